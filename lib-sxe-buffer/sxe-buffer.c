@@ -58,7 +58,7 @@ static struct sxe_log_control log_control = SXE_LOG_CONTROL_INIT("sxe-buffer");
 /* ---- Chunks ---- */
 
 static size_t
-stride_of(uint32_t size)
+stride_of_chunk(uint32_t size)
 {
     return ((size_t)size + SXE_CHUNK_FRONT + STRIDE_UNIT - 1) & ~(size_t)(STRIDE_UNIT - 1);
 }
@@ -78,7 +78,7 @@ sxe_chunks_reserved(uint32_t number, uint32_t size)
     size_t bytes;
 
     if (number == 0 || number == SXE_NONE || size == 0 ||
-        __builtin_mul_overflow(stride_of(size), (size_t)number, &bytes) ||
+        __builtin_mul_overflow(stride_of_chunk(size), (size_t)number, &bytes) ||
         bytes > PTRDIFF_MAX - struct_size(number))
         return 0;
     return bytes + struct_size(number);
@@ -96,7 +96,7 @@ sxe_chunks_new(const char *name, uint32_t number, uint32_t size)
     chunks = calloc(1, struct_size(number));
     if (chunks == NULL)
         return NULL;
-    chunks->stride = stride_of(size);
+    chunks->stride = stride_of_chunk(size);
     chunks->region_size = chunks->stride * number;
     chunks->region = mmap(NULL, chunks->region_size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -259,7 +259,7 @@ sxe_buffer_give_back(struct sxe_buffer *buffer, struct sxe_chunks *chunks)
 
 /* Move the unread bytes to the front. */
 static void
-compact(struct sxe_buffer *buffer)
+compact_buffer(struct sxe_buffer *buffer)
 {
     if (buffer->taken == 0)
         return;
@@ -277,7 +277,7 @@ sxe_buffer_add(struct sxe_buffer *buffer, const void *data, size_t length)
         return 0;
     open_room(buffer);
     if (length > buffer->size - buffer->used)
-        compact(buffer);
+        compact_buffer(buffer);
     memcpy(buffer->base + buffer->used, data, length);
     buffer->used += (uint32_t)length;
     close_room(buffer);
@@ -327,7 +327,7 @@ sxe_buffer_reserve(struct sxe_buffer *buffer, uint32_t *room)
     if (*room == 0)
         return NULL;
     open_room(buffer);
-    compact(buffer);
+    compact_buffer(buffer);
     return buffer->base + buffer->used;
 }
 

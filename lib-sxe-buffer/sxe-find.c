@@ -28,7 +28,7 @@ struct pattern {
 };
 
 static bool
-is_letter(uint8_t byte)
+is_ascii_letter(uint8_t byte)
 {
     return (uint8_t)((byte | CASE_BIT) - 'a') < 26;
 }
@@ -36,19 +36,20 @@ is_letter(uint8_t byte)
 static uint8_t
 lower_byte(uint8_t byte)
 {
-    return is_letter(byte) ? byte | CASE_BIT : byte;
+    return is_ascii_letter(byte) ? byte | CASE_BIT : byte;
 }
 
 static struct pattern
 pattern_of(uint8_t byte)
 {
-    return (struct pattern){is_letter(byte) ? EACH_BYTE(CASE_BIT) : 0, EACH_BYTE(lower_byte(byte))};
+    return (struct pattern){is_ascii_letter(byte) ? EACH_BYTE(CASE_BIT) : 0,
+                            EACH_BYTE(lower_byte(byte))};
 }
 
 /* Compare the eight bytes at `bytes` with the pattern: each byte of the result is 0 if it matches.
  */
 static uint64_t
-differences(const uint8_t *bytes, const struct pattern *pattern)
+compare_eight_bytes(const uint8_t *bytes, const struct pattern *pattern)
 {
     uint64_t word;
 
@@ -58,13 +59,13 @@ differences(const uint8_t *bytes, const struct pattern *pattern)
 
 /* Sets the highest bit of each byte that is zero, and perhaps of bytes above a zero byte. */
 static uint64_t
-zero_bytes(uint64_t word)
+mark_zero_bytes(uint64_t word)
 {
     return (word - EACH_BYTE(0x01)) & ~word & EACH_BYTE(0x80);
 }
 
 static bool
-is_same(const uint8_t *hay, const uint8_t *needle, size_t length)
+is_same_text(const uint8_t *hay, const uint8_t *needle, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (lower_byte(hay[i]) != lower_byte(needle[i]))
@@ -77,7 +78,7 @@ is_same(const uint8_t *hay, const uint8_t *needle, size_t length)
 static size_t
 find_slowly(const uint8_t *hay, size_t from, size_t places, const uint8_t *needle, size_t length)
 {
-    while (from < places && !is_same(hay + from, needle, length))
+    while (from < places && !is_same_text(hay + from, needle, length))
         from++;
     return from;
 }
@@ -90,10 +91,11 @@ find_in_words(const uint8_t *hay, size_t places, const uint8_t *needle, size_t l
     size_t at;
 
     for (at = 0; places - at >= WORD; at += WORD) {
-        uint64_t wrong = differences(hay + at, &first) | differences(hay + at + length - 1, &last);
-        for (uint64_t hits = htole64(zero_bytes(wrong)); hits != 0; hits &= hits - 1) {
+        uint64_t wrong = compare_eight_bytes(hay + at, &first) |
+                         compare_eight_bytes(hay + at + length - 1, &last);
+        for (uint64_t hits = htole64(mark_zero_bytes(wrong)); hits != 0; hits &= hits - 1) {
             size_t hit = at + (size_t)__builtin_ctzll(hits) / 8;
-            if (is_same(hay + hit, needle, length))
+            if (is_same_text(hay + hit, needle, length))
                 return hit;
         }
     }

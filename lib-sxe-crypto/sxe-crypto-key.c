@@ -101,7 +101,7 @@ read_pem(const char *pem, size_t length, bool is_private, struct password *passw
 
 /* NULL: a key that is of no use here. */
 static const struct kind *
-kind_of(const EVP_PKEY *pkey)
+kind_of_key(const EVP_PKEY *pkey)
 {
     char group[32] = "";
     const int bits = EVP_PKEY_get_bits(pkey);
@@ -119,7 +119,7 @@ kind_of(const EVP_PKEY *pkey)
 
 /* Push the key of the PEM at 1, or nil, why. */
 static int
-push_key(lua_State *L, bool is_private, struct password *password)
+push_key_of_pem(lua_State *L, bool is_private, struct password *password)
 {
     size_t length;
     const char *pem = luaL_checklstring(L, 1, &length);
@@ -130,7 +130,7 @@ push_key(lua_State *L, bool is_private, struct password *password)
     *key = (struct key){.is_private = is_private};
     luaL_setmetatable(L, CLASS);
     key->pkey = read_pem(pem, length, is_private, password);
-    key->kind = key->pkey == NULL ? NULL : kind_of(key->pkey);
+    key->kind = key->pkey == NULL ? NULL : kind_of_key(key->pkey);
     if (key->kind != NULL) {
         sxe__crypto_count(L, KEY_KILOBYTES);
         return 1;
@@ -153,14 +153,14 @@ private_key(lua_State *L)
     struct password password = {NULL, 0};
 
     password.text = luaL_optlstring(L, 2, NULL, &password.length);
-    return push_key(L, true, &password);
+    return push_key_of_pem(L, true, &password);
 }
 
 /* crypto.public_key(pem) */
 static int
 public_key(lua_State *L)
 {
-    return push_key(L, false, &(struct password){NULL, 0});
+    return push_key_of_pem(L, false, &(struct password){NULL, 0});
 }
 
 int

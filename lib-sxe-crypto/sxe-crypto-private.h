@@ -2,7 +2,8 @@
  *
  * What: what the files of sxe.crypto share.
  *
- *     sxe-crypto.c         the module, failures, options, random values, comparing
+ *     sxe-crypto.c         the module, random values, comparing; no other file calls it
+ *     sxe-crypto-common.c  failures, classes, options, random bytes
  *     sxe-crypto-hash.c    digests and HMAC
  *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
  *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305

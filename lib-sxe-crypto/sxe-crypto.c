@@ -1,147 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module sxe.crypto: failures, options, random values, and comparing without a hint.
+ * The module sxe.crypto, with the functions of all files, random values, and comparing without a
+ * hint.
  */
 #include "sxe-crypto-private.h"
 
-#include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <string.h>
-#include <sys/random.h>
-
-int
-sxe__crypto_raise(lua_State *L, const char *call)
-{
-    const char *why = ERR_reason_error_string(ERR_peek_last_error());
-
-    ERR_clear_error();
-    return luaL_error(L, "%s: OpenSSL failed: %s", call, why != NULL ? why : "not enough memory");
-}
-
-void
-sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close, const luaL_Reg *methods)
-{
-    luaL_newmetatable(L, name);
-    lua_pushboolean(L, false);
-    lua_setfield(L, -2, "__metatable");
-    lua_pushcfunction(L, close);
-    lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, close);
-    lua_setfield(L, -2, "__close");
-    lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-}
-
-/* A step of the collector does as much as if Lua had allocated these kilobytes. It would run in a
- * collector that the script has stopped, too. */
-void
-sxe__crypto_count(lua_State *L, int kilobytes)
-{
-    if (lua_gc(L, LUA_GCISRUNNING))
-        (void)lua_gc(L, LUA_GCSTEP, kilobytes);
-}
-
-/* ---- Options ---- */
-
-bool
-sxe__crypto_is(const char *text, size_t length, const char *name)
-{
-    return length == strlen(name) && memcmp(text, name, length) == 0;
-}
-
-static bool
-is_listed(lua_State *L, int key, const char *const *names)
-{
-    size_t length = 0;
-    const char *name = lua_type(L, key) == LUA_TSTRING ? lua_tolstring(L, key, &length) : "";
-
-    while (*names != NULL && !sxe__crypto_is(name, length, *names))
-        names++;
-    return *names != NULL;
-}
-
-void
-sxe__crypto_check_options(lua_State *L, int argument, const char *const *names, const char *call)
-{
-    if (lua_isnoneornil(L, argument))
-        return;
-    luaL_checktype(L, argument, LUA_TTABLE);
-    for (lua_pushnil(L); lua_next(L, argument) != 0; lua_pop(L, 1)) {
-        if (!is_listed(L, -2, names))
-            luaL_error(L, "%s has no option '%s'", call, luaL_tolstring(L, -2, NULL));
-    }
-}
-
-/* Push an option, nil if there are none. Returns its type. */
-static int
-push_option(lua_State *L, int argument, const char *name)
-{
-    if (!lua_isnoneornil(L, argument))
-        return lua_getfield(L, argument, name);
-    lua_pushnil(L);
-    return LUA_TNIL;
-}
-
-const char *
-sxe__crypto_push_text(lua_State *L, int argument, const char *name, size_t *length)
-{
-    const int type = push_option(L, argument, name);
-
-    *length = 0;
-    if (type == LUA_TNIL)
-        return "";
-    if (type != LUA_TSTRING)
-        luaL_error(L, "%s: a string expected, got %s", name, lua_typename(L, type));
-    return lua_tolstring(L, -1, length);
-}
-
-lua_Integer
-sxe__crypto_take_integer(lua_State *L, int argument, const char *name, lua_Integer otherwise,
-                         lua_Integer most)
-{
-    const int type = push_option(L, argument, name);
-    int is_integer = 1;
-    const lua_Integer value = type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
-
-    if ((type != LUA_TNIL && type != LUA_TNUMBER) || !is_integer || value < 1 || value > most)
-        luaL_error(L, "%s: an integer from 1 to %I expected", name, (LUAI_UACINT)most);
-    lua_pop(L, 1);
-    return value;
-}
-
-bool
-sxe__crypto_take_flag(lua_State *L, int argument, const char *name)
-{
-    const int type = push_option(L, argument, name);
-    const bool is_set = lua_toboolean(L, -1);
-
-    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
-        luaL_error(L, "%s: true or false expected, got %s", name, lua_typename(L, type));
-    lua_pop(L, 1);
-    return is_set;
-}
 
 /* ---- Random values ---- */
-
-void
-sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length)
-{
-    char *to = bytes;
-
-    while (length > 0) {
-        const ssize_t n = getrandom(to, length, 0);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            luaL_error(L, "the system gives no random bytes: %s", strerror(errno));
-        to += n;
-        length -= (size_t)n;
-    }
-}
 
 /* crypto.random_bytes(number): a string of that many bytes */
 static int
@@ -160,7 +26,7 @@ random_bytes(lua_State *L)
 /* crypto.random_integer(least, most). Of the 2^64 values of 8 bytes, as many as do not fill a
  * multiple of the number of results are drawn again: no result is more likely than another. */
 static int
-random_integer(lua_State *L)
+push_random_integer(lua_State *L)
 {
     const lua_Integer least = luaL_checkinteger(L, 1), most = luaL_checkinteger(L, 2);
     const uint64_t span = (uint64_t)most - (uint64_t)least + 1; /* 0: all 2^64 */
@@ -202,7 +68,7 @@ random_token(lua_State *L)
 
 /* crypto.equal(a, b): the time depends on the length of a alone, not on what differs. */
 static int
-is_equal(lua_State *L)
+is_equal_secret(lua_State *L)
 {
     size_t length, other_length;
     const char *a = luaL_checklstring(L, 1, &length);
@@ -219,9 +85,9 @@ int
 sxe_crypto_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"random_bytes", random_bytes},
-                                         {"random_integer", random_integer},
+                                         {"random_integer", push_random_integer},
                                          {"random_token", random_token},
-                                         {"equal", is_equal},
+                                         {"equal", is_equal_secret},
                                          {NULL, NULL}};
 
     luaL_newlib(L, functions);

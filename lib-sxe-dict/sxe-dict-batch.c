@@ -44,10 +44,10 @@ sxe_dict_batch_new(SXE_DICT *dict)
     return batch;
 }
 
-/* Empty the batch. A free note must have bytes NULL, because note_down frees the bytes of the note
- * that it fills. */
+/* Empty the batch. A free note must have bytes NULL, because note_change frees the bytes of the
+ * note that it fills. */
 static void
-clear(SXE_DICT_BATCH *batch)
+clear_batch(SXE_DICT_BATCH *batch)
 {
     while (batch->number > 0) {
         struct note *note = &batch->notes[--batch->number];
@@ -61,12 +61,12 @@ void
 sxe_dict_batch_delete(SXE_DICT_BATCH *batch)
 {
     if (batch != NULL)
-        clear(batch);
+        clear_batch(batch);
     free(batch);
 }
 
 static bool
-is_same(const struct note *note, const struct note *other)
+is_same_note(const struct note *note, const struct note *other)
 {
     return note->key.hash == other->key.hash && note->key.size == other->key.size &&
            note->expects == other->expects &&
@@ -79,13 +79,13 @@ note_of(SXE_DICT_BATCH *batch, const struct note *what)
 {
     unsigned i = 0;
 
-    while (i < batch->number && !is_same(&batch->notes[i], what))
+    while (i < batch->number && !is_same_note(&batch->notes[i], what))
         i++;
     return i < SXE_DICT_BATCH_MAX ? &batch->notes[i] : NULL;
 }
 
 static int
-note_down(SXE_DICT_BATCH *batch, const struct note *what, const void *value)
+note_change(SXE_DICT_BATCH *batch, const struct note *what, const void *value)
 {
     struct note *note = note_of(batch, what);
     char *bytes;
@@ -116,7 +116,7 @@ sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t key_size, cons
     if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0 ||
         !sxe__dict_expiry(batch->dict, ttl_s, &note.expires_ns))
         return -EINVAL;
-    return size > SXE__DICT_VALUE_MAX ? -EFBIG : note_down(batch, &note, value);
+    return size > SXE__DICT_VALUE_MAX ? -EFBIG : note_change(batch, &note, value);
 }
 
 int
@@ -126,7 +126,7 @@ sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size)
 
     if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0)
         return -EINVAL;
-    return note_down(batch, &note, NULL);
+    return note_change(batch, &note, NULL);
 }
 
 int
@@ -139,7 +139,7 @@ sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size, c
 
     if (sxe__dict_set_key(batch->dict, &note.key, key, key_size) < 0)
         return -EINVAL;
-    return note.size > SXE__DICT_VALUE_MAX ? -EFBIG : note_down(batch, &note, expected);
+    return note.size > SXE__DICT_VALUE_MAX ? -EFBIG : note_change(batch, &note, expected);
 }
 
 /* ---- Locks ---- */
@@ -234,7 +234,7 @@ check_notes(const SXE_DICT_BATCH *batch)
 
 /* Make room for all new values in a shard; old values stay until the new ones are in. */
 static int
-make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
+make_value_room(const SXE_DICT_BATCH *batch, uint32_t shard)
 {
     const SXE_DICT *dict = batch->dict;
     uint32_t budget = SXE__DICT_BUDGET;
@@ -330,7 +330,7 @@ commit_locked(const SXE_DICT_BATCH *batch)
     int result = check_notes(batch);
 
     for (uint64_t left = shards; left != 0 && result == 0; left &= left - 1)
-        result = make_room(batch, (uint32_t)__builtin_ctzll(left));
+        result = make_value_room(batch, (uint32_t)__builtin_ctzll(left));
     for (uint64_t left = shards; left != 0 && result == 0; left &= left - 1)
         result = stage_shard(batch, (uint32_t)__builtin_ctzll(left), serial);
     if (result == 0)
@@ -380,6 +380,6 @@ sxe_dict_batch_commit(SXE_DICT_BATCH *batch)
         result = lock_and_commit(batch);
     while (result == -EAGAIN && sxe__pool_wait(batch->dict->sharing, &patience));
     if (result == 0)
-        clear(batch);
+        clear_batch(batch);
     return result;
 }

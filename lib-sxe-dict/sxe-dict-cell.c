@@ -200,7 +200,8 @@ first_part(const SXE_DICT *dict, const struct sxe__dict_view *view)
 
 /* Go to the next part of a value, of which `left` bytes are left. 0 or -EUCLEAN. */
 static int
-next_part(const SXE_DICT *dict, const struct sxe__dict_view *view, size_t left, struct part *part)
+next_value_part(const SXE_DICT *dict, const struct sxe__dict_view *view, size_t left,
+                struct part *part)
 {
     const uint32_t link = SXE__POOL_GET(part->cell->more);
 
@@ -232,7 +233,7 @@ sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view, vo
 
         memcpy((char *)value + copied, part.at, piece);
         copied += piece;
-        if (copied < wanted && next_part(dict, view, view->value_size - copied, &part) < 0)
+        if (copied < wanted && next_value_part(dict, view, view->value_size - copied, &part) < 0)
             return -EUCLEAN;
     }
     return 0;
@@ -250,7 +251,7 @@ sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const
         if (memcmp((const char *)expected + compared, part.at, part.size) != 0)
             return 0;
         compared += part.size;
-        if (compared < size && next_part(dict, view, size - compared, &part) < 0)
+        if (compared < size && next_value_part(dict, view, size - compared, &part) < 0)
             return -EUCLEAN;
     }
     return 1;
@@ -266,7 +267,7 @@ mix_sum(uint64_t sum, uint64_t word)
 }
 
 static inline uint64_t
-word_at(const char *at)
+cell_word_at(const char *at)
 {
     uint64_t word;
 
@@ -282,14 +283,14 @@ add_blocks(uint64_t sum, const char *at, size_t blocks)
 
     for (; blocks > 0; blocks--, at += 32) {
         for (unsigned i = 0; i < 4; i++)
-            lanes[i] = mix_sum(lanes[i], word_at(at + 8 * i));
+            lanes[i] = mix_sum(lanes[i], cell_word_at(at + 8 * i));
     }
     return mix_sum(mix_sum(mix_sum(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
 /* A sum over bytes, which depends on their order. */
 static uint64_t
-add_up(uint64_t sum, const char *at, size_t size)
+add_to_sum(uint64_t sum, const char *at, size_t size)
 {
     const size_t blocks = size / 32;
 
@@ -299,7 +300,7 @@ add_up(uint64_t sum, const char *at, size_t size)
         size -= 32 * blocks;
     }
     for (; size >= 8; at += 8, size -= 8)
-        sum = mix_sum(sum, word_at(at));
+        sum = mix_sum(sum, cell_word_at(at));
     if (size > 0) {
         uint64_t word = 0;
 
@@ -322,19 +323,19 @@ sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view)
 uint32_t
 sxe__dict_value_sum(const char *value, size_t size)
 {
-    return (uint32_t)add_up(0, value, size);
+    return (uint32_t)add_to_sum(0, value, size);
 }
 
 int
 sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
     struct part part = first_part(dict, view);
-    uint64_t sum = add_up(0, part.at, part.size);
+    uint64_t sum = add_to_sum(0, part.at, part.size);
 
     for (size_t left = view->value_size - part.size; left > 0; left -= part.size) {
-        if (next_part(dict, view, left, &part) < 0)
+        if (next_value_part(dict, view, left, &part) < 0)
             return -EUCLEAN;
-        sum = add_up(sum, part.at, part.size);
+        sum = add_to_sum(sum, part.at, part.size);
     }
     return SXE__POOL_GET(sxe__dict_cell(dict, view->id)->sum) ==
            ((uint32_t)sum ^ sxe__dict_head_sum(dict, view));
@@ -345,7 +346,7 @@ sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
     struct part part = first_part(dict, view);
 
-    if (part.size == 0 && next_part(dict, view, view->value_size, &part) < 0)
+    if (part.size == 0 && next_value_part(dict, view, view->value_size, &part) < 0)
         return NULL;
     return (uint64_t *)(void *)part.at;
 }
@@ -364,7 +365,7 @@ next_free(const SXE_DICT *dict, uint32_t shard, uint32_t *cursor)
 }
 
 static void
-write_head(const SXE_DICT *dict, const struct sxe__dict_put *put, struct sxe__dict_cell *cell)
+write_cell_head(const SXE_DICT *dict, const struct sxe__dict_put *put, struct sxe__dict_cell *cell)
 {
     SXE__POOL_PUT(cell->hash, put->key->hash);
     SXE__POOL_PUT(cell->expires_ns, put->expires_ns);
@@ -396,13 +397,13 @@ sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *
     char *at = cell->data + offset;
     uint64_t sum = 0;
 
-    write_head(dict, put, cell);
+    write_cell_head(dict, put, cell);
     for (;;) {
         const size_t piece = left < room ? left : room;
 
         if (piece != 0)
             memcpy(at, value, piece);
-        sum = add_up(sum, value, piece);
+        sum = add_to_sum(sum, value, piece);
         left -= piece;
         if (left == 0)
             break;

@@ -27,7 +27,7 @@ sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view)
 /* ---- Steps ---- */
 
 static int
-move_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
+move_cell_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
 {
     return sxe__dict_state(dict, id) == state || sxe__pool_move_locked(dict->pool, id, state)
                ? 0
@@ -36,7 +36,8 @@ move_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
 
 /* Move all cells of a version but the first to `state`: follow `more` cells - 1 times. */
 static int
-move_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint32_t state)
+move_more_entries(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view,
+                  uint32_t state)
 {
     uint32_t id = view->id;
 
@@ -44,7 +45,7 @@ move_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *vie
         id = SXE__POOL_GET(sxe__dict_cell(dict, id)->more) - 1;
         if (!sxe__dict_has(dict, shard, id))
             return sxe__dict_damaged(dict);
-        if (move_to(dict, id, state) < 0)
+        if (move_cell_to(dict, id, state) < 0)
             return -EUCLEAN;
     }
     return 0;
@@ -61,16 +62,16 @@ free_version(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
         return linked;
     if (linked == 1)
         SXE__POOL_PUT(*link, SXE__POOL_GET(sxe__dict_cell(dict, view->id)->chain));
-    if (move_more(dict, shard, view, SXE__DICT_FREE) < 0)
+    if (move_more_entries(dict, shard, view, SXE__DICT_FREE) < 0)
         return -EUCLEAN;
-    return move_to(dict, view->id, SXE__DICT_FREE);
+    return move_cell_to(dict, view->id, SXE__DICT_FREE);
 }
 
 /* Retire a version that is replaced, removed, or no longer seen: it becomes OLD if a snapshot sees
  * it, otherwise its cells become FREE. If this is repeated with fewer snapshots, an OLD version
  * becomes FREE. */
 static int
-retire(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+retire_version(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
     const uint32_t state = sxe__dict_has(dict, shard, id) ? sxe__dict_state(dict, id) : 0;
     struct sxe__dict_view view;
@@ -84,11 +85,11 @@ retire(const SXE_DICT *dict, uint32_t shard, uint32_t id)
     if (sxe__dict_is_entry(state))
         SXE__POOL_PUT(cell->state, (uint8_t)state);
     SXE__POOL_PUT(cell->died, SXE__POOL_GET(dict->control->epoch));
-    return move_to(dict, id, SXE__DICT_OLD);
+    return move_cell_to(dict, id, SXE__DICT_OLD);
 }
 
 static int
-put_in(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+put_entry_in(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
     struct sxe__dict_view view;
     uint32_t *link;
@@ -107,15 +108,16 @@ put_in(const SXE_DICT *dict, uint32_t shard, uint32_t id)
         SXE__POOL_PUT(cell->chain, SXE__POOL_GET(*link));
         SXE__POOL_PUT_LAST(*link, id + 1);
     }
-    if (move_to(dict, id, state) < 0 || move_more(dict, shard, &view, SXE__DICT_MORE) < 0)
+    if (move_cell_to(dict, id, state) < 0 ||
+        move_more_entries(dict, shard, &view, SXE__DICT_MORE) < 0)
         return -EUCLEAN;
-    return replaces == 0 ? 0 : retire(dict, shard, replaces - 1);
+    return replaces == 0 ? 0 : retire_version(dict, shard, replaces - 1);
 }
 
 /* Call step for each cell of a chain, linked by `next`. */
 static int
-each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
-     int (*step)(const SXE_DICT *, uint32_t, uint32_t))
+each_cell_of_chain(const SXE_DICT *dict, uint32_t shard, uint32_t link,
+                   int (*step)(const SXE_DICT *, uint32_t, uint32_t))
 {
     for (unsigned steps = 0; link != 0; steps++) {
         if (!sxe__dict_has(dict, shard, link - 1) || steps == SXE_DICT_BATCH_MAX)
@@ -154,7 +156,7 @@ sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 
     SXE__POOL_PUT_LAST(record->pending, id + 1);
     SXE__POOL_FENCE_STORES();
-    return apply_intent(dict, shard, &record->pending, put_in);
+    return apply_intent(dict, shard, &record->pending, put_entry_in);
 }
 
 int
@@ -164,7 +166,7 @@ sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 
     SXE__POOL_PUT_LAST(record->doomed, id + 1);
     SXE__POOL_FENCE_STORES();
-    return apply_intent(dict, shard, &record->doomed, retire);
+    return apply_intent(dict, shard, &record->doomed, retire_version);
 }
 
 int
@@ -174,8 +176,9 @@ sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard)
     const uint64_t staged = SXE__POOL_GET(record->staged);
 
     if (staged != 0 && staged == SXE__POOL_GET(dict->control->committed) &&
-        (each(dict, shard, SXE__POOL_GET(record->staged_puts), put_in) < 0 ||
-         each(dict, shard, SXE__POOL_GET(record->staged_removes), retire) < 0))
+        (each_cell_of_chain(dict, shard, SXE__POOL_GET(record->staged_puts), put_entry_in) < 0 ||
+         each_cell_of_chain(dict, shard, SXE__POOL_GET(record->staged_removes), retire_version) <
+             0))
         return -EUCLEAN;
     SXE__POOL_PUT_LAST(record->staged, 0);
     return 0;
@@ -239,8 +242,8 @@ complete_change(const SXE_DICT *dict, uint32_t shard)
     struct sxe__dict_record *record = &dict->records[shard];
 
     if (apply_intent(dict, shard, &record->changed, finish_change) < 0 ||
-        apply_intent(dict, shard, &record->pending, put_in) < 0 ||
-        apply_intent(dict, shard, &record->doomed, retire) < 0)
+        apply_intent(dict, shard, &record->pending, put_entry_in) < 0 ||
+        apply_intent(dict, shard, &record->doomed, retire_version) < 0)
         return -EUCLEAN;
     return SXE__POOL_GET(record->staged) == 0 ? 0 : sxe__dict_apply_staged(dict, shard);
 }

@@ -21,7 +21,7 @@ struct met {
 
 /* Note that a cell was met. False: it was met before. */
 static bool
-meet(struct met *met, uint32_t id, uint32_t state)
+meet_cell(struct met *met, uint32_t id, uint32_t state)
 {
     const uint8_t bit = (uint8_t)(1u << (id & 7));
 
@@ -42,7 +42,8 @@ new_bits(const SXE_DICT *dict)
 
 /* Check the cells of a version after its first: NULL, or what is wrong. */
 static const char *
-check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, struct met *met)
+check_more_cells(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view,
+                 struct met *met)
 {
     uint32_t id = view->id;
 
@@ -52,7 +53,7 @@ check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *vi
             return "its value goes on in no cell of the shard";
         if (sxe__dict_state(dict, id) != SXE__DICT_MORE)
             return "its value goes on in a cell that is not MORE";
-        if (!meet(met, id, SXE__DICT_MORE))
+        if (!meet_cell(met, id, SXE__DICT_MORE))
             return "its value goes on in a cell of another";
     }
     return NULL;
@@ -97,9 +98,9 @@ check_version(const SXE_DICT *dict, uint32_t shard, uint32_t bucket,
         return "it is in a state that it cannot be in";
     if (view->died == 0 && view->expires_ns != 0 && !is_noted(dict, shard, view))
         return "it expires, and its shard does not know when";
-    if (!meet(met, view->id, state))
+    if (!meet_cell(met, view->id, state))
         return "it is met twice";
-    const char *wrong = check_more(dict, shard, view, met);
+    const char *wrong = check_more_cells(dict, shard, view, met);
     if (wrong == NULL && sxe__dict_is_sound(dict, view) != 1)
         return "its value, its size or its expiry is not what was written";
     return wrong;
@@ -190,7 +191,8 @@ check_counts(const SXE_DICT *dict, uint32_t shard, const struct met *met, char *
 }
 
 static int
-check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why, bool (*is_over)(void))
+check_dict_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why,
+                 bool (*is_over)(void))
 {
     struct met met = {.bits = bits};
 
@@ -205,14 +207,14 @@ check_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why, bool
 }
 
 static int
-lock_and_check(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why,
-               bool (*is_over)(void))
+lock_and_check_dict(const SXE_DICT *dict, uint32_t shard, uint8_t *bits, char *why,
+                    bool (*is_over)(void))
 {
     struct sxe__pool_patience patience = {0};
     int result = sxe__dict_lock_patiently(dict, shard, &patience);
 
     if (result == 0) {
-        result = check_shard(dict, shard, bits, why, is_over);
+        result = check_dict_shard(dict, shard, bits, why, is_over);
         sxe__dict_unlock(dict, shard);
     } else if (result == -EUCLEAN)
         snprintf(why, SXE_POOL_WHY_SIZE,
@@ -235,9 +237,10 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
     int result = bits == NULL ? -ENOMEM : 0;
 
     for (uint32_t shard = 0; shard < dict->shards && result == 0; shard++)
-        result = is_over != NULL && is_over()
-                     ? -ECANCELED
-                     : lock_and_check(dict, shard, bits, why == NULL ? unwanted : why, is_over);
+        result =
+            is_over != NULL && is_over()
+                ? -ECANCELED
+                : lock_and_check_dict(dict, shard, bits, why == NULL ? unwanted : why, is_over);
     free(bits);
     return result;
 }
@@ -259,12 +262,12 @@ note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met
         return false;
     return sxe__dict_hash(dict->hash_key, cell->data, view.key_size) == view.hash &&
            sxe__dict_shard(dict, view.hash) == shard && sxe__dict_is_sound(dict, &view) == 1 &&
-           check_more(dict, shard, &view, met) == NULL;
+           check_more_cells(dict, shard, &view, met) == NULL;
 }
 
 /* Put an entry that is whole into its chain. Of two entries with one key, the younger stays. */
 static void
-link_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
+link_cell_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
     const struct sxe__pool_node *nodes = dict->sharing->nodes;
     struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
@@ -293,18 +296,18 @@ free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
     for (uint32_t bucket = 0; bucket <= dict->bucket_mask; bucket++) {
         uint32_t id = *sxe__dict_bucket(dict, shard, bucket) - 1;
 
-        while (sxe__dict_has(dict, shard, id) && meet(met, id, 0)) {
+        while (sxe__dict_has(dict, shard, id) && meet_cell(met, id, 0)) {
             struct sxe__dict_view view;
 
             if (sxe__dict_read(dict, shard, id, &view) == 0)
-                check_more(dict, shard, &view, met);
+                check_more_cells(dict, shard, &view, met);
             id = SXE__POOL_GET(sxe__dict_cell(dict, id)->chain) - 1;
         }
     }
     for (uint32_t nth = 0; nth < capacity; nth++) {
         const uint32_t id = sxe__dict_nth(dict, shard, nth);
 
-        if (meet(met, id, 0) && sxe__dict_state(dict, id) != SXE__DICT_FREE &&
+        if (meet_cell(met, id, 0) && sxe__dict_state(dict, id) != SXE__DICT_FREE &&
             !sxe__pool_move_locked(dict->pool, id, SXE__DICT_FREE))
             return false;
     }
@@ -312,7 +315,7 @@ free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
 }
 
 static bool
-rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
+rebuild_dict_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
 {
     const size_t size = (size_t)dict->number / 8 + 1;
     struct met met = {.bits = bits};
@@ -327,7 +330,7 @@ rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
         const uint32_t id = sxe__dict_nth(dict, shard, nth);
 
         if (sxe__dict_is_entry(sxe__dict_state(dict, id)) && note_if_whole(dict, shard, id, &met))
-            link_again(dict, shard, id);
+            link_cell_again(dict, shard, id);
     }
     memset(bits, 0, size);
     return free_the_rest(dict, shard, &met);
@@ -345,7 +348,7 @@ sxe__dict_rebuild(SXE_DICT *dict)
     memset(control->slots, 0, sizeof(control->slots));
     control->epoch += control->epoch == 0;
     for (uint32_t shard = 0; shard < dict->shards && good; shard++)
-        good = rebuild_shard(dict, shard, bits);
+        good = rebuild_dict_shard(dict, shard, bits);
     free(bits);
     return good ? 0 : sxe__dict_damaged(dict);
 }

@@ -82,7 +82,7 @@ grow_value(SXE_DICT_ENTRY *entry, size_t size)
 
 /* Read the walk's next entry, with its whole value: 1; 0: the end; -errno. */
 static int
-next_entry(struct copying *copying)
+read_next_entry(struct copying *copying)
 {
     SXE_DICT_ENTRY *entry = &copying->entry;
     unsigned tries = 0;
@@ -127,7 +127,7 @@ copy_entries(struct copying *copying)
 {
     int result;
 
-    for (unsigned copied = 0; (result = next_entry(copying)) == 1; copied++) {
+    for (unsigned copied = 0; (result = read_next_entry(copying)) == 1; copied++) {
         result = put_entry(copying);
         if (result == 0 && copied % ASK_EACH == 0 && is_cancelled(copying))
             result = -ECANCELED;
@@ -276,7 +276,7 @@ fill_copy(struct copying *copying, unsigned cells, int fd)
 
 /* Write the copy beside the target. After an error nothing is left of it. */
 static int
-write_copy(struct copying *copying, unsigned cells)
+write_dict_copy(struct copying *copying, unsigned cells)
 {
     char *path = copying->temporary;
 
@@ -342,7 +342,7 @@ copy_cells(struct copying *copying, unsigned cells)
     int result = -ESTALE;
 
     for (unsigned i = 0; i < SNAPSHOTS && result == -ESTALE; i++)
-        result = write_copy(copying, cells);
+        result = write_dict_copy(copying, cells);
     return result == 0 ? put_in_place(copying) : result;
 }
 
@@ -383,7 +383,7 @@ was_dict(const struct sxe__pool_opening *file)
 
 /* Only a dict, whole or not, and an empty file may be replaced. */
 static int
-check_kind(struct sxe__pool_opening *file)
+check_copied_kind(struct sxe__pool_opening *file)
 {
     const int result = sxe__pool_head_read(file);
 
@@ -422,7 +422,7 @@ take_target(struct copying *copying)
         if (result == 0)
             result = lock_target(copying);
         if (result == 0)
-            result = check_kind(file);
+            result = check_copied_kind(file);
         if (result != 0 && file->fd != -1)
             close(file->fd);
     }

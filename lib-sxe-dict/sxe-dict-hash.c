@@ -6,7 +6,7 @@
 #include "sxe-dict-private.h"
 
 static inline uint64_t
-rotate(uint64_t word, unsigned bits)
+rotate_word(uint64_t word, unsigned bits)
 {
     return word << bits | word >> (64 - bits);
 }
@@ -15,15 +15,15 @@ static inline void
 sip_round(uint64_t v[4])
 {
     v[0] += v[1];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[0] = rotate(v[0], 32);
+    v[1] = rotate_word(v[1], 13) ^ v[0];
+    v[0] = rotate_word(v[0], 32);
     v[2] += v[3];
-    v[3] = rotate(v[3], 16) ^ v[2];
+    v[3] = rotate_word(v[3], 16) ^ v[2];
     v[0] += v[3];
-    v[3] = rotate(v[3], 21) ^ v[0];
+    v[3] = rotate_word(v[3], 21) ^ v[0];
     v[2] += v[1];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[2] = rotate(v[2], 32);
+    v[1] = rotate_word(v[1], 17) ^ v[2];
+    v[2] = rotate_word(v[2], 32);
 }
 
 static inline void

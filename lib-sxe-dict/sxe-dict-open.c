@@ -102,7 +102,7 @@ plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t s
 /* Whether the pool's states and fields have a dict's names: another program's pool may have the
  * same numbers. */
 static bool
-has_names(const SXE_DICT *dict)
+has_dict_names(const SXE_DICT *dict)
 {
     char fields[SXE_POOL_FIELDS_MAX + 1];
     char names[SXE_POOL_NAMES_MAX + 1] = "";
@@ -140,7 +140,7 @@ attach_dict(SXE_DICT *dict)
     return pool->states == SXE__DICT_STATES && dict->number > dict->shards &&
            dict->number - dict->shards <= CELLS_MAX && pool->element_size >= CELL_SIZE_MIN &&
            pool->element_size <= CELL_SIZE_MAX && pool->element_size % CELL_ROUND == 0 &&
-           extra != NULL && size == extra_size(dict->shards, buckets) && has_names(dict);
+           extra != NULL && size == extra_size(dict->shards, buckets) && has_dict_names(dict);
 }
 
 /* Take a shard's lock, but complete nothing. Other processes that open the dict hold it briefly, so
@@ -177,7 +177,7 @@ make_table(const SXE_DICT *dict, bool evicts)
 
 /* Read the table, or make it if there is none. */
 static int
-read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+open_dict_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
     const struct sxe__dict_control *control = dict->control;
     const char *name = dict->pool->name;
@@ -215,10 +215,10 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     int result = 0;
 
     if (__atomic_load_n(&dict->control->magic, __ATOMIC_ACQUIRE) != 0)
-        return read_table(dict, spec, why);
+        return open_dict_table(dict, spec, why);
     result = lock_shard(dict, 0);
     if (result == 0) {
-        result = read_table(dict, spec, why);
+        result = open_dict_table(dict, spec, why);
         sxe__dict_unlock(dict, 0);
         return result;
     }
@@ -244,7 +244,7 @@ tell_dropped(char *why, size_t before, size_t after)
 }
 
 static int
-rebuild(SXE_DICT *dict, char *why)
+rebuild_dict(SXE_DICT *dict, char *why)
 {
     const size_t entries = sxe_dict_get_count(dict);
     int result = 0;
@@ -295,7 +295,7 @@ make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
         return 0;
     result = found == SXE_POOL_REBUILT ? -EUCLEAN : check_table(dict, why);
     if (result == -EUCLEAN && (repair || found == SXE_POOL_REBUILT))
-        result = rebuild(dict, why);
+        result = rebuild_dict(dict, why);
     if (result == 0)
         SXE__POOL_PUT(dict->control->doubtful, 0);
     return result;
@@ -317,7 +317,7 @@ enter_dict(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 
 /* Open the dict in an open pool, and close the pool if it holds none. */
 static SXE_DICT *
-open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
+open_dict_in(void *array, const SXE_DICT_SPEC *spec, char *why)
 {
     SXE_DICT *dict;
     int result;
@@ -348,7 +348,7 @@ sxe_dict_open(const SXE_DICT_SPEC *spec, char *why)
     const int planned = plan_pool(spec, &pool, fields, sizeof(fields), why);
 
     errno = -planned;
-    return planned < 0 ? NULL : open_in(sxe_pool_open(&pool, why), spec, why);
+    return planned < 0 ? NULL : open_dict_in(sxe_pool_open(&pool, why), spec, why);
 }
 
 SXE_DICT *
@@ -360,7 +360,7 @@ sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why)
     const int planned = plan_pool(spec == NULL ? &any : spec, &pool, fields, sizeof(fields), why);
 
     errno = -planned;
-    return planned < 0 ? NULL : open_in(sxe_pool_open_fd(fd, &pool, why), spec, why);
+    return planned < 0 ? NULL : open_dict_in(sxe_pool_open_fd(fd, &pool, why), spec, why);
 }
 
 void

@@ -17,7 +17,7 @@ sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard)
 /* Free the oldest OLD version, or move it to the young end. 1: it was freed; 0: a snapshot sees
  * it. */
 static int
-sweep_one(const SXE_DICT *dict, uint32_t shard)
+sweep_one_entry(const SXE_DICT *dict, uint32_t shard)
 {
     const uint32_t id = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE__DICT_OLD)->next);
     struct sxe__dict_view view;
@@ -71,7 +71,7 @@ sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
 
     for (; *steps > 0; --*steps) {
         const uint32_t left = left_to_sweep(dict, shard);
-        const int swept = left == 0 ? 0 : sweep_one(dict, shard);
+        const int swept = left == 0 ? 0 : sweep_one_entry(dict, shard);
 
         if (left == 0 || swept < 0)
             return swept < 0 ? swept : freed;
@@ -157,7 +157,7 @@ sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns)
 
 /* Remove an entry that has expired. 1: it was removed; 0: it has not expired. */
 static int
-expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
+expire_one_entry(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
 {
     const uint64_t expires_ns = SXE__POOL_GET(sxe__dict_cell(dict, id)->expires_ns);
     struct sxe__dict_view view;
@@ -191,7 +191,7 @@ expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
     if (at == 0)
         SXE__POOL_PUT(record->round_expiry, 0);
     for (; at < capacity && gone == 0 && *budget > 0; at++, --*budget) {
-        gone = expire_one(dict, shard, sxe__dict_nth(dict, shard, at), now);
+        gone = expire_one_entry(dict, shard, sxe__dict_nth(dict, shard, at), now);
         SXE__POOL_PUT(record->round_at, at + 1);
     }
     if (gone < 0)
@@ -208,7 +208,7 @@ expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 
 /* The LIVE entry that was not used for longest, but not `keep`; SXE_NONE: there is none. */
 static uint32_t
-victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
+find_least_recent(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
     const struct sxe__pool_node *nodes = dict->sharing->nodes;
     uint32_t id = SXE__POOL_GET(sxe__dict_list(dict, shard, SXE_DICT_LIVE)->next);
@@ -223,7 +223,7 @@ victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 static int
 evict_entry(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
-    const uint32_t id = dict->evicts ? victim(dict, shard, keep) : SXE_NONE;
+    const uint32_t id = dict->evicts ? find_least_recent(dict, shard, keep) : SXE_NONE;
     struct sxe__dict_view view;
 
     if (id == SXE_NONE)

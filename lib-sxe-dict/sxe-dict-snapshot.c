@@ -44,7 +44,7 @@ begin_snapshot(struct sxe_dict_snapshot *snapshot)
 }
 
 static int
-take_snapshot(struct sxe_dict_snapshot *snapshot)
+take_dict_snapshot(struct sxe_dict_snapshot *snapshot)
 {
     const SXE_DICT *dict = snapshot->dict;
     int result = sxe__dict_lock_all(dict);
@@ -67,10 +67,10 @@ sxe_dict_snapshot_take(SXE_DICT *dict)
         return NULL;
     snapshot->dict = dict;
     do
-        result = take_snapshot(snapshot);
+        result = take_dict_snapshot(snapshot);
     while (result == -EAGAIN && sxe__pool_wait(dict->sharing, &patience));
     if (result == -EUSERS && sxe__dict_end_dead(dict))
-        result = take_snapshot(snapshot);
+        result = take_dict_snapshot(snapshot);
     if (result == 0)
         return snapshot;
     free(snapshot);

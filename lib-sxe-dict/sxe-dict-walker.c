@@ -38,7 +38,7 @@ is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
 
 /* Find the version of the bucket with the least hash from `after` on. 1; 0: there is none. */
 static int
-find_next(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
+find_next_entry(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
 {
     const SXE_DICT *dict = walker->dict;
     uint32_t link = SXE__POOL_GET(dict->buckets[walker->bucket]);
@@ -83,13 +83,13 @@ copy_entry(const SXE_DICT *dict, const struct sxe__dict_view *view, SXE_DICT_ENT
 }
 
 static int
-step_locked(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
+step_locked_dict(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
 {
     struct sxe__dict_view view;
 
     if (walker->snapshot != NULL && !sxe__dict_is_active(walker->snapshot))
         return -ESTALE;
-    const int found = find_next(walker, shard, &view);
+    const int found = find_next_entry(walker, shard, &view);
     if (found == 1 && copy_entry(walker->dict, &view, entry) < 0)
         return -EUCLEAN;
     /* The greatest hash of all has none after it. */
@@ -119,7 +119,7 @@ sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
         int result = sxe__dict_lock_patiently(dict, shard, &patience);
         if (result < 0)
             return result;
-        result = step_locked(walker, shard, entry);
+        result = step_locked_dict(walker, shard, entry);
         sxe__dict_unlock(dict, shard);
         if (result != 0)
             return result;

@@ -40,7 +40,7 @@ leave_key(const SXE_DICT *dict, const struct sxe__dict_key *key, ssize_t result)
 }
 
 static __attribute__((noinline)) int
-enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_view *view)
+enter_shard_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_view *view)
 {
     struct sxe__pool_patience patience = {0};
     int result = -EAGAIN;
@@ -57,7 +57,7 @@ enter_patiently(const SXE_DICT *dict, struct sxe__dict_key *key, const void *byt
 {
     const int found = enter_key(dict, key, bytes, size, view);
 
-    return SXE_LIKELY(found != -EAGAIN) ? found : enter_again(dict, key, view);
+    return SXE_LIKELY(found != -EAGAIN) ? found : enter_shard_again(dict, key, view);
 }
 
 /* For calls that change an existing entry: 0 with the shard locked, or -errno with it unlocked. */
@@ -108,7 +108,7 @@ sxe_dict_set_wait(SXE_DICT *dict, double seconds)
 /* ---- Looking ---- */
 
 static ssize_t
-copy_out(SXE_DICT *dict, const struct sxe__dict_view *view, void *value, size_t size)
+copy_value_out(SXE_DICT *dict, const struct sxe__dict_view *view, void *value, size_t size)
 {
     const int copied = sxe__dict_copy_value(dict, view, value, size);
 
@@ -126,7 +126,7 @@ sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value, size
         return entered;
     if (touch_entry(dict, &view, sxe__dict_state(dict, view.id)) < 0)
         return leave_key(dict, &place, -EUCLEAN);
-    return leave_key(dict, &place, copy_out(dict, &view, value, size));
+    return leave_key(dict, &place, copy_value_out(dict, &view, value, size));
 }
 
 ssize_t
@@ -136,7 +136,8 @@ sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value, siz
     struct sxe__dict_view view;
     const int entered = enter_to_read(dict, &place, key, key_size, &view);
 
-    return entered < 0 ? entered : leave_key(dict, &place, copy_out(dict, &view, value, size));
+    return entered < 0 ? entered
+                       : leave_key(dict, &place, copy_value_out(dict, &view, value, size));
 }
 
 double
@@ -253,8 +254,8 @@ add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
 /* Add by putting a new version in: there is no entry (view is NULL), or a snapshot sees the old
  * version. */
 static int
-add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe__dict_view *view,
-         uint64_t expires_ns, int64_t *sum)
+add_to_new_counter(const SXE_DICT *dict, const struct sxe__dict_key *key,
+                   const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)
 {
     struct sxe__dict_put put = {
         .key = key, .value = sum, .size = sizeof(*sum), .expires_ns = expires_ns};
@@ -274,13 +275,14 @@ add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
            const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)
 {
     if (found == 0)
-        return add_anew(dict, key, NULL, expires_ns, sum);
+        return add_to_new_counter(dict, key, NULL, expires_ns, sum);
     if (sxe__dict_verify(dict, view) < 0)
         return -EUCLEAN;
     if (view->value_size != sizeof(*sum))
         return -EDOM;
-    return sxe__dict_is_seen(dict, view) ? add_anew(dict, key, view, view->expires_ns, sum)
-                                         : add_in_place(dict, key->shard, view, sum);
+    return sxe__dict_is_seen(dict, view)
+               ? add_to_new_counter(dict, key, view, view->expires_ns, sum)
+               : add_in_place(dict, key->shard, view, sum);
 }
 
 int

@@ -112,7 +112,7 @@ level_of(const struct sxe_log_control *control)
 }
 
 static int
-refresh(struct sxe_log_control *control)
+refresh_control(struct sxe_log_control *control)
 {
     unsigned seen;
     int level;
@@ -126,12 +126,12 @@ refresh(struct sxe_log_control *control)
 }
 
 static void
-refresh_all(void)
+refresh_all_controls(void)
 {
     atomic_fetch_add(&version, 1);
     for (struct sxe_log_control *control = atomic_load(&controls); control != &end;
          control = __atomic_load_n(&control->next, __ATOMIC_SEQ_CST))
-        refresh(control);
+        refresh_control(control);
 }
 
 static void
@@ -163,7 +163,7 @@ sxe_log_resolve(struct sxe_log_control *control)
     if (__atomic_compare_exchange_n(&control->next, &none, &end, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_SEQ_CST))
         put_in_list(control);
-    return refresh(control);
+    return refresh_control(control);
 }
 
 int
@@ -180,7 +180,7 @@ sxe_log_set_level(int level)
     if (level != SXE_LOG_UNSET && level > SXE_LOG_DUMP)
         level = SXE_LOG_DUMP;
     atomic_store(&general_set, level < SXE_LOG_NONE ? SXE_LOG_NONE : level);
-    refresh_all();
+    refresh_all_controls();
     return old;
 }
 
@@ -216,6 +216,6 @@ sxe_log_set_library_level(const char *library, int level)
     if (setting == NULL)
         return -ENOSPC;
     atomic_store(&setting->level, level);
-    refresh_all();
+    refresh_all_controls();
     return 0;
 }

@@ -72,7 +72,7 @@ can_write(int fd)
 }
 
 static bool
-write_whole(int fd, const char *line, size_t length)
+write_whole_line(int fd, const char *line, size_t length)
 {
     while (length > 0) {
         ssize_t written = can_write(fd) ? write(fd, line, length) : 0;
@@ -109,7 +109,7 @@ sxe__log_emit(const struct sxe__log_event *event)
         also_function(also_user, level, line, length);
     switch (sink) {
     case TO_FD:
-        if (!write_whole(sink_fd, line, length))
+        if (!write_whole_line(sink_fd, line, length))
             atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
         break;
     case TO_FUNCTION:

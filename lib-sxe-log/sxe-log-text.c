@@ -14,14 +14,14 @@ enum { PID_DIGITS = 8, ID_WIDTH = 6, ID_DIGITS_MAX = 10 };
 static const char hex_digits[] = "0123456789abcdef";
 
 static char *
-put_bytes(char *end, const char *bytes, size_t length)
+put_line_bytes(char *end, const char *bytes, size_t length)
 {
     memcpy(end, bytes, length);
     return end + length;
 }
 
 static char *
-put_digits(char *end, unsigned value, unsigned width)
+put_decimal_digits(char *end, unsigned value, unsigned width)
 {
     for (unsigned i = width; i > 0; i--, value /= 10)
         end[i - 1] = (char)('0' + value % 10);
@@ -47,12 +47,12 @@ sxe__log_date(char digits[14], int64_t second)
     bool is_next_year = month >= 10;
 
     year = (unsigned)((era % 25 + 25) * 400 % 10000) + year + is_next_year;
-    digits = put_digits(digits, year, 4);
-    digits = put_digits(digits, is_next_year ? month - 9 : month + 3, 2);
-    digits = put_digits(digits, of_year - (153 * month + 2) / 5 + 1, 2);
-    digits = put_digits(digits, of_day / 3600, 2);
-    digits = put_digits(digits, of_day / 60 % 60, 2);
-    put_digits(digits, of_day % 60, 2);
+    digits = put_decimal_digits(digits, year, 4);
+    digits = put_decimal_digits(digits, is_next_year ? month - 9 : month + 3, 2);
+    digits = put_decimal_digits(digits, of_year - (153 * month + 2) / 5 + 1, 2);
+    digits = put_decimal_digits(digits, of_day / 3600, 2);
+    digits = put_decimal_digits(digits, of_day / 60 % 60, 2);
+    put_decimal_digits(digits, of_day % 60, 2);
 }
 
 char *
@@ -68,7 +68,7 @@ sxe__log_put_now(char *end, const char *shape)
         sxe__log_date(digits, now.tv_sec);
         second = now.tv_sec;
     }
-    put_digits(digits + 14, (unsigned)(now.tv_nsec / 1000000), 3);
+    put_decimal_digits(digits + 14, (unsigned)(now.tv_nsec / 1000000), 3);
     for (; *shape != '\0'; shape++)
         *end++ = *shape == '0' ? *digit++ : *shape;
     return end;
@@ -77,7 +77,7 @@ sxe__log_put_now(char *end, const char *shape)
 /* ---- The message ---- */
 
 static bool
-is_plain(unsigned char byte)
+is_plain_byte(unsigned char byte)
 {
     return byte >= ' ' && byte <= '~' && byte != '\\';
 }
@@ -89,7 +89,7 @@ encode_byte(char *item, unsigned char byte)
     static const char named[] = "\nn\rr\tt\\\\";
 
     item[0] = (char)byte;
-    if (is_plain(byte))
+    if (is_plain_byte(byte))
         return 1;
     item[0] = '\\';
     for (const char *name = named; *name != '\0'; name += 2) {
@@ -107,7 +107,7 @@ encode_byte(char *item, unsigned char byte)
 /* Append text with all but plain bytes encoded, up to the limit, or with ".." where it does not
  * fit; an encoded item is never cut. Returns the new end. */
 static char *
-append_text(char *end, const char *limit, const char *text, size_t length)
+append_encoded_text(char *end, const char *limit, const char *text, size_t length)
 {
     char *cut = end; /* where ".." goes if what follows does not fit */
 
@@ -116,8 +116,8 @@ append_text(char *end, const char *limit, const char *text, size_t length)
         size_t item_length = encode_byte(item, (unsigned char)text[i]);
 
         if (item_length > (size_t)(limit - end))
-            return put_bytes(cut, "..", 2);
-        end = put_bytes(end, item, item_length);
+            return put_line_bytes(cut, "..", 2);
+        end = put_line_bytes(end, item, item_length);
         if (limit - end >= 2)
             cut = end;
     }
@@ -127,7 +127,7 @@ append_text(char *end, const char *limit, const char *text, size_t length)
 /* ---- The line ---- */
 
 static char *
-put_head(char *end)
+put_line_head(char *end)
 {
     unsigned pid = (unsigned)getpid();
 
@@ -145,14 +145,14 @@ put_id(char *end, uint32_t id)
     unsigned first = ID_DIGITS_MAX - 1;
 
     if (id == SXE_NO_ID)
-        return put_bytes(end, "------ ", ID_WIDTH + 1);
+        return put_line_bytes(end, "------ ", ID_WIDTH + 1);
     memset(digits, ' ', sizeof(digits));
-    put_digits(digits + first, id, 1);
+    put_decimal_digits(digits + first, id, 1);
     while ((id /= 10) > 0)
-        put_digits(digits + --first, id, 1);
+        put_decimal_digits(digits + --first, id, 1);
     if (first > ID_DIGITS_MAX - ID_WIDTH)
         first = ID_DIGITS_MAX - ID_WIDTH;
-    end = put_bytes(end, digits + first, ID_DIGITS_MAX - first);
+    end = put_line_bytes(end, digits + first, ID_DIGITS_MAX - first);
     *end++ = ' ';
     return end;
 }
@@ -161,20 +161,21 @@ size_t
 sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
 {
     const char *limit = line + SXE_LOG_LINE_MAX - 1;
-    char *end = put_id(put_head(line), event->id);
+    char *end = put_id(put_line_head(line), event->id);
 
     *end++ = (char)('0' + event->site->level);
     *end++ = ' ';
     memset(end, ' ', 2 * (size_t)event->indent);
-    end = put_bytes(end + 2 * (size_t)event->indent, event->mark, 2);
+    end = put_line_bytes(end + 2 * (size_t)event->indent, event->mark, 2);
     if (event->request != NULL) {
-        end = append_text(end, end + SXE_LOG_REQUEST_MAX, event->request, strlen(event->request));
+        end = append_encoded_text(end, end + SXE_LOG_REQUEST_MAX, event->request,
+                                  strlen(event->request));
         *end++ = ' ';
     }
     if (event->is_row)
-        end = put_bytes(end, event->text, event->length);
+        end = put_line_bytes(end, event->text, event->length);
     else
-        end = append_text(end, limit, event->text, event->length);
+        end = append_encoded_text(end, limit, event->text, event->length);
     *end++ = '\n';
     return (size_t)(end - line);
 }

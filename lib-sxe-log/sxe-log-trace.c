@@ -37,7 +37,7 @@ free_calls(void *memory)
 }
 
 static void
-make_key(void)
+make_thread_key(void)
 {
     (void)pthread_key_create(&key, free_calls);
 }
@@ -47,7 +47,7 @@ allocate_calls(void)
 {
     int saved_errno = errno;
 
-    pthread_once(&key_made, make_key);
+    pthread_once(&key_made, make_thread_key);
     calls = calloc(SXE_LOG_TRACE_MAX, sizeof(*calls));
     if (calls != NULL)
         (void)pthread_setspecific(key, calls);
@@ -56,13 +56,13 @@ allocate_calls(void)
 }
 
 static unsigned
-remembered(void)
+remembered_depth(void)
 {
     return depth < SXE_LOG_TRACE_MAX ? depth : SXE_LOG_TRACE_MAX;
 }
 
 static bool
-is_over(const struct sxe_log_frame *call, const struct sxe_log_frame *running)
+is_call_over(const struct sxe_log_frame *call, const struct sxe_log_frame *running)
 {
     if (call->address == running->address)
         return call->return_address != running->return_address;
@@ -72,14 +72,14 @@ is_over(const struct sxe_log_frame *call, const struct sxe_log_frame *running)
 void
 sxe__trace_forget(const struct sxe_log_frame *frame)
 {
-    unsigned live = remembered();
+    unsigned live = remembered_depth();
 
     if (frame == NULL || live == 0)
         return;
-    while (live > 0 && is_over(&calls[live - 1].frame, frame))
+    while (live > 0 && is_call_over(&calls[live - 1].frame, frame))
         live--;
     /* If the running function is remembered, all calls that are too deep to be are over. */
-    if (live < remembered() || calls[live - 1].frame.address == frame->address)
+    if (live < remembered_depth() || calls[live - 1].frame.address == frame->address)
         depth = live;
 }
 
@@ -88,7 +88,7 @@ sxe__trace_indent(void)
 {
     unsigned indent = 0;
 
-    for (unsigned i = 0; i < remembered(); i++)
+    for (unsigned i = 0; i < remembered_depth(); i++)
         indent += sxe_log_shown(calls[i].site->control, calls[i].site->level) ? 1 : 0;
     return indent;
 }
@@ -98,7 +98,7 @@ sxe__trace_indent(void)
 static unsigned
 find_call(const char *function, const struct sxe_log_frame *frame)
 {
-    for (unsigned i = remembered(); i > 0; i--) {
+    for (unsigned i = remembered_depth(); i > 0; i--) {
         if (calls[i - 1].frame.address != frame->address)
             break;
         if (calls[i - 1].site->function == function)
@@ -142,13 +142,13 @@ sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *fr
 const struct sxe__trace_call *
 sxe__trace_call(unsigned nth)
 {
-    return nth < remembered() ? &calls[remembered() - 1 - nth] : NULL;
+    return nth < remembered_depth() ? &calls[remembered_depth() - 1 - nth] : NULL;
 }
 
 unsigned
 sxe__trace_deeper(void)
 {
-    return depth - remembered();
+    return depth - remembered_depth();
 }
 
 unsigned

@@ -47,8 +47,8 @@ static SXE_PRINTF(2, 3) void add(struct message *message, const char *format, ..
 }
 
 static void
-emit(const struct sxe_log_site *site, uint32_t id, unsigned indent, const char *mark,
-     const struct message *message)
+emit_line(const struct sxe_log_site *site, uint32_t id, unsigned indent, const char *mark,
+          const struct message *message)
 {
     struct sxe__log_event event = {
         .site = site,
@@ -70,7 +70,7 @@ emit_brace(const struct sxe_log_site *site, uint32_t id, unsigned indent, const 
 
     message.length = 0;
     add(&message, "// %s:%d", sxe__log_basename(site->file), site->line);
-    emit(site, id, indent, mark, &message);
+    emit_line(site, id, indent, mark, &message);
 }
 
 const char *
@@ -103,7 +103,7 @@ sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
     add_formatted(&message, format, arguments);
     va_end(arguments);
     sxe__trace_forget(frame);
-    emit(site, id, sxe__trace_indent(), "- ", &message);
+    emit_line(site, id, sxe__trace_indent(), "- ", &message);
     errno = saved_errno;
 }
 
@@ -158,7 +158,7 @@ sxe_log_enter(const struct sxe_log_site *site, const struct sxe_log_frame *frame
     va_start(arguments, format);
     add_formatted(&message, format, arguments);
     va_end(arguments);
-    emit(site, id, indent, "+ ", &message);
+    emit_line(site, id, indent, "+ ", &message);
     emit_brace(site, id, indent + 1, "{ ");
     errno = saved_errno;
 }
@@ -178,7 +178,7 @@ sxe_log_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame
     va_start(arguments, format);
     add_formatted(&message, format, arguments);
     va_end(arguments);
-    emit(site, id, indent, "- ", &message);
+    emit_line(site, id, indent, "- ", &message);
     emit_brace(site, id, indent, "} ");
     errno = saved_errno;
 }
@@ -201,21 +201,21 @@ emit_trace(const struct sxe_log_site *failed)
     if (sxe__trace_deeper() > 0) {
         message.length = 0;
         add(&message, "       in %u calls too deep to be remembered", sxe__trace_deeper());
-        emit(failed, SXE_NO_ID, sxe__trace_indent(), "- ", &message);
+        emit_line(failed, SXE_NO_ID, sxe__trace_indent(), "- ", &message);
         how = "called from";
     }
     for (unsigned nth = 0; (call = sxe__trace_call(nth)) != NULL; nth++, how = "called from") {
         message.length = 0;
         add(&message, "       %s function %s() at %s:%d", how, call->site->function,
             call->site->file, call->site->line);
-        emit(failed, call->id, sxe__trace_indent(), "- ", &message);
+        emit_line(failed, call->id, sxe__trace_indent(), "- ", &message);
     }
 }
 
 static SXE_NORETURN void
-fail_with(const struct sxe_log_site *site, uint32_t id, const struct message *message)
+fail_with_message(const struct sxe_log_site *site, uint32_t id, const struct message *message)
 {
-    emit(site, id, sxe__trace_indent(), "- ", message);
+    emit_line(site, id, sxe__trace_indent(), "- ", message);
     emit_trace(site);
 
     sxe_log_fatal_hook hook = atomic_load(&fatal_hook);
@@ -237,7 +237,7 @@ sxe_log_assert_failed(const struct sxe_log_site *site, const struct sxe_log_fram
     add_formatted(&message, format, arguments);
     va_end(arguments);
     sxe__trace_forget(frame);
-    fail_with(site, id, &message);
+    fail_with_message(site, id, &message);
 }
 
 void
@@ -251,5 +251,5 @@ sxe__not_always(const char *expression, const char *file, int line)
     add(&message, "ERROR: assertion '%s' failed at %s:%d; what cannot happen did", expression, file,
         line);
     sxe__trace_forget(&frame);
-    fail_with(&site, SXE_NO_ID, &message);
+    fail_with_message(&site, SXE_NO_ID, &message);
 }

@@ -6,7 +6,7 @@
 
 /* Wake one waiting process for each element. */
 static void
-tell_all(const struct sxe__pool_header *pool, uint32_t state, unsigned number)
+wake_watchers(const struct sxe__pool_header *pool, uint32_t state, unsigned number)
 {
     for (; number > 0 && SXE__POOL_GET(pool->sharing->head->watching) != 0; number--)
         sxe__pool_wake(pool, state);
@@ -53,7 +53,7 @@ take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
         return 1;
     const unsigned number = take_locked(&site, old_state, new_state, ids + 1, max - 1);
     sxe__pool_unlock_shard(pool, site.number);
-    tell_all(pool, new_state, number);
+    wake_watchers(pool, new_state, number);
     return 1 + number;
 }
 
@@ -126,7 +126,7 @@ move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned n
         moved += move_locked(&site, ids + moved, number - moved, states, &why);
         sxe__pool_unlock_shard(pool, site.number);
     }
-    tell_all(pool, states[1], moved);
+    wake_watchers(pool, states[1], moved);
     return moved == 0 ? why : moved;
 }
 

@@ -105,7 +105,7 @@ static int SXE_PRINTF(2, 3) refuse(const struct view *view, const char *format, 
 /* Check that `next` is the list's own node or a younger element of the same state, and links
  * back. */
 static int
-check_next(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
+check_next_element(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
 {
     const struct sxe__pool_node *nodes = view->nodes;
     const uint32_t next = SXE__POOL_GET(nodes[id].next);
@@ -130,7 +130,7 @@ check_next(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
 }
 
 static int
-check_element(const struct view *view, uint32_t id)
+check_element_links(const struct view *view, uint32_t id)
 {
     const uint32_t state = SXE__POOL_GET(view->nodes[id].state);
     const uint64_t stamp = SXE__POOL_GET(view->nodes[id].stamp);
@@ -143,7 +143,7 @@ check_element(const struct view *view, uint32_t id)
     if (stamp == 0 || stamp > view->last_stamp)
         return refuse(view, "element %u (state %s) is of a time that has not been", id,
                       state_text(view, state));
-    return check_next(view, id, state, stamp);
+    return check_next_element(view, id, state, stamp);
 }
 
 /* Check the old end and the count of a list; `elements` is the number of elements in its state. */
@@ -170,7 +170,7 @@ check_list(const struct view *view, uint32_t state, uint32_t elements)
 }
 
 static inline bool
-is_over(const struct view *view, uint32_t *looked)
+is_check_time_over(const struct view *view, uint32_t *looked)
 {
     return ++*looked % ASKED_EACH == 0 && view->is_over != NULL && view->is_over();
 }
@@ -189,7 +189,7 @@ check_some_lists(const struct view *view, uint32_t first)
 
         if (state < states)
             elements[state]++;
-        if (is_over(view, &looked))
+        if (is_check_time_over(view, &looked))
             return -ECANCELED;
     }
     for (uint32_t state = 0; state < states; state++) {
@@ -207,7 +207,9 @@ check_view(const struct view *view)
     uint32_t looked = 0;
 
     for (uint64_t id = first_id(view); id < view->pool->number; id = next_id(view, id)) {
-        const int result = is_over(view, &looked) ? -ECANCELED : check_element(view, (uint32_t)id);
+        const int result = is_check_time_over(view, &looked)
+                               ? -ECANCELED
+                               : check_element_links(view, (uint32_t)id);
 
         if (result != 0)
             return result;
@@ -222,7 +224,7 @@ check_view(const struct view *view)
 }
 
 static int
-check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
+check_pool_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
 {
     struct view view = view_of(pool, shard, why);
 
@@ -235,11 +237,12 @@ check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool
 int
 sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why)
 {
-    return check_shard(pool, shard, why, NULL);
+    return check_pool_shard(pool, shard, why, NULL);
 }
 
 static int
-lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why, bool (*over)(void))
+lock_and_check_pool(const struct sxe__pool_header *pool, uint32_t shard, char *why,
+                    bool (*over)(void))
 {
     struct sxe__pool_patience patience = {0};
     const unsigned locked = sxe__pool_lock_shard_patiently(pool, shard, &patience);
@@ -250,7 +253,7 @@ lock_and_check(const struct sxe__pool_header *pool, uint32_t shard, char *why, b
         const struct view view = view_of(pool, shard, why);
         return refuse(&view, "a change that a dead process began cannot be completed");
     }
-    const int result = check_shard(pool, shard, why, over);
+    const int result = check_pool_shard(pool, shard, why, over);
     sxe__pool_unlock_shard(pool, shard);
     return result;
 }
@@ -274,7 +277,7 @@ sxe_pool_check_until(void *array, char *why, bool (*over)(void))
     }
     for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
         const int result =
-            over != NULL && over() ? -ECANCELED : lock_and_check(pool, shard, why, over);
+            over != NULL && over() ? -ECANCELED : lock_and_check_pool(pool, shard, why, over);
 
         if (result != 0)
             return result;
@@ -301,7 +304,7 @@ struct chain {
 
 /* An impossible `next` becomes the element itself, so that it is always a valid id. */
 static inline struct key
-key_of(const struct view *view, uint32_t id)
+key_of_element(const struct view *view, uint32_t id)
 {
     const struct sxe__pool_node *node = &view->nodes[id];
     const uint32_t next = SXE__POOL_GET(node->next);
@@ -315,7 +318,7 @@ key_of(const struct view *view, uint32_t id)
 }
 
 static inline bool
-is_before(const struct key *a, const struct key *b)
+is_key_before(const struct key *a, const struct key *b)
 {
     return a->state != b->state ? a->state < b->state : a->stamp < b->stamp;
 }
@@ -324,13 +327,14 @@ is_before(const struct key *a, const struct key *b)
 static struct chain
 merge_chains(const struct view *view, struct chain a, struct chain b)
 {
-    struct key from_a = key_of(view, a.first);
-    struct key from_b = key_of(view, b.first);
-    struct chain merged = {is_before(&from_b, &from_a) ? b.first : a.first, a.length + b.length};
+    struct key from_a = key_of_element(view, a.first);
+    struct key from_b = key_of_element(view, b.first);
+    struct chain merged = {is_key_before(&from_b, &from_a) ? b.first : a.first,
+                           a.length + b.length};
     uint32_t last = SXE_NONE;
 
     while (a.length != 0 && b.length != 0) {
-        const bool takes_b = is_before(&from_b, &from_a);
+        const bool takes_b = is_key_before(&from_b, &from_a);
         struct chain *chain = takes_b ? &b : &a;
         struct key *from = takes_b ? &from_b : &from_a;
 
@@ -338,7 +342,7 @@ merge_chains(const struct view *view, struct chain a, struct chain b)
             SXE__POOL_PUT(view->nodes[last].next, from->id);
         last = from->id;
         if (--chain->length != 0)
-            *from = key_of(view, from->next);
+            *from = key_of_element(view, from->next);
     }
     SXE__POOL_PUT(view->nodes[last].next, a.length != 0 ? from_a.id : from_b.id);
     return merged;
@@ -348,7 +352,7 @@ merge_chains(const struct view *view, struct chain a, struct chain b)
  * written first: after a death in between it is raised twice, never not at all. Returns whether the
  * state was impossible. */
 static bool
-mend(const struct view *view, uint32_t id)
+mend_element(const struct view *view, uint32_t id)
 {
     struct sxe__pool_node *node = &view->nodes[id];
     const bool lost = SXE__POOL_GET(node->state) >= view->pool->states;
@@ -372,7 +376,7 @@ sort_chain(const struct view *view, uint32_t *mended)
         struct chain chain = {(uint32_t)id, 1};
         unsigned power = 0;
 
-        *mended += mend(view, (uint32_t)id);
+        *mended += mend_element(view, (uint32_t)id);
         for (; chains[power].length != 0; power++) {
             chain = merge_chains(view, chains[power], chain);
             chains[power].length = 0;
@@ -425,7 +429,7 @@ append_key(const struct view *view, const struct key *key, uint64_t now)
 }
 
 static uint32_t
-rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now)
+rebuild_pool_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now)
 {
     const struct view view = view_of(pool, number, NULL);
     struct sxe__pool_shard *shard = &pool->sharing->shards[number];
@@ -437,7 +441,7 @@ rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now
     uint32_t id = sorted.first;
     empty_lists(&view);
     for (uint32_t i = 0; i < sorted.length; i++) {
-        const struct key key = key_of(&view, id);
+        const struct key key = key_of_element(&view, id);
 
         id = key.next;
         const uint64_t stamp = append_key(&view, &key, now);
@@ -454,6 +458,6 @@ sxe__pool_rebuild(const struct sxe__pool_header *pool)
     uint32_t mended = 0;
 
     for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++)
-        mended += rebuild_shard(pool, shard, now);
+        mended += rebuild_pool_shard(pool, shard, now);
     return mended;
 }

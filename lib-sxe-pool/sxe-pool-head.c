@@ -65,7 +65,7 @@ sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what
 /* ---- Offsets in the file ---- */
 
 static uint64_t
-round_up(uint64_t size, uint64_t alignment)
+round_up_offset(uint64_t size, uint64_t alignment)
 {
     return (size + alignment - 1) / alignment * alignment;
 }
@@ -80,14 +80,14 @@ place_parts(struct sxe__pool_head *head)
     if (nodes >= SXE_POOL_DAMAGED || head->extra_size > SXE__POOL_SIZE_LIMIT ||
         head->element_size > SXE__POOL_SIZE_LIMIT / head->number)
         return false;
-    head->shards_offset = round_up(sizeof(*head), sizeof(struct sxe__pool_shard));
+    head->shards_offset = round_up_offset(sizeof(*head), sizeof(struct sxe__pool_shard));
     head->array_offset =
-        round_up(head->shards_offset + head->shards * sizeof(struct sxe__pool_shard), page);
-    head->nodes_offset = round_up(head->number * head->element_size, SXE__POOL_ALIGNMENT);
-    head->extra_offset =
-        round_up(head->nodes_offset + nodes * sizeof(struct sxe__pool_node), SXE__POOL_ALIGNMENT);
+        round_up_offset(head->shards_offset + head->shards * sizeof(struct sxe__pool_shard), page);
+    head->nodes_offset = round_up_offset(head->number * head->element_size, SXE__POOL_ALIGNMENT);
+    head->extra_offset = round_up_offset(head->nodes_offset + nodes * sizeof(struct sxe__pool_node),
+                                         SXE__POOL_ALIGNMENT);
     head->file_size =
-        head->array_offset + round_up(head->extra_offset + head->extra_size, page) + page;
+        head->array_offset + round_up_offset(head->extra_offset + head->extra_size, page) + page;
     return head->file_size <= SXE__POOL_SIZE_LIMIT;
 }
 
@@ -112,7 +112,7 @@ sxe__pool_shard_shift(uint32_t number, uint32_t shards)
 
 /* FNV-1a. */
 static uint64_t
-hash(uint64_t sum, const void *bytes, size_t length)
+add_to_fnv_hash(uint64_t sum, const void *bytes, size_t length)
 {
     for (const unsigned char *byte = bytes; length > 0; byte++, length--)
         sum = (sum ^ *byte) * UINT64_C(0x100000001b3);
@@ -124,17 +124,17 @@ layout_of(const struct sxe__pool_head *head)
 {
     const uint64_t numbers[] = {head->number, head->states, head->shards, head->element_size,
                                 head->extra_size};
-    uint64_t sum = hash(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+    uint64_t sum = add_to_fnv_hash(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
 
-    sum = hash(sum, head->name, sizeof(head->name));
-    sum = hash(sum, head->state_names, sizeof(head->state_names));
-    return hash(sum, head->fields, sizeof(head->fields));
+    sum = add_to_fnv_hash(sum, head->name, sizeof(head->name));
+    sum = add_to_fnv_hash(sum, head->state_names, sizeof(head->state_names));
+    return add_to_fnv_hash(sum, head->fields, sizeof(head->fields));
 }
 
 static uint64_t
 checksum_of(const struct sxe__pool_head *head)
 {
-    return hash(UINT64_C(0xcbf29ce484222325), head, FIXED_SIZE);
+    return add_to_fnv_hash(UINT64_C(0xcbf29ce484222325), head, FIXED_SIZE);
 }
 
 void
@@ -148,7 +148,7 @@ sxe__pool_head_seal(struct sxe__pool_head *head)
 
 /* The number of words, which single spaces separate; 0: other spaces, or no word. */
 static unsigned
-count_words(const char *text)
+count_state_names(const char *text)
 {
     unsigned number = 0;
 
@@ -189,7 +189,7 @@ check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *he
         return sxe__pool_refuse(opening, error,
                                 "a control character is in its name, or in those of its states or "
                                 "fields: leave it out");
-    if (head->state_names[0] != '\0' && count_words(head->state_names) != head->states)
+    if (head->state_names[0] != '\0' && count_state_names(head->state_names) != head->states)
         return sxe__pool_refuse(opening, error,
                                 "its states are named '%.100s': must be as many words as states, "
                                 "%u, with one space between them",
@@ -206,7 +206,7 @@ check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *he
 /* ---- From a spec ---- */
 
 static int
-check_options(const struct sxe__pool_opening *opening)
+check_pool_options(const struct sxe__pool_opening *opening)
 {
     const SXE_POOL_SPEC *spec = &opening->spec;
     const unsigned both = SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED;
@@ -228,7 +228,7 @@ check_options(const struct sxe__pool_opening *opening)
 
 /* Copy a text of the spec (NULL: none) to zeroed memory, so that it ends with a 0. */
 static int
-copy_text(const struct sxe__pool_opening *opening, char *to, size_t size, const char *from)
+copy_spec_text(const struct sxe__pool_opening *opening, char *to, size_t size, const char *from)
 {
     const size_t length = from == NULL ? 0 : strlen(from);
 
@@ -244,13 +244,13 @@ static int
 copy_texts(const struct sxe__pool_opening *opening, struct sxe__pool_head *head)
 {
     const SXE_POOL_SPEC *spec = &opening->spec;
-    int result = copy_text(opening, head->name, sizeof(head->name), spec->name);
+    int result = copy_spec_text(opening, head->name, sizeof(head->name), spec->name);
 
     if (result == 0)
-        result =
-            copy_text(opening, head->state_names, sizeof(head->state_names), spec->state_names);
+        result = copy_spec_text(opening, head->state_names, sizeof(head->state_names),
+                                spec->state_names);
     if (result == 0)
-        result = copy_text(opening, head->fields, sizeof(head->fields), spec->fields);
+        result = copy_spec_text(opening, head->fields, sizeof(head->fields), spec->fields);
     if (result == 0 && head->name[0] == '\0')
         result = sxe__pool_refuse(opening, EINVAL, "it has no name: give it one of 1 to %u bytes",
                                   SXE_POOL_NAME_MAX);
@@ -276,7 +276,7 @@ sxe__pool_head_plan(struct sxe__pool_opening *opening)
 {
     const SXE_POOL_SPEC *spec = &opening->spec;
     struct sxe__pool_head *head = &opening->head;
-    int result = check_options(opening);
+    int result = check_pool_options(opening);
 
     if (result < 0 || spec->number == 0)
         return result;
@@ -401,8 +401,8 @@ refuse_number(const struct sxe__pool_opening *opening, const char *what, uint64_
 }
 
 static int
-refuse_text(const struct sxe__pool_opening *opening, const char *what, const char *is,
-            const char *want)
+refuse_pool_text(const struct sxe__pool_opening *opening, const char *what, const char *is,
+                 const char *want)
 {
     return sxe__pool_refuse(opening, EEXIST,
                             "its %s is '%.100s', the program says '%.100s': let them agree, or "
@@ -427,12 +427,12 @@ compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_hea
     if (is->extra_size != want->extra_size)
         return refuse_number(opening, "extra bytes", is->extra_size, want->extra_size);
     if (strcmp(is->name, want->name) != 0)
-        return refuse_text(opening, "name", is->name, want->name);
+        return refuse_pool_text(opening, "name", is->name, want->name);
     if (is->state_names[0] != '\0' && want->state_names[0] != '\0' &&
         strcmp(is->state_names, want->state_names) != 0)
-        return refuse_text(opening, "list of states", is->state_names, want->state_names);
+        return refuse_pool_text(opening, "list of states", is->state_names, want->state_names);
     if (is->fields[0] != '\0' && want->fields[0] != '\0' && strcmp(is->fields, want->fields) != 0)
-        return refuse_text(opening, "list of fields", is->fields, want->fields);
+        return refuse_pool_text(opening, "list of fields", is->fields, want->fields);
     return 0;
 }
 
@@ -463,7 +463,7 @@ sxe__pool_head_read_copy(int fd, struct sxe__pool_head *copy)
 
 /* Replace a damaged head by its copy, if the spec asks for repair and no process uses the pool. */
 static int
-restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
+restore_head(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
 {
     if (opening->has_others)
         return sxe__pool_refuse(opening, EUCLEAN,
@@ -506,7 +506,7 @@ sxe__pool_copy_write(const struct sxe__pool_sharing *sharing)
 
 /* 1: the file has only zeros and holes (holes are skipped, not read); 0; -errno. */
 static int
-is_blank(const struct sxe__pool_opening *opening)
+is_blank_file(const struct sxe__pool_opening *opening)
 {
     char bytes[16384];
     off_t at = 0;
@@ -538,7 +538,7 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
     if (opening->is_empty || !is_zero(head, FIXED_SIZE) ||
         sxe__pool_head_read_copy(opening->fd, &copy))
         return 0;
-    const int blank = is_blank(opening);
+    const int blank = is_blank_file(opening);
     opening->is_empty = blank == 1;
     if (blank == 0)
         return refuse_foreign(opening, "the file begins with zeros, and other data follow");
@@ -547,7 +547,7 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
 
 /* Find out what kind of file it is; replace a damaged head by its copy. */
 static int
-read_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_t length)
+read_pool_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_t length)
 {
     struct sxe__pool_head copy = {0};
 
@@ -556,7 +556,7 @@ read_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_
     int result = check_kind(opening, head);
     if (result < 0 && sxe__pool_head_read_copy(opening->fd, &copy)) {
         *head = copy;
-        result = restore(opening, &copy);
+        result = restore_head(opening, &copy);
     }
     return result;
 }
@@ -572,7 +572,7 @@ sxe__pool_head_read(struct sxe__pool_opening *opening)
     const int looked = see_whether_empty(opening, &head, length);
     if (looked < 0 || opening->is_empty)
         return looked;
-    int result = read_kind(opening, &head, length);
+    int result = read_pool_kind(opening, &head, length);
     if (result == 0)
         result = check_head(opening, &head);
     if (result == 0 && opening->spec.number != 0)

@@ -42,7 +42,7 @@ static int SXE_PRINTF(2, 3) refuse(const struct scan *scan, const char *format, 
 }
 
 static void
-skip_blanks(struct scan *scan)
+skip_layout_blanks(struct scan *scan)
 {
     scan->at += strspn(scan->at, BLANKS);
 }
@@ -61,7 +61,7 @@ word_length(const struct scan *scan)
 static bool
 take_sign(struct scan *scan, char sign)
 {
-    skip_blanks(scan);
+    skip_layout_blanks(scan);
     if (*scan->at != sign)
         return false;
     scan->at++;
@@ -70,7 +70,7 @@ take_sign(struct scan *scan, char sign)
 
 /* The next word, for messages: up to 20 bytes of it. */
 static const char *
-found(const struct scan *scan, char text[32])
+next_word_found(const struct scan *scan, char text[32])
 {
     if (*scan->at == '\0')
         return "the end";
@@ -87,27 +87,28 @@ take_length(struct scan *scan, struct sxe_pool_field *field)
 
     if (!take_sign(scan, '['))
         return refuse(scan, "a length expected after char, as in char[24], not %s",
-                      found(scan, text));
-    skip_blanks(scan);
+                      next_word_found(scan, text));
+    skip_layout_blanks(scan);
     const unsigned long length =
         isdigit((unsigned char)*scan->at) ? strtoul(scan->at, &end, 10) : 0;
     if (length == 0 || length > SXE_POOL_FIELD_TEXT_MAX)
         return refuse(scan, "the length of char[] is 1 to %u, not %s", SXE_POOL_FIELD_TEXT_MAX,
-                      found(scan, text));
+                      next_word_found(scan, text));
     scan->at = end;
     if (!take_sign(scan, ']'))
-        return refuse(scan, "']' expected after the length of char, not %s", found(scan, text));
+        return refuse(scan, "']' expected after the length of char, not %s",
+                      next_word_found(scan, text));
     field->kind = 'c';
     field->size = (uint32_t)length;
     return 0;
 }
 
 static int
-take_type(struct scan *scan, struct sxe_pool_field *field)
+take_field_type(struct scan *scan, struct sxe_pool_field *field)
 {
     char text[32];
 
-    skip_blanks(scan);
+    skip_layout_blanks(scan);
     const size_t length = (size_t)word_length(scan);
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (length != strlen(types[i].name) || memcmp(scan->at, types[i].name, length) != 0)
@@ -124,18 +125,19 @@ take_type(struct scan *scan, struct sxe_pool_field *field)
     return refuse(scan,
                   "a type expected (u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[%u]), "
                   "not %s",
-                  SXE_POOL_FIELD_TEXT_MAX, found(scan, text));
+                  SXE_POOL_FIELD_TEXT_MAX, next_word_found(scan, text));
 }
 
 static int
-take_name(struct scan *scan, const struct sxe_pool_layout *layout, struct sxe_pool_field *field)
+take_field_name(struct scan *scan, const struct sxe_pool_layout *layout,
+                struct sxe_pool_field *field)
 {
     char text[32];
 
-    skip_blanks(scan);
+    skip_layout_blanks(scan);
     const int length = word_length(scan);
     if (length == 0 || isdigit((unsigned char)*scan->at))
-        return refuse(scan, "a name expected after the type, not %s", found(scan, text));
+        return refuse(scan, "a name expected after the type, not %s", next_word_found(scan, text));
     if (length > (int)SXE_POOL_FIELD_NAME_MAX)
         return refuse(scan, "the name of a field has at most %u bytes, not %d as %.*s",
                       SXE_POOL_FIELD_NAME_MAX, length, length, scan->at);
@@ -154,7 +156,7 @@ alignment_of(const struct sxe_pool_field *field)
 }
 
 static uint32_t
-round_up(uint32_t size, uint32_t alignment)
+round_up_field(uint32_t size, uint32_t alignment)
 {
     return (size + alignment - 1) & ~(alignment - 1);
 }
@@ -163,14 +165,14 @@ static int
 take_field(struct scan *scan, struct sxe_pool_layout *layout)
 {
     struct sxe_pool_field *field = &layout->field[layout->number];
-    int result = take_type(scan, field);
+    int result = take_field_type(scan, field);
 
     if (result == 0)
-        result = take_name(scan, layout, field);
+        result = take_field_name(scan, layout, field);
     if (result != 0)
         return result;
     const uint32_t alignment = alignment_of(field);
-    field->offset = round_up(layout->size, alignment);
+    field->offset = round_up_field(layout->size, alignment);
     layout->size = field->offset + field->size;
     layout->alignment = alignment > layout->alignment ? alignment : layout->alignment;
     layout->number++;
@@ -187,7 +189,7 @@ sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text, char *wh
     *layout = (struct sxe_pool_layout){.alignment = 1};
     if (strnlen(text, SXE_POOL_FIELDS_MAX + 1) > SXE_POOL_FIELDS_MAX)
         return refuse(&scan, "the text of the fields has at most %u bytes", SXE_POOL_FIELDS_MAX);
-    skip_blanks(&scan);
+    skip_layout_blanks(&scan);
     if (*scan.at == '\0')
         return 0;
     do {
@@ -197,8 +199,8 @@ sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text, char *wh
         return result;
     if (*scan.at != '\0')
         return refuse(&scan, "',' expected after field %s, not %s",
-                      layout->field[layout->number - 1].name, found(&scan, left));
-    layout->size = round_up(layout->size, layout->alignment);
+                      layout->field[layout->number - 1].name, next_word_found(&scan, left));
+    layout->size = round_up_field(layout->size, layout->alignment);
     return 0;
 }
 

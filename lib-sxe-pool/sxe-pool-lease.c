@@ -109,7 +109,7 @@ sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state, cons
 /* Claim the lease's element, if its stamp is the lease's. A stamp of 0 is a lost lease, whatever
  * its id. */
 static unsigned
-claim_with(void *array, SXE_POOL_LEASE *lease, struct sxe__pool_claim *claim)
+claim_with_lease(void *array, SXE_POOL_LEASE *lease, struct sxe__pool_claim *claim)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
@@ -133,7 +133,7 @@ sxe_pool_lease_move(void *array, SXE_POOL_LEASE *lease, unsigned new_state, cons
                                     .contents = contents,
                                     .size = pool->element_size};
 
-    return claim_with(array, lease, &claim);
+    return claim_with_lease(array, lease, &claim);
 }
 
 unsigned
@@ -142,7 +142,7 @@ sxe_pool_lease_renew(void *array, SXE_POOL_LEASE *lease)
     struct sxe__pool_claim claim = {.old_state = SXE__POOL_ANY_STATE,
                                     .new_state = SXE__POOL_ANY_STATE};
 
-    return claim_with(array, lease, &claim);
+    return claim_with_lease(array, lease, &claim);
 }
 
 unsigned
@@ -157,7 +157,7 @@ sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset, si
                                     .size = size};
     SXE_POOL_LEASE copy = *lease; /* its stamp stays */
 
-    return claim_with(array, &copy, &claim);
+    return claim_with_lease(array, &copy, &claim);
 }
 
 bool

@@ -81,7 +81,7 @@ sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigne
 
 /* Find a state's name among those of a shared pool, each of which ends with a 0. */
 static const char *
-name_of(const char *names, unsigned state)
+find_state_name(const char *names, unsigned state)
 {
     for (; state > 0; state--)
         names += strlen(names) + 1;
@@ -99,7 +99,7 @@ sxe_pool_state_to_string(const void *array, unsigned state)
     if (local != NULL && local->state_to_string != NULL && state < pool->states)
         return local->state_to_string(state);
     if (pool->sharing != NULL && pool->sharing->state_names != NULL && state < pool->states)
-        return name_of(pool->sharing->state_names, state);
+        return find_state_name(pool->sharing->state_names, state);
     char *text = texts[turn++ % 4];
     snprintf(text, sizeof(texts[0]), "%u", state);
     return text;

@@ -21,7 +21,7 @@
 /* ---- Files ---- */
 
 static int
-open_memory(struct sxe__pool_opening *opening)
+open_pool_memory(struct sxe__pool_opening *opening)
 {
     char name[sizeof("sxe-pool-") + SXE_POOL_NAME_MAX];
 
@@ -67,7 +67,7 @@ int
 sxe__pool_file_open(struct sxe__pool_opening *opening)
 {
     if (opening->spec.file == NULL)
-        return open_memory(opening);
+        return open_pool_memory(opening);
     const int named = sxe__pool_file_path(opening);
     if (named < 0)
         return named;
@@ -155,7 +155,7 @@ sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
 
 /* Refuse a file beyond RLIMIT_FSIZE: to allocate it would raise SIGXFSZ. */
 static int
-check_limit(const struct sxe__pool_opening *opening)
+check_file_limit(const struct sxe__pool_opening *opening)
 {
     struct rlimit limit;
 
@@ -171,7 +171,7 @@ check_limit(const struct sxe__pool_opening *opening)
 /* Refuse a file that has no room: an allocation that fails in the end would use up the file system
  * (in /dev/shm, the memory) meanwhile. */
 static int
-check_room(const struct sxe__pool_opening *opening)
+check_file_room(const struct sxe__pool_opening *opening)
 {
     struct statvfs status;
 
@@ -189,10 +189,10 @@ check_room(const struct sxe__pool_opening *opening)
 int
 sxe__pool_file_fill(struct sxe__pool_opening *opening)
 {
-    int result = check_limit(opening);
+    int result = check_file_limit(opening);
 
     if (result == 0)
-        result = check_room(opening);
+        result = check_file_room(opening);
     if (result < 0)
         return result;
     opening->has_begun = true;

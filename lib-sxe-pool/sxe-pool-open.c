@@ -20,7 +20,7 @@
 /* ---- Making ---- */
 
 static void
-make_lists(const struct sxe__pool_header *pool, uint64_t stamp)
+make_shared_lists(const struct sxe__pool_header *pool, uint64_t stamp)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     struct sxe__pool_node *nodes = sharing->nodes;
@@ -79,7 +79,7 @@ make_pool(struct sxe__pool_opening *opening)
         result = sxe__pool_file_mark(opening);
     if (result == 0) {
         sxe__pool_head_write(opening);
-        make_lists(opening->pool, sxe_time_turn_ns() - opening->namespace_ns);
+        make_shared_lists(opening->pool, sxe_time_turn_ns() - opening->namespace_ns);
     }
     return result;
 }
@@ -114,7 +114,7 @@ read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
 
 /* Complete the changes of dead processes. False: an intent is impossible (damage), and stays. */
 static bool
-complete_all(const struct sxe__pool_header *pool)
+complete_all_shards(const struct sxe__pool_header *pool)
 {
     for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++)
         if (!sxe__pool_complete(pool, pool->sharing, shard))
@@ -139,7 +139,7 @@ bury_dead(const struct sxe__pool_sharing *sharing)
 }
 
 static int
-check_all(const struct sxe__pool_header *pool, char *why)
+check_all_shards(const struct sxe__pool_header *pool, char *why)
 {
     int result = 0;
 
@@ -173,11 +173,11 @@ complete_and_check(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SI
 {
     const char *changed = sxe__pool_what_changed(pool);
 
-    if (changed == NULL && !complete_all(pool)) {
+    if (changed == NULL && !complete_all_shards(pool)) {
         snprintf(why, SXE_POOL_WHY_SIZE, "a lock's owner left what no program can have written");
         return false;
     }
-    if (check_all(pool, why) != 0)
+    if (check_all_shards(pool, why) != 0)
         return false;
     if (changed != NULL)
         snprintf(why, SXE_POOL_WHY_SIZE, "%s", changed);
@@ -186,7 +186,7 @@ complete_and_check(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SI
 
 /* Rebuild the lists, as the spec asks for repair; `why` says what is damaged. */
 static void
-repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
+repair_pool(struct sxe__pool_opening *opening, bool same_boot, const char *why)
 {
     struct sxe__pool_sharing *sharing = opening->pool->sharing;
 
@@ -204,7 +204,7 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
 /* Check the whole pool before it is used. A damaged pool is rebuilt if the spec asks for repair,
  * otherwise refused. */
 static int
-inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
+inspect_pool(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 {
     struct sxe__pool_header *pool = opening->pool;
     struct sxe__pool_sharing *sharing = pool->sharing;
@@ -227,7 +227,7 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
                                 "%.300s: remove the file, or have it repaired "
                                 "(SXE_POOL_OPTION_REPAIR; sxe-pool repair)",
                                 why);
-    repair(opening, same_boot, why);
+    repair_pool(opening, same_boot, why);
     return 0;
 }
 
@@ -236,7 +236,7 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 /* Enter as the first user: note the kernel's boot, the disk and the times, and that the pool is in
  * use. */
 static int
-enter_first(struct sxe__pool_opening *opening)
+enter_as_first_user(struct sxe__pool_opening *opening)
 {
     struct sxe__pool_sharing *sharing = opening->pool->sharing;
     struct sxe__pool_head *head = sharing->head;
@@ -245,7 +245,7 @@ enter_first(struct sxe__pool_opening *opening)
     int result = read_boot(opening, boot);
 
     if (result == 0 && !opening->is_empty)
-        result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
+        result = inspect_pool(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
     /* Allocate again: the file may be a copy with holes. */
     if (result == 0)
         result = sxe__pool_file_allocate(opening);
@@ -336,7 +336,7 @@ open_locked(struct sxe__pool_opening *opening)
     struct sxe__pool_head *head = opening->pool->sharing->head;
     const struct sxe__pool_head was = *head;
     opening->pool->sharing->time_offset_ns = head->time_offset_ns - opening->namespace_ns;
-    result = others > 0 ? join_pool(opening) : enter_first(opening);
+    result = others > 0 ? join_pool(opening) : enter_as_first_user(opening);
     if (result == 0)
         result = become_user(opening);
     if (result < 0 && others == 0 && opening->pool->sharing->found != SXE_POOL_REBUILT)
@@ -362,7 +362,7 @@ lock_file(struct sxe__pool_opening *opening)
 
 /* Use the open file opening->fd. 0; -errno; 1: the file was removed or replaced meanwhile. */
 static int
-open_there(struct sxe__pool_opening *opening)
+open_existing_pool(struct sxe__pool_opening *opening)
 {
     int result = sxe__pool_file_check(opening);
 
@@ -385,7 +385,7 @@ open_there(struct sxe__pool_opening *opening)
 }
 
 static int
-open_file(struct sxe__pool_opening *opening)
+open_pool_file(struct sxe__pool_opening *opening)
 {
     int result = 1;
 
@@ -393,7 +393,7 @@ open_file(struct sxe__pool_opening *opening)
     for (unsigned tries = 0; result > 0 && tries < SXE__POOL_OPEN_TRIES; tries++) {
         result = sxe__pool_file_open(opening);
         if (result == 0)
-            result = open_there(opening);
+            result = open_existing_pool(opening);
     }
     return result <= 0 ? result
                        : sxe__pool_refuse(opening, EAGAIN,
@@ -430,7 +430,7 @@ sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
     sxe__pool_fork_hold();
     if (result == 0)
         result = (spec->options & SXE_POOL_OPTION_LOCKED) != 0 ? make_pool(&opening)
-                                                               : open_file(&opening);
+                                                               : open_pool_file(&opening);
     sxe__pool_fork_allow();
     return array_of(&opening, result);
 }
@@ -453,7 +453,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     sxe__pool_fork_hold();
     opening.fd = sxe__pool_open_anew(fd);
     result = opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc")
-                              : open_there(&opening);
+                              : open_existing_pool(&opening);
     sxe__pool_fork_allow();
     return array_of(&opening, result);
 }
@@ -462,7 +462,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
 
 /* The last user closes: write the whole pool to the disk, then the mark that it is closed. */
 static void
-close_last(struct sxe__pool_header *pool)
+close_last_user(struct sxe__pool_header *pool)
 {
     struct sxe__pool_sharing *sharing = pool->sharing;
     struct sxe__pool_head *head = sharing->head;
@@ -470,7 +470,7 @@ close_last(struct sxe__pool_header *pool)
 
     head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
     /* Complete the changes of dead processes first: done later, they would not be in the sum. */
-    head->is_summed = sharing->is_summed && complete_all(pool) ? SXE__POOL_CLOSED_MARK : 0;
+    head->is_summed = sharing->is_summed && complete_all_shards(pool) ? SXE__POOL_CLOSED_MARK : 0;
     if (head->is_summed != 0) {
         bury_dead(sharing);
         head->sum = sxe__pool_sum_of(pool);
@@ -496,7 +496,7 @@ leave_pool(struct sxe__pool_header *pool)
         return;
     sxe__pool_slot_release(sharing);
     if (sxe__pool_others(sharing->fd) == 0)
-        close_last(pool);
+        close_last_user(pool);
 }
 
 void

@@ -31,7 +31,7 @@ int sxe__pool_head_plan(struct sxe__pool_opening *opening);
 void sxe__pool_head_seal(struct sxe__pool_head *head);
 
 /* Write opening->head and its copy into the mapped file. The head's magic stays "unfinished" until
- * enter_first writes it, when the pool is whole. */
+ * enter_as_first_user writes it, when the pool is whole. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
 /* Whether the head's copy in the mapped file equals the head; and write that copy. */

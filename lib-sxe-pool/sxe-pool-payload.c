@@ -48,7 +48,7 @@ copy_bytes_out(char *copy, const char *shared, size_t size)
 }
 
 static void
-copy_out(char *copy, const char *shared, size_t size)
+copy_payload_out(char *copy, const char *shared, size_t size)
 {
     size_t done = bytes_before_words(shared, size);
 
@@ -69,7 +69,7 @@ copy_bytes_in(char *shared, const char *value, size_t size)
 }
 
 static void
-copy_in(char *shared, const char *value, size_t size)
+copy_payload_in(char *shared, const char *value, size_t size)
 {
     size_t done = bytes_before_words(shared, size);
 
@@ -99,7 +99,7 @@ sxe_pool_read_part(const void *array, unsigned id, size_t offset, size_t size, v
         const uint32_t before = __atomic_load_n(sequence, __ATOMIC_ACQUIRE);
 
         if (before % 2 == 0) {
-            copy_out(copy, shared, size);
+            copy_payload_out(copy, shared, size);
             __atomic_thread_fence(__ATOMIC_ACQUIRE);
             if (SXE__POOL_GET(*sequence) == before)
                 return 0;
@@ -142,7 +142,7 @@ sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size, const 
 
     SXE__POOL_PUT(*sequence, odd);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    copy_in(shared, value, size);
+    copy_payload_in(shared, value, size);
     SXE__POOL_PUT_LAST(*sequence, odd + 1);
 }
 

@@ -260,7 +260,7 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
 enum look { EMPTY, FILLED, LOCKED };
 
 static inline enum look
-look_at(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
+look_at_shard(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     const uint32_t list = sxe__pool_shard_list(pool, sharing, state, shard);
@@ -301,7 +301,7 @@ take_at_once(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t n
 
     for (uint32_t i = 0; i <= sharing->shard_mask; i++) {
         const uint32_t shard = (first + i) & sharing->shard_mask;
-        const enum look look = look_at(pool, old_state, shard);
+        const enum look look = look_at_shard(pool, old_state, shard);
 
         passed_by |= (uint64_t)(look == LOCKED) << shard;
         if (look != FILLED)
@@ -329,8 +329,8 @@ take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint3
 
 /* Repeat take_at_once, which found locks taken, while the call may wait. */
 static __attribute__((noinline)) unsigned
-take_again(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
-           struct sxe__pool_claim *claim)
+take_element_again(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
+                   struct sxe__pool_claim *claim)
 {
     struct sxe__pool_patience patience = {0};
     unsigned result = SXE_POOL_LOCK_NOT_TAKEN;
@@ -347,11 +347,11 @@ sxe__pool_shared_take(const struct sxe__pool_header *pool, uint32_t old_state, u
 
     if (pool->sharing->shard_mask != 0)
         result = take_from_several(pool, old_state, new_state);
-    else if (look_at(pool, old_state, 0) != EMPTY)
+    else if (look_at_shard(pool, old_state, 0) != EMPTY)
         result = take_from(pool, 0, old_state, new_state, NULL);
     return SXE_LIKELY(result != SXE_POOL_LOCK_NOT_TAKEN)
                ? result
-               : take_again(pool, old_state, new_state, NULL);
+               : take_element_again(pool, old_state, new_state, NULL);
 }
 
 unsigned
@@ -359,7 +359,7 @@ sxe__pool_shared_lease(const struct sxe__pool_header *pool, struct sxe__pool_cla
 {
     claim->id = take_at_once(pool, claim->old_state, claim->new_state, claim);
     if (claim->id == SXE_POOL_LOCK_NOT_TAKEN)
-        claim->id = take_again(pool, claim->old_state, claim->new_state, claim);
+        claim->id = take_element_again(pool, claim->old_state, claim->new_state, claim);
     return claim->id;
 }
 
@@ -438,7 +438,8 @@ is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struc
 
 /* Try once to take the oldest element; false: others changed what was found before it was taken. */
 static bool
-take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim, unsigned *result)
+try_take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim,
+                unsigned *result)
 {
     struct end oldest;
 
@@ -472,7 +473,7 @@ sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool, struct sxe__po
         bool done = false;
 
         for (unsigned attempt = 0; attempt < SXE_POOL_SHARDS_MAX && !done; attempt++)
-            done = take_oldest(pool, claim, &claim->id);
+            done = try_take_oldest(pool, claim, &claim->id);
         claim->id = done ? claim->id : SXE_POOL_LOCK_NOT_TAKEN;
     } while (claim->id == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(pool->sharing, &patience));
     return claim->id;
@@ -548,7 +549,7 @@ younger_than(const struct sxe__pool_header *pool, uint32_t list, uint64_t stamp)
 }
 
 static uint32_t
-step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
+step_locked_pool(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
 {
     const struct sxe__pool_node *nodes = pool->sharing->nodes;
     const uint32_t list = sxe__pool_shard_list(pool, pool->sharing, walker->state, walker->shard);
@@ -585,7 +586,7 @@ sxe__pool_shared_step(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walk
 
         if (locked != SXE_POOL_LOCK_TAKEN)
             return locked;
-        const uint32_t id = step_locked(pool, walker);
+        const uint32_t id = step_locked_pool(pool, walker);
         sxe__pool_unlock_shard(pool, walker->shard);
         if (id != SXE_POOL_NO_INDEX)
             return id;

@@ -46,7 +46,7 @@ is_taken(int result)
 /* 1: another open file description has locked one of `number` bytes from `byte` on; 0: none; or
  * -errno. */
 static int
-is_locked(int fd, off_t byte, off_t number)
+is_range_locked(int fd, off_t byte, off_t number)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = number};
 
@@ -92,7 +92,7 @@ sxe__pool_opening_unlock(int fd)
 int
 sxe__pool_others(int fd)
 {
-    return is_locked(fd, SXE__POOL_SLOT_BYTE, SXE_POOL_SLOTS);
+    return is_range_locked(fd, SXE__POOL_SLOT_BYTE, SXE_POOL_SLOTS);
 }
 
 /* ---- Slots ---- */
@@ -151,7 +151,7 @@ sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token
         return true;
     if (SXE__POOL_GET(sharing->head->slots[number].generation) != token >> SXE__POOL_SLOT_BITS)
         return false;
-    return is_locked(sharing->fd, SXE__POOL_SLOT_BYTE + number, 1) != 0;
+    return is_range_locked(sharing->fd, SXE__POOL_SLOT_BYTE + number, 1) != 0;
 }
 
 int

@@ -26,7 +26,7 @@ mix_word(uint64_t sum, uint64_t word)
 /* Four words at a time, so that a multiplication need not wait for the one before. Each step of a
  * lane can be undone, so a change of one word always changes the sum. Sizes are multiples of 8. */
 static uint64_t
-add_up(uint64_t sum, const void *bytes, size_t size)
+add_words_to_sum(uint64_t sum, const void *bytes, size_t size)
 {
     uint64_t lanes[LANES] = {sum, ~sum, sum + MULTIPLIER, sum - MULTIPLIER};
     const uint64_t *word = bytes;
@@ -52,10 +52,10 @@ sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *a
     const size_t next = head->closed == SXE__POOL_CLOSED_BEFORE
                             ? sizeof(*head)
                             : offsetof(struct sxe__pool_head, damaged);
-    uint64_t sum = add_up(0, bytes + first, last - first);
+    uint64_t sum = add_words_to_sum(0, bytes + first, last - first);
 
-    sum = add_up(sum, bytes + next, head_size - next);
-    return add_up(sum, array, size);
+    sum = add_words_to_sum(sum, bytes + next, head_size - next);
+    return add_words_to_sum(sum, array, size);
 }
 
 uint64_t

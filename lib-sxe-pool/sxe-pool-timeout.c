@@ -30,7 +30,7 @@ to_ns(double seconds)
 }
 
 static bool
-is_possible(const double *timeouts, unsigned states, SXE_POOL_EVENT_TIMEOUT on_timeout)
+are_timeouts_possible(const double *timeouts, unsigned states, SXE_POOL_EVENT_TIMEOUT on_timeout)
 {
     bool possible = timeouts != NULL && on_timeout != NULL;
 
@@ -46,7 +46,7 @@ sxe_pool_set_timeouts(void *array, const double *timeouts, SXE_POOL_EVENT_TIMEOU
     const unsigned states = sxe__pool_header(array)->states;
     struct sxe__pool_local *local = sxe__pool_local_find(array);
 
-    if (!is_possible(timeouts, states, on_timeout))
+    if (!are_timeouts_possible(timeouts, states, on_timeout))
         return -EINVAL;
     if (local == NULL && (local = sxe__pool_local_add(array)) == NULL)
         return -ENOMEM;
@@ -61,7 +61,7 @@ void *
 sxe_pool_new_with_timeouts(const char *name, unsigned number, size_t element_size, unsigned states,
                            const double *timeouts, SXE_POOL_EVENT_TIMEOUT on_timeout, void *user)
 {
-    if (!is_possible(timeouts, states, on_timeout)) {
+    if (!are_timeouts_possible(timeouts, states, on_timeout)) {
         errno = EINVAL;
         return NULL;
     }
@@ -123,7 +123,7 @@ sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEASE *lease)
 /* The loop ends, because an element that on_timeout moves or touches gets a stamp of now or later,
  * and so is not due, whatever its new state. */
 static void
-check_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
+check_state_timeouts(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {
     void *array = local->array;
 
@@ -146,7 +146,7 @@ check_own(struct sxe__pool_local *local, uint64_t now_ns)
 
     local->checking = true;
     for (unsigned state = 0; state < states; state++)
-        check_state(local, state, now_ns);
+        check_state_timeouts(local, state, now_ns);
     local->checking = false;
 }
 

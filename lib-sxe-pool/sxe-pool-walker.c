@@ -23,7 +23,7 @@ sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state)
 
 /* Search from the old end for the first element that is younger than the one last met. */
 static unsigned
-find_again(const SXE_POOL_WALKER *walker, const struct sxe__pool_header *pool)
+find_element_again(const SXE_POOL_WALKER *walker, const struct sxe__pool_header *pool)
 {
     const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
     unsigned id = nodes[sxe__pool_list(pool, walker->state)].next;
@@ -47,7 +47,7 @@ sxe_pool_walker_step(SXE_POOL_WALKER *walker)
     else if (nodes[walker->next].stamp == walker->next_stamp)
         id = walker->next;
     else
-        id = find_again(walker, pool);
+        id = find_element_again(walker, pool);
     if (id >= pool->number || nodes[id].stamp > walker->limit)
         return SXE_POOL_NO_INDEX;
     walker->id = id;

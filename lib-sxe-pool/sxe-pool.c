@@ -16,7 +16,7 @@ struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
 /* ---- Construction ---- */
 
 static size_t
-round_up(size_t size, size_t alignment)
+round_up_array(size_t size, size_t alignment)
 {
     return (size + alignment - 1) & ~(alignment - 1);
 }
@@ -25,7 +25,7 @@ round_up(size_t size, size_t alignment)
 static size_t
 array_size(unsigned number, size_t element_size)
 {
-    return round_up(number * element_size, sizeof(struct sxe__pool_node));
+    return round_up_array(number * element_size, sizeof(struct sxe__pool_node));
 }
 
 size_t
@@ -40,11 +40,11 @@ sxe_pool_size(unsigned number, size_t element_size, unsigned states)
     if (others + 3 * SXE__POOL_ALIGNMENT > PTRDIFF_MAX ||
         element_size > (PTRDIFF_MAX - others - 3 * SXE__POOL_ALIGNMENT) / number)
         return 0;
-    return round_up(array_size(number, element_size) + (size_t)others, SXE__POOL_ALIGNMENT);
+    return round_up_array(array_size(number, element_size) + (size_t)others, SXE__POOL_ALIGNMENT);
 }
 
 static bool
-is_possible(const char *name, size_t size, unsigned options)
+is_possible_spec(const char *name, size_t size, unsigned options)
 {
     return name != NULL && size != 0 && (options & ~SXE_POOL_OPTION_TIMED) == 0;
 }
@@ -77,7 +77,7 @@ append_node(const struct sxe__pool_header *pool, struct sxe__pool_node *nodes, u
 }
 
 static void
-make_lists(struct sxe__pool_header *pool)
+make_local_lists(struct sxe__pool_header *pool)
 {
     struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
@@ -100,7 +100,7 @@ sxe_pool_construct(void *base, const char *name, unsigned number, size_t element
     struct sxe__pool_header *pool = base;
 
     if ((uintptr_t)base % SXE__POOL_ALIGNMENT != 0 || base == NULL ||
-        !is_possible(name, sxe_pool_size(number, element_size, states), options)) {
+        !is_possible_spec(name, sxe_pool_size(number, element_size, states), options)) {
         errno = EINVAL;
         return NULL;
     }
@@ -116,7 +116,7 @@ sxe_pool_construct(void *base, const char *name, unsigned number, size_t element
     };
     memcpy(pool->name, name, strnlen(name, SXE_POOL_NAME_MAX));
     sxe__pool_local_remove(pool + 1);
-    make_lists(pool);
+    make_local_lists(pool);
     return pool + 1;
 }
 
@@ -139,7 +139,7 @@ sxe_pool_new(const char *name, unsigned number, size_t element_size, unsigned st
         };
         return size == 0 ? (errno = EINVAL, NULL) : sxe_pool_open(&spec, NULL);
     }
-    if (!is_possible(name, size, options)) {
+    if (!is_possible_spec(name, size, options)) {
         errno = EINVAL;
         return NULL;
     }

@@ -27,7 +27,7 @@ struct sxe_bloom {
 /* The formula of the header holds for many bits. With few, their number spreads around the expected
  * one, which makes the error larger; fewer bits than there are hashes make up for that. */
 static uint64_t
-count_words(uint64_t capacity, double error, unsigned hashes)
+count_filter_words(uint64_t capacity, double error, unsigned hashes)
 {
     const double each = -(double)hashes / log1p(-pow(error, 1.0 / hashes));
 
@@ -50,12 +50,12 @@ plan_filter(const SXE_BLOOM_SPEC *spec, uint64_t *words, unsigned *hashes, char 
                                   "Bloom filter %s: the capacity is %llu, but must be at most 2^36",
                                   name, (unsigned long long)spec->capacity);
     *hashes = (unsigned)lround(-log2(error));
-    *words = count_words(spec->capacity, error, *hashes);
+    *words = count_filter_words(spec->capacity, error, *hashes);
     return 0;
 }
 
 static SXE_BLOOM *
-open_in_pool(void *array, char *why)
+open_bloom_in_pool(void *array, char *why)
 {
     SXE_BLOOM *bloom;
     unsigned hashes = 0;
@@ -79,7 +79,7 @@ open_in_pool(void *array, char *why)
 
 /* Open the pool, in a descriptor or by its file. */
 static SXE_BLOOM *
-open_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
+open_bloom_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
 {
     char state[sizeof(KIND) + 3];
     uint64_t words = 0;
@@ -99,13 +99,13 @@ open_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
                                           .file = spec->file,
                                           .fd = fd};
 
-    return open_in_pool(sxe__sketch_open(&plan, why), why);
+    return open_bloom_in_pool(sxe__sketch_open(&plan, why), why);
 }
 
 SXE_BLOOM *
 sxe_bloom_open(const SXE_BLOOM_SPEC *spec, char *why)
 {
-    return open_pool(spec, NULL, why);
+    return open_bloom_pool(spec, NULL, why);
 }
 
 SXE_BLOOM *
@@ -113,7 +113,7 @@ sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why)
 {
     static const SXE_BLOOM_SPEC any;
 
-    return open_pool(spec == NULL ? &any : spec, &fd, why);
+    return open_bloom_pool(spec == NULL ? &any : spec, &fd, why);
 }
 
 void
@@ -147,7 +147,7 @@ sxe_bloom_get_hashes(const SXE_BLOOM *bloom)
 
 /* The place of a hash's bit number i: each is as good as chosen at random on its own. */
 static uint64_t
-place_of(const SXE_BLOOM *bloom, uint64_t hash, unsigned i)
+place_of_bit(const SXE_BLOOM *bloom, uint64_t hash, unsigned i)
 {
     return sxe__sketch_scatter(hash + i * UINT64_C(0x9e3779b97f4a7c15)) % bloom->bits;
 }
@@ -158,7 +158,7 @@ sxe_bloom_add_hash(SXE_BLOOM *bloom, uint64_t hash)
     bool is_new = false;
 
     for (unsigned i = 0; i < bloom->hashes; i++) {
-        const uint64_t place = place_of(bloom, hash, i);
+        const uint64_t place = place_of_bit(bloom, hash, i);
         const uint64_t bit = UINT64_C(1) << place % WORD_BITS;
         uint64_t *word = &bloom->words[place / WORD_BITS];
 
@@ -175,7 +175,7 @@ sxe_bloom_has_hash(const SXE_BLOOM *bloom, uint64_t hash)
     bool has = true;
 
     for (unsigned i = 0; i < bloom->hashes && has; i++) {
-        const uint64_t place = place_of(bloom, hash, i);
+        const uint64_t place = place_of_bit(bloom, hash, i);
 
         has = (__atomic_load_n(&bloom->words[place / WORD_BITS], __ATOMIC_RELAXED) >>
                    place % WORD_BITS &

@@ -98,7 +98,7 @@ read_sparse(uint8_t *registers, const uint8_t *bytes, size_t size, char *why)
 }
 
 static int
-read_string(uint8_t *registers, const uint8_t *bytes, size_t size, char *why)
+read_sparse_registers(uint8_t *registers, const uint8_t *bytes, size_t size, char *why)
 {
     if (size < HEAD_SIZE || memcmp(bytes, "HYLL", 4) != 0)
         return sxe__sketch_refuse(why, EINVAL,
@@ -126,7 +126,7 @@ sxe_hll_import(SXE_HLL *hll, const void *bytes, size_t size, char *why)
                                     sxe_pool_get_name(hll->registers), hll->precision,
                                     SXE_HLL_PRECISION_REDIS);
     if (result == 0)
-        result = read_string(registers, bytes, size, why);
+        result = read_sparse_registers(registers, bytes, size, why);
     for (size_t i = 0; result == 0 && i < REGISTERS; i++) {
         size_t at = i;
 

@@ -49,7 +49,7 @@ repair_registers(const SXE_HLL *hll, char *why)
 }
 
 static SXE_HLL *
-open_in_pool(void *array, unsigned options, char *why)
+open_hll_in_pool(void *array, unsigned options, char *why)
 {
     const unsigned precision = array == NULL ? 0 : find_precision(array);
     SXE_HLL *hll = sxe__sketch_new(array, sizeof(*hll), precision != 0, "HyperLogLog", why);
@@ -65,7 +65,7 @@ open_in_pool(void *array, unsigned options, char *why)
 
 /* Open the pool, in a descriptor or by its file. */
 static SXE_HLL *
-open_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
+open_hll_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
 {
     char state[sizeof(KIND) + 3];
     struct sxe__sketch_plan plan = {.what = "HyperLogLog",
@@ -86,13 +86,13 @@ open_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
     snprintf(state, sizeof(state), KIND "_%u", spec->precision % 100);
     if (spec->precision != 0)
         plan.size = sxe__hll_size(spec->precision);
-    return open_in_pool(sxe__sketch_open(&plan, why), spec->options, why);
+    return open_hll_in_pool(sxe__sketch_open(&plan, why), spec->options, why);
 }
 
 SXE_HLL *
 sxe_hll_open(const SXE_HLL_SPEC *spec, char *why)
 {
-    return open_pool(spec, NULL, why);
+    return open_hll_pool(spec, NULL, why);
 }
 
 SXE_HLL *
@@ -100,7 +100,7 @@ sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why)
 {
     static const SXE_HLL_SPEC any;
 
-    return open_pool(spec == NULL ? &any : spec, &fd, why);
+    return open_hll_pool(spec == NULL ? &any : spec, &fd, why);
 }
 
 void
@@ -180,7 +180,7 @@ sum_high(double x)
 
 /* The estimator of Ertl's algorithm 6, from how many registers have each rank. */
 static double
-estimate(const unsigned *ranks, unsigned precision)
+estimate_count(const unsigned *ranks, unsigned precision)
 {
     const double registers = (double)sxe__hll_size(precision);
     const unsigned full = sxe__hll_rank_max(precision);
@@ -203,7 +203,7 @@ sxe_hll_count(const SXE_HLL *hll)
     for (unsigned rank = sxe__hll_rank_max(hll->precision) + 1; rank <= UINT8_MAX; rank++)
         if (ranks[rank] > 0)
             return -EUCLEAN;
-    return estimate(ranks, hll->precision);
+    return estimate_count(ranks, hll->precision);
 }
 
 int

@@ -16,7 +16,7 @@
 enum { NUMBER, WIDTH, KEY_SIZE, NUMBERS };
 
 static size_t
-size_of(const unsigned *numbers)
+size_of_topk(const unsigned *numbers)
 {
     return sizeof(struct sxe__topk_head) +
            (size_t)numbers[WIDTH] * SXE__TOPK_ROWS * sizeof(uint64_t) +
@@ -60,23 +60,23 @@ plan_sketch(const SXE_TOPK_SPEC *spec, unsigned *numbers, char *why)
 }
 
 static bool
-is_possible(const void *array, const unsigned *numbers)
+is_possible_shape(const void *array, const unsigned *numbers)
 {
     return numbers[NUMBER] > 0 && numbers[NUMBER] <= SXE_TOPK_NUMBER_MAX && numbers[KEY_SIZE] > 0 &&
            numbers[KEY_SIZE] % 8 == 0 && numbers[KEY_SIZE] <= SXE_TOPK_KEY_MAX &&
            numbers[WIDTH] > 0 && (numbers[WIDTH] & (numbers[WIDTH] - 1)) == 0 &&
-           sxe_pool_get_element_size(array) == size_of(numbers);
+           sxe_pool_get_element_size(array) == size_of_topk(numbers);
 }
 
 static SXE_TOPK *
-open_in_pool(void *array, char *why)
+open_topk_in_pool(void *array, char *why)
 {
     unsigned numbers[NUMBERS] = {0};
     SXE_TOPK *topk;
 
     if (array != NULL)
         sxe__sketch_numbers(array, KIND, numbers, NUMBERS);
-    const bool is_right = array != NULL && is_possible(array, numbers);
+    const bool is_right = array != NULL && is_possible_shape(array, numbers);
 
     topk = sxe__sketch_new(array, sizeof(*topk), is_right, "top-k sketch", why);
     if (topk == NULL)
@@ -92,7 +92,7 @@ open_in_pool(void *array, char *why)
 
 /* Open the pool, in a descriptor or by its file. */
 static SXE_TOPK *
-open_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
+open_topk_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
 {
     char state[64];
     unsigned numbers[NUMBERS] = {0};
@@ -107,18 +107,18 @@ open_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
     const struct sxe__sketch_plan plan = {.what = "top-k sketch",
                                           .name = spec->name,
                                           .state = state,
-                                          .size = spec->number == 0 ? 0 : size_of(numbers),
+                                          .size = spec->number == 0 ? 0 : size_of_topk(numbers),
                                           .options = spec->options,
                                           .file = spec->file,
                                           .fd = fd};
 
-    return open_in_pool(sxe__sketch_open(&plan, why), why);
+    return open_topk_in_pool(sxe__sketch_open(&plan, why), why);
 }
 
 SXE_TOPK *
 sxe_topk_open(const SXE_TOPK_SPEC *spec, char *why)
 {
-    return open_pool(spec, NULL, why);
+    return open_topk_pool(spec, NULL, why);
 }
 
 SXE_TOPK *
@@ -126,7 +126,7 @@ sxe_topk_open_fd(int fd, const SXE_TOPK_SPEC *spec, char *why)
 {
     static const SXE_TOPK_SPEC any;
 
-    return open_pool(spec == NULL ? &any : spec, &fd, why);
+    return open_topk_pool(spec == NULL ? &any : spec, &fd, why);
 }
 
 void

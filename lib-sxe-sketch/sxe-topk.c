@@ -58,7 +58,7 @@ add_hash(const SXE_TOPK *topk, uint64_t hash, uint64_t times)
 /* ---- Slots ---- */
 
 static struct sxe__topk_slot *
-slot_at(const SXE_TOPK *topk, unsigned index)
+topk_slot_at(const SXE_TOPK *topk, unsigned index)
 {
     return (struct sxe__topk_slot *)(void *)(topk->slots +
                                              index * sxe__topk_slot_size(topk->key_size));
@@ -66,8 +66,8 @@ slot_at(const SXE_TOPK *topk, unsigned index)
 
 /* A slot's key, copied; false: it has none, or one that is being written or was left half. */
 static bool
-read_key(const SXE_TOPK *topk, const struct sxe__topk_slot *slot, uint64_t *hash,
-         SXE_TOPK_ENTRY *entry)
+read_slot_key(const SXE_TOPK *topk, const struct sxe__topk_slot *slot, uint64_t *hash,
+              SXE_TOPK_ENTRY *entry)
 {
     *hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
     entry->size = __atomic_load_n(&slot->size, __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ read_key(const SXE_TOPK *topk, const struct sxe__topk_slot *slot, uint64_t *hash
 }
 
 static void
-write_key(struct sxe__topk_slot *slot, const void *key, size_t size)
+write_slot_key(struct sxe__topk_slot *slot, const void *key, size_t size)
 {
     const char *at = key;
 
@@ -104,8 +104,8 @@ mend_key(const SXE_TOPK *topk, struct sxe__topk_slot *slot, const void *key, siz
     SXE_TOPK_ENTRY entry;
     uint64_t hash;
 
-    if (!read_key(topk, slot, &hash, &entry))
-        write_key(slot, key, size);
+    if (!read_slot_key(topk, slot, &hash, &entry))
+        write_slot_key(slot, key, size);
 }
 
 static struct sxe__topk_slot *
@@ -114,8 +114,8 @@ find_slot(const SXE_TOPK *topk, uint64_t hash)
     const unsigned slots = sxe__topk_slots(topk->number);
 
     for (unsigned i = 0; i < slots; i++)
-        if (__atomic_load_n(&slot_at(topk, i)->hash, __ATOMIC_RELAXED) == hash)
-            return slot_at(topk, i);
+        if (__atomic_load_n(&topk_slot_at(topk, i)->hash, __ATOMIC_RELAXED) == hash)
+            return topk_slot_at(topk, i);
     return NULL;
 }
 
@@ -129,7 +129,7 @@ struct victim {
 static struct victim
 look_at_slot(const SXE_TOPK *topk, unsigned index)
 {
-    struct victim found = {.slot = slot_at(topk, index)};
+    struct victim found = {.slot = topk_slot_at(topk, index)};
 
     found.hash = __atomic_load_n(&found.slot->hash, __ATOMIC_RELAXED);
     found.count = found.hash == 0 ? 0 : count_hash(topk, found.hash);
@@ -172,7 +172,7 @@ sxe__topk_drop_doubles(const SXE_TOPK *topk, uint64_t hash)
     unsigned found = 0;
 
     for (unsigned i = 0; i < sxe__topk_slots(topk->number); i++) {
-        struct sxe__topk_slot *slot = slot_at(topk, i);
+        struct sxe__topk_slot *slot = topk_slot_at(topk, i);
         uint64_t double_hash = hash;
 
         if (__atomic_load_n(&slot->hash, __ATOMIC_SEQ_CST) == hash && found++ > 0)
@@ -203,7 +203,7 @@ keep_key(const SXE_TOPK *topk, uint64_t hash, const void *key, size_t size, uint
         is_done = __atomic_compare_exchange_n(&victim.slot->hash, &victim.hash, hash, false,
                                               __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
         if (is_done) {
-            write_key(victim.slot, key, size);
+            write_slot_key(victim.slot, key, size);
             sxe__topk_drop_doubles(topk, hash);
         }
     }
@@ -265,7 +265,7 @@ sxe_topk_list(const SXE_TOPK *topk, SXE_TOPK_ENTRY *entries, unsigned max)
         SXE_TOPK_ENTRY entry = {.size = 0};
         uint64_t hash;
 
-        if (!read_key(topk, slot_at(topk, i), &hash, &entry))
+        if (!read_slot_key(topk, topk_slot_at(topk, i), &hash, &entry))
             continue;
         entry.count = count_hash(topk, hash);
         number = insert_entry(entries, number, max, &entry);
@@ -286,7 +286,7 @@ sxe_topk_merge(SXE_TOPK *into, const SXE_TOPK *from)
         SXE_TOPK_ENTRY entry;
         uint64_t hash;
 
-        if (read_key(from, slot_at(from, i), &hash, &entry))
+        if (read_slot_key(from, topk_slot_at(from, i), &hash, &entry))
             keep_key(into, hash, entry.key, entry.size, count_hash(into, hash));
     }
     return 0;
@@ -310,7 +310,7 @@ sxe_topk_clear(SXE_TOPK *topk)
 {
     clear_floor(topk, true);
     for (unsigned i = 0; i < sxe__topk_slots(topk->number); i++)
-        __atomic_store_n(&slot_at(topk, i)->hash, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&topk_slot_at(topk, i)->hash, 0, __ATOMIC_RELAXED);
     for (size_t i = 0; i < (size_t)topk->width * SXE__TOPK_ROWS; i++)
         __atomic_store_n(&topk->counters[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&topk->head->total, 0, __ATOMIC_RELAXED);

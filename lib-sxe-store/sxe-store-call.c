@@ -103,7 +103,7 @@ sxe__store_attempt_call(lua_State *L, sxe__store_attempt attempt)
 /* ---- Calls that write ---- */
 
 static int
-go_on_done(lua_State *L, int status, lua_KContext context)
+go_on_after_store_job(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__store_job done;
 
@@ -129,7 +129,7 @@ check_value(lua_State *L, int argument, bool may_be_missing, MDB_val *value)
 }
 
 static size_t
-size_of(const MDB_val *key, const MDB_val *value)
+size_of_pair(const MDB_val *key, const MDB_val *value)
 {
     return sizeof(struct sxe__store_change) + key->mv_size + value->mv_size;
 }
@@ -162,11 +162,11 @@ sxe__store_l_put(lua_State *L)
     sxe__store_check_key(L, 2, &key);
     check_value(L, 3, false, &value);
     deadline_ns = sxe__lua_deadline(L, 4);
-    job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of(&key, &value));
+    job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of_pair(&key, &value));
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
     (void)add_change(job->data, &key, &value, false);
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
 /* store:del(key [, timeout]) */
@@ -181,12 +181,12 @@ sxe__store_l_del(lua_State *L)
 
     sxe__store_check_key(L, 2, &key);
     deadline_ns = sxe__lua_deadline(L, 3);
-    job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of(&key, &none));
+    job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of_pair(&key, &none));
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
     job->says_was_there = true;
     (void)add_change(job->data, &key, &none, false);
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
 /* store:cas(key, expected, value [, timeout]) */
@@ -203,12 +203,12 @@ sxe__store_l_cas(lua_State *L)
     check_value(L, 4, true, &value);
     deadline_ns = sxe__lua_deadline(L, 5);
     job = sxe__store_job_new(file, SXE__STORE_CHANGES,
-                             size_of(&key, &expected) + size_of(&key, &value));
+                             size_of_pair(&key, &expected) + size_of_pair(&key, &value));
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
     job->may_differ = true;
     (void)add_change(add_change(job->data, &key, &expected, true), &key, &value, false);
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
 /* ---- A transaction: tables of keys with values, or false ---- */
@@ -227,7 +227,7 @@ take_table(lua_State *L, int table, char *at)
         key.mv_data = (void *)(uintptr_t)lua_tolstring(L, -2, &key.mv_size);
         if (lua_toboolean(L, -1))
             value.mv_data = (void *)(uintptr_t)lua_tolstring(L, -1, &value.mv_size);
-        size += size_of(&key, &value);
+        size += size_of_pair(&key, &value);
         if (at != NULL)
             at = add_change(at, &key, &value, table == READS);
     }
@@ -250,7 +250,8 @@ sxe__store_l_commit(lua_State *L)
     job->is_exact = lua_toboolean(L, IS_EXACT);
     (void)take_table(L, CHANGES, job->data);
     (void)take_table(L, READS, job->data + changes_size);
-    return sxe__store_job_begin(L, job, (uint64_t)lua_tointeger(L, DEADLINE), go_on_done);
+    return sxe__store_job_begin(L, job, (uint64_t)lua_tointeger(L, DEADLINE),
+                                go_on_after_store_job);
 }
 
 /* ---- The file ---- */
@@ -265,7 +266,7 @@ sxe__store_l_sync(lua_State *L)
 
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
 /* store:resize(map_size [, timeout]) */
@@ -282,7 +283,7 @@ sxe__store_l_resize(lua_State *L)
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
     job->map_size = (size_t)map_size;
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
 /* store:copy(path [, {compact =, timeout =}]) */
@@ -307,5 +308,5 @@ sxe__store_l_copy(lua_State *L)
     job->is_compact = is_compact;
     job->unique = sxe_lua_get_clock()->random();
     memcpy(job->data, path, strlen(path) + 1);
-    return sxe__store_job_begin(L, job, deadline_ns, go_on_done);
+    return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }

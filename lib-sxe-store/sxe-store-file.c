@@ -44,7 +44,7 @@ static _Thread_local struct {
 } closings;
 
 static void
-forget_files(void)
+forget_store_files(void)
 {
     pthread_mutex_init(&files.lock, NULL);
     files.first = NULL;
@@ -58,7 +58,7 @@ sxe__store_file_watch_forks(void)
 
     pthread_mutex_lock(&files.lock);
     if (!files.is_watching)
-        files.is_watching = pthread_atfork(NULL, NULL, forget_files) == 0;
+        files.is_watching = pthread_atfork(NULL, NULL, forget_store_files) == 0;
     is_watching = files.is_watching;
     pthread_mutex_unlock(&files.lock);
     return is_watching;
@@ -266,7 +266,7 @@ open_new(struct sxe__store_job *job)
 /* The open file of the path; NULL: none. One of this thread that nobody uses is about to be closed:
  * close it. */
 static struct sxe__store_file *
-find_file(const char *path, const void *owner)
+find_store_file(const char *path, const void *owner)
 {
     struct sxe__store_file *file = files.first;
     struct stat status;
@@ -288,7 +288,7 @@ sxe__store_file_open(struct sxe__store_job *job)
     int result = 0;
 
     pthread_mutex_lock(&files.lock);
-    file = find_file(job->data, job->work.user);
+    file = find_store_file(job->data, job->work.user);
     if (file == NULL)
         result = open_new(job);
     else if (file->owner != job->work.user || file->options.flags != job->options.flags)
@@ -316,7 +316,7 @@ is_open_here(const struct stat *status)
 
 /* Only a store, and an empty file, may be replaced: 0 or an error. */
 static int
-check_kind(const char *path, const struct stat *status)
+check_store_kind(const char *path, const struct stat *status)
 {
     uint32_t magic = 0;
     int fd, error = 0;
@@ -357,20 +357,20 @@ lock_out(const char *path, int *fd)
 
 /* Whether the file at the path, if there is one, may be replaced: 0 or an error. */
 static int
-check_target(const char *path)
+check_copy_target(const char *path)
 {
     struct stat status;
 
     if (stat(path, &status) < 0)
         return errno == ENOENT ? 0 : errno;
-    return is_open_here(&status) ? SXE__STORE_TARGET_IN_USE : check_kind(path, &status);
+    return is_open_here(&status) ? SXE__STORE_TARGET_IN_USE : check_store_kind(path, &status);
 }
 
 static int
 replace(const char *copy, const char *path)
 {
     int locks = -1;
-    int result = check_target(path);
+    int result = check_copy_target(path);
 
     if (result == 0)
         result = lock_out(path, &locks);

@@ -74,7 +74,7 @@ sxe__store_job_free(struct sxe__store_job *job)
 
 /* A job is done: its task goes on, or it is nobody's. */
 static void
-settle_done(struct sxe__store_job *job)
+settle_done_jobs(struct sxe__store_job *job)
 {
     job->is_done = true;
     if (job->task == 0)
@@ -96,7 +96,7 @@ run_alone(struct sxe_work *work)
 static void
 on_alone(struct sxe_work *work)
 {
-    settle_done((struct sxe__store_job *)(void *)work);
+    settle_done_jobs((struct sxe__store_job *)(void *)work);
 }
 
 /* ---- The line of a file ---- */
@@ -113,7 +113,7 @@ append_job(struct sxe__store_line *line, struct sxe__store_job *job)
 
 /* Take the first job of a line that is not empty. */
 static struct sxe__store_job *
-take_job(struct sxe__store_line *line)
+take_store_job(struct sxe__store_line *line)
 {
     struct sxe__store_job *job = line->first;
 
@@ -152,7 +152,7 @@ take_group(struct sxe__store_file *file)
     unsigned number = 0;
 
     do
-        append_job(&group, take_job(&file->line));
+        append_job(&group, take_store_job(&file->line));
     while (file->line.first != NULL && ++number < SXE__STORE_GROUP_MAX &&
            file->line.first->kind == SXE__STORE_CHANGES && group.first->kind == SXE__STORE_CHANGES);
     file->taken = group.first;
@@ -168,7 +168,7 @@ settle_taken(struct sxe__store_file *file)
         struct sxe__store_job *next = job->line_next;
 
         job->line_next = NULL;
-        settle_done(job);
+        settle_done_jobs(job);
         job = next;
     }
 }
@@ -198,10 +198,10 @@ serve_line(struct sxe__store_file *file)
         int result;
 
         if (file->line.first->kind == SXE__STORE_RESIZE) {
-            struct sxe__store_job *job = take_job(&file->line);
+            struct sxe__store_job *job = take_store_job(&file->line);
 
             job->result = sxe__store_file_resize(file, job->map_size);
-            settle_done(job);
+            settle_done_jobs(job);
             continue;
         }
         take_group(file);
@@ -248,7 +248,7 @@ forget_job(void *what)
 
 /* Without a loop, in this thread. */
 static void
-do_at_once(struct sxe__store_job *job)
+do_job_at_once(struct sxe__store_job *job)
 {
     struct sxe__store_file *file = job->file;
 
@@ -290,7 +290,7 @@ sxe__store_job_begin(lua_State *L, struct sxe__store_job *job, uint64_t deadline
                      lua_KFunction k)
 {
     if (sxe_loop() == NULL) {
-        do_at_once(job);
+        do_job_at_once(job);
         return k(L, LUA_OK, (lua_KContext)job);
     }
     if (sxe__lua_may_wait(L)) {

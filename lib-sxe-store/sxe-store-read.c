@@ -90,7 +90,7 @@ on_old(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 static void
-start_timer(struct sxe__store_file *file)
+start_renew_timer(struct sxe__store_file *file)
 {
     const double check_s = file->options.snapshot_max_s / 4;
 
@@ -121,7 +121,7 @@ sxe__store_snapshot_open(struct sxe__store_file *file, unsigned *index)
     snapshot->is_open = true;
     snapshot->begun_ns = sxe_lua_get_clock()->now_ns();
     file->snapshots++;
-    start_timer(file);
+    start_renew_timer(file);
     *index = i;
     return 0;
 }

@@ -58,7 +58,7 @@ is_open(const struct handle *handle)
 }
 
 static int
-close_snapshot(lua_State *L)
+close_store_snapshot(lua_State *L)
 {
     struct handle *handle = luaL_checkudata(L, 1, SXE__STORE_SNAPSHOT);
     struct sxe__store_file *file = handle->file;
@@ -74,7 +74,7 @@ close_snapshot(lua_State *L)
 }
 
 static struct handle *
-check_snapshot(lua_State *L, int argument)
+check_store_snapshot(lua_State *L, int argument)
 {
     struct handle *handle = luaL_checkudata(L, argument, SXE__STORE_SNAPSHOT);
 
@@ -85,9 +85,9 @@ check_snapshot(lua_State *L, int argument)
 }
 
 static int
-get_value(lua_State *L)
+get_snapshot_value(lua_State *L)
 {
-    const struct handle *handle = check_snapshot(L, 1);
+    const struct handle *handle = check_store_snapshot(L, 1);
     MDB_val key, value;
     int result;
 
@@ -107,7 +107,7 @@ get_value(lua_State *L)
 int
 sxe__store_l_based_on(lua_State *L)
 {
-    const struct handle *handle = check_snapshot(L, 1);
+    const struct handle *handle = check_store_snapshot(L, 1);
 
     if (!is_open(handle))
         return sxe__store_fail(L, ESTALE);
@@ -127,7 +127,7 @@ take_bound(lua_State *L, int index, MDB_val *bound)
 
 /* step(_, key): the next key and its value, or nil */
 static int
-step_walk(lua_State *L)
+step_store_walk(lua_State *L)
 {
     const struct handle *handle = lua_touserdata(L, lua_upvalueindex(SNAPSHOT));
     struct sxe__store_walk walk;
@@ -159,9 +159,9 @@ step_walk(lua_State *L)
 int
 sxe__store_l_walk(lua_State *L)
 {
-    (void)check_snapshot(L, SNAPSHOT);
+    (void)check_store_snapshot(L, SNAPSHOT);
     lua_settop(L, IS_REVERSE);
-    lua_pushcclosure(L, step_walk, IS_REVERSE);
+    lua_pushcclosure(L, step_store_walk, IS_REVERSE);
     return 1;
 }
 
@@ -169,8 +169,9 @@ void
 sxe__store_add_snapshot_class(lua_State *L)
 {
     static const luaL_Reg metamethods[] = {
-        {"__gc", close_snapshot}, {"__close", close_snapshot}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"get", get_value}, {"close", close_snapshot}, {NULL, NULL}};
+        {"__gc", close_store_snapshot}, {"__close", close_store_snapshot}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"get", get_snapshot_value}, {"close", close_store_snapshot}, {NULL, NULL}};
 
     sxe__lua_new_class(L, SXE__STORE_SNAPSHOT);
     luaL_setfuncs(L, metamethods, 0);

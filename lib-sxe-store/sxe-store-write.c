@@ -170,7 +170,7 @@ sxe__store_write(struct sxe__store_file *file)
 
 /* Write a copy to a new file, and its bytes to the disk: 0 or an error. */
 static int
-write_copy(const struct sxe__store_job *job, const char *path)
+write_store_copy(const struct sxe__store_job *job, const char *path)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, job->file->options.mode);
     int result;
@@ -196,7 +196,7 @@ sxe__store_copy(struct sxe__store_job *job)
     if (job->file->is_broken)
         return MDB_PANIC;
     snprintf(path, sizeof(path), "%s.%016llx", job->data, (unsigned long long)job->unique);
-    result = write_copy(job, path);
+    result = write_store_copy(job, path);
     if (result != 0)
         return result;
     result = sxe__store_file_replace(path, job->data);

@@ -54,7 +54,7 @@ close_store(lua_State *L)
 
 /* A number of the table at 2. */
 static lua_Integer
-take_number(lua_State *L, const char *name, lua_Integer value, lua_Integer most)
+take_number_field(lua_State *L, const char *name, lua_Integer value, lua_Integer most)
 {
     int is_number = 1;
 
@@ -94,11 +94,11 @@ take_options(lua_State *L, struct sxe__store_options *options)
                                         "mode",     "timeout", "snapshot_max", NULL};
 
     sxe__lua_option_names(L, 2, names, "store.open");
-    options->map_size = (size_t)take_number(L, "map_size", MAP_SIZE, MAP_MAX);
-    options->readers = (unsigned)take_number(L, "readers", READERS, READERS_MAX);
-    options->mode = (mode_t)take_number(L, "mode", MODE, 0777);
+    options->map_size = (size_t)take_number_field(L, "map_size", MAP_SIZE, MAP_MAX);
+    options->readers = (unsigned)take_number_field(L, "readers", READERS, READERS_MAX);
+    options->mode = (mode_t)take_number_field(L, "mode", MODE, 0777);
     options->snapshot_max_s =
-        (double)take_number(L, "snapshot_max", SNAPSHOT_MAX_S, SNAPSHOT_MOST_S);
+        (double)take_number_field(L, "snapshot_max", SNAPSHOT_MAX_S, SNAPSHOT_MOST_S);
     options->flags = take_sync(L);
     if (sxe__lua_option_bool(L, 2, "store.open", "read_only", false))
         options->flags |= MDB_RDONLY;
@@ -125,7 +125,7 @@ go_on_opened(lua_State *L, int status, lua_KContext context)
 
 /* store.open(path [, options]) */
 static int
-l_open(lua_State *L)
+l_store_open(lua_State *L)
 {
     const char *path = sxe__lua_check_text(L, 1);
     const uint64_t deadline_ns = sxe__lua_option_deadline(L, 2);
@@ -155,7 +155,7 @@ l_open(lua_State *L)
 /* ---- Reading ---- */
 
 static int
-read_value(lua_State *L, struct sxe__store_file *file)
+push_stored_value(lua_State *L, struct sxe__store_file *file)
 {
     MDB_val key, value;
     int result;
@@ -174,13 +174,13 @@ read_value(lua_State *L, struct sxe__store_file *file)
 
 /* store:get(key) */
 static int
-l_get(lua_State *L)
+l_store_get(lua_State *L)
 {
-    return sxe__store_attempt_call(L, read_value);
+    return sxe__store_attempt_call(L, push_stored_value);
 }
 
 static void
-set_number(lua_State *L, const char *name, size_t number)
+set_number_field(lua_State *L, const char *name, size_t number)
 {
     lua_pushinteger(L, (lua_Integer)number);
     lua_setfield(L, -2, name);
@@ -200,15 +200,16 @@ l_stats(lua_State *L)
     if (result != 0)
         return sxe__store_fail(L, result);
     lua_createtable(L, 0, 9);
-    set_number(L, "entries", stat.ms_entries);
-    set_number(L, "depth", stat.ms_depth);
-    set_number(L, "page_size", stat.ms_psize);
-    set_number(L, "pages", stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages);
-    set_number(L, "file_pages", info.me_last_pgno + 1);
-    set_number(L, "map_size", info.me_mapsize);
-    set_number(L, "readers", info.me_numreaders);
-    set_number(L, "transaction", info.me_last_txnid);
-    set_number(L, "snapshots", file->snapshots);
+    set_number_field(L, "entries", stat.ms_entries);
+    set_number_field(L, "depth", stat.ms_depth);
+    set_number_field(L, "page_size", stat.ms_psize);
+    set_number_field(L, "pages",
+                     stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages);
+    set_number_field(L, "file_pages", info.me_last_pgno + 1);
+    set_number_field(L, "map_size", info.me_mapsize);
+    set_number_field(L, "readers", info.me_numreaders);
+    set_number_field(L, "transaction", info.me_last_txnid);
+    set_number_field(L, "snapshots", file->snapshots);
     return 1;
 }
 
@@ -225,7 +226,7 @@ end_jobs(lua_State *L)
 
 /* less(a, b), of strings, by their bytes, whatever the locale is */
 static int
-is_less(lua_State *L)
+is_key_less(lua_State *L)
 {
     MDB_val a, b;
 
@@ -257,7 +258,7 @@ add_store_class(lua_State *L)
 {
     static const luaL_Reg metamethods[] = {
         {"__gc", close_store}, {"__close", close_store}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"get", l_get},
+    static const luaL_Reg methods[] = {{"get", l_store_get},
                                        {"put", sxe__store_l_put},
                                        {"del", sxe__store_l_del},
                                        {"cas", sxe__store_l_cas},
@@ -280,11 +281,11 @@ add_store_class(lua_State *L)
 int
 sxe_store_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", l_store_open}, {NULL, NULL}};
     static const luaL_Reg native[] = {{"commit", sxe__store_l_commit},
                                       {"walk", sxe__store_l_walk},
                                       {"based_on", sxe__store_l_based_on},
-                                      {"less", is_less},
+                                      {"less", is_key_less},
                                       {"deadline", get_deadline},
                                       {"file", get_file},
                                       {NULL, NULL}};

@@ -31,7 +31,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct line *line, const c
 /* Add bytes that the peer chose. The text may go to a log or a terminal, so only printable ASCII is
  * kept; each other byte becomes '?'. */
 static void
-add_bytes(struct line *line, const unsigned char *bytes, int length)
+add_peer_bytes(struct line *line, const unsigned char *bytes, int length)
 {
     for (int i = 0; i < length; i++)
         add(line, "%c", bytes[i] > ' ' && bytes[i] < 0x7f ? bytes[i] : '?');
@@ -59,7 +59,7 @@ add_address(struct line *line, const ASN1_OCTET_STRING *address)
 }
 
 static void
-add_names(struct line *line, const X509 *certificate)
+add_certificate_names(struct line *line, const X509 *certificate)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     int count = 0;
@@ -75,8 +75,8 @@ add_names(struct line *line, const X509 *certificate)
         if (is_address)
             add_address(line, name->d.iPAddress);
         else
-            add_bytes(line, ASN1_STRING_get0_data(name->d.dNSName),
-                      ASN1_STRING_length(name->d.dNSName));
+            add_peer_bytes(line, ASN1_STRING_get0_data(name->d.dNSName),
+                           ASN1_STRING_length(name->d.dNSName));
     }
     add(line, "%s", count == 0 ? "no host at all" : "");
     GENERAL_NAMES_free(names);
@@ -92,7 +92,7 @@ add_owner(struct line *line, const X509_NAME *owner)
 
     add(line, "\"");
     if (name != NULL)
-        add_bytes(line, ASN1_STRING_get0_data(name), ASN1_STRING_length(name));
+        add_peer_bytes(line, ASN1_STRING_get0_data(name), ASN1_STRING_length(name));
     add(line, "\"");
 }
 
@@ -115,7 +115,7 @@ describe_fault(struct line *line, int error, const X509 *certificate, const char
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         add(line, "the certificate is not for %.100s, but for ", host);
-        add_names(line, certificate);
+        add_certificate_names(line, certificate);
         return;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:

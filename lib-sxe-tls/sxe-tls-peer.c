@@ -12,7 +12,7 @@
 /* The peer's certificate. NULL: it sent none, the certificate was not verified, or the handshake is
  * not done. */
 static X509 *
-peer_of(const SXE *s)
+certificate_of_peer(const SXE *s)
 {
     SSL *ssl = sxe_tls_is_secure(s) ? sxe__tls_of(s)->ssl : NULL;
     X509 *peer = ssl == NULL ? NULL : SSL_get0_peer_certificate(ssl);
@@ -46,7 +46,7 @@ write_entity(const X509_NAME *name, char *text, size_t size)
 unsigned
 sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
 {
-    X509 *peer = peer_of(this);
+    X509 *peer = certificate_of_peer(this);
 
     return write_entity(peer == NULL ? NULL : X509_get_subject_name(peer), text, size);
 }
@@ -54,7 +54,7 @@ sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
 unsigned
 sxe_tls_peer_issuer(const SXE *this, char *text, size_t size)
 {
-    X509 *peer = peer_of(this);
+    X509 *peer = certificate_of_peer(this);
 
     return write_entity(peer == NULL ? NULL : X509_get_issuer_name(peer), text, size);
 }
@@ -102,7 +102,7 @@ write_name(const GENERAL_NAME *name, char *text, size_t size)
 unsigned
 sxe_tls_peer_names(const SXE *this, char *text, size_t size)
 {
-    X509 *peer = peer_of(this);
+    X509 *peer = certificate_of_peer(this);
     GENERAL_NAMES *names =
         peer == NULL ? NULL : X509_get_ext_d2i(peer, NID_subject_alt_name, NULL, NULL);
     size_t used = 0;
@@ -126,7 +126,7 @@ sxe_tls_peer_names(const SXE *this, char *text, size_t size)
 bool
 sxe_tls_peer_validity(const SXE *this, int64_t *not_before, int64_t *not_after)
 {
-    X509 *peer = peer_of(this);
+    X509 *peer = certificate_of_peer(this);
     struct tm first = {0};
     struct tm last = {0};
     bool is_known = peer != NULL && ASN1_TIME_to_tm(X509_get0_notBefore(peer), &first) == 1 &&
@@ -166,7 +166,7 @@ write_fingerprint(const X509 *certificate, char text[SXE_TLS_FINGERPRINT_SIZE])
 unsigned
 sxe_tls_peer_fingerprint(const SXE *this, char text[SXE_TLS_FINGERPRINT_SIZE])
 {
-    return write_fingerprint(peer_of(this), text);
+    return write_fingerprint(certificate_of_peer(this), text);
 }
 
 unsigned

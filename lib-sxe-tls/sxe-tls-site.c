@@ -24,7 +24,7 @@ enum { CURVE, RSA_KEY, KINDS };
 
 /* Open a file, and note its status, to see later whether it changed. NULL: the problem is set. */
 static BIO *
-open_file(struct sxe__tls_store *store, const char *path)
+open_certificate_file(struct sxe__tls_store *store, const char *path)
 {
     struct sxe__tls_file *file = &store->files[store->file_count];
     BIO *bio;
@@ -57,7 +57,7 @@ no_password(char *buffer, int size, int is_writing, void *user)
 static bool
 read_certificates(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
 {
-    BIO *bio = open_file(store, path);
+    BIO *bio = open_certificate_file(store, path);
     X509 *more;
 
     if (bio == NULL)
@@ -82,7 +82,7 @@ read_certificates(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair,
 static bool
 read_key(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
 {
-    BIO *bio = open_file(store, path);
+    BIO *bio = open_certificate_file(store, path);
 
     if (bio == NULL)
         return false;
@@ -95,7 +95,7 @@ read_key(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const ch
 static bool
 read_staple(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
 {
-    BIO *bio = open_file(store, path);
+    BIO *bio = open_certificate_file(store, path);
     OCSP_RESPONSE *reply;
     int length = 0;
 

@@ -73,7 +73,7 @@ ends_in_zeros(const struct sxe_cidr *network)
 
 /* Parse "10.0.0.0/8" or an address. The text is cut at its slash. */
 static bool
-parse_network(struct sxe_cidr *network, char *text)
+parse_cidr(struct sxe_cidr *network, char *text)
 {
     char *slash = strchr(text, '/');
     int front = 0;
@@ -93,7 +93,7 @@ parse_network(struct sxe_cidr *network, char *text)
 }
 
 static int
-add_one(struct sxe_cidr_list *list, const char *base, size_t length)
+add_one_network(struct sxe_cidr_list *list, const char *base, size_t length)
 {
     char text[INET6_ADDRSTRLEN + sizeof("/128")];
     struct sxe_cidr network;
@@ -106,7 +106,7 @@ add_one(struct sxe_cidr_list *list, const char *base, size_t length)
         list->has_unix = true;
         return 0;
     }
-    if (!parse_network(&network, text))
+    if (!parse_cidr(&network, text))
         return -EINVAL;
     if (list->number == SXE_CIDR_MAX)
         return -ENOSPC;
@@ -124,7 +124,7 @@ sxe_cidr_add(struct sxe_cidr_list *list, const char *text, struct sxe_span *wron
         const char *base = text + strspn(text, BLANKS);
         size_t length = strcspn(base, "," BLANKS);
         const char *end = base + length + strspn(base + length, BLANKS);
-        int result = *end == ',' || *end == '\0' ? add_one(list, base, length) : -EINVAL;
+        int result = *end == ',' || *end == '\0' ? add_one_network(list, base, length) : -EINVAL;
 
         if (result < 0) {
             list->number = number;

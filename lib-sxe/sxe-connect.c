@@ -25,7 +25,7 @@ address_text(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *addres
 /* The socket could not be opened: make it NEW again, with its address, and log the error. Returns
  * error. */
 static SXE_RETURN
-undo(SXE *s, const SXE *before, int error, const char *what, const char *where)
+undo_open(SXE *s, const SXE *before, int error, const char *what, const char *where)
 {
     sxe__socket_close(s);
     s->u = before->u;
@@ -42,12 +42,6 @@ is_new(const SXE *s, const char *what)
     SXE_WARN_ID(s == NULL ? SXE_NO_ID : s->id, "cannot %s: the socket is %s", what,
                 s == NULL ? "NULL" : sxe_state_to_string(sxe__state(s)));
     return false;
-}
-
-static int
-bind_to(SXE *s, const struct sockaddr_storage *address, socklen_t length)
-{
-    return bind(s->fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
 
 /* ---- Connecting ---- */
@@ -68,11 +62,11 @@ bind_source(SXE *s, const SXE *before)
     if (sxe__address_port(&from) == 0 &&
         setsockopt(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) < 0)
         return -errno;
-    return bind_to(s, &from, sxe__address_length(&from));
+    return bind(s->fd, (struct sockaddr *)&from, sxe__address_length(&from)) < 0 ? -errno : 0;
 }
 
 static int
-connect_to(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen_t length)
+connect_to_address(SXE *s, const SXE *before, const struct sockaddr_storage *to, socklen_t length)
 {
     int result = sxe__socket_open(s, to->ss_family);
 
@@ -94,9 +88,9 @@ begin_connect(SXE *s, const struct sockaddr_storage *to, socklen_t length)
     int result;
 
     sxe__open(s);
-    result = connect_to(s, &before, to, length);
+    result = connect_to_address(s, &before, to, length);
     if (result < 0)
-        return undo(s, &before, result, "connect to", address_text(where, to, length));
+        return undo_open(s, &before, result, "connect to", address_text(where, to, length));
     s->flags = (uint16_t)((s->flags & ~SXE__ADDRESS) | SXE__PEER);
     sxe__move(s, SXE_STATE_CONNECTING);
     return 0;
@@ -133,7 +127,7 @@ sxe_connect_unix(SXE *this)
 
 /* The connection is established. listener: it accepted the connection; NULL: we connected. */
 static void
-established(SXE *s, const SXE *listener)
+report_connected(SXE *s, const SXE *listener)
 {
     int result = SXE_LIKELY(s->io->start == NULL) ? 0 : s->io->start(s, listener);
 
@@ -154,7 +148,7 @@ sxe__connected(SXE *s)
     if (error != 0)
         sxe__end(s, error);
     else
-        established(s, NULL);
+        report_connected(s, NULL);
 }
 
 /* ---- Listening ---- */
@@ -228,7 +222,7 @@ sxe_bind_listener(const struct sockaddr *address, socklen_t length)
 }
 
 static int
-address_of(const SXE *s, struct sockaddr_storage *at, socklen_t *length)
+address_of_socket(const SXE *s, struct sockaddr_storage *at, socklen_t *length)
 {
     if (!(s->flags & SXE__ADDRESS))
         return sxe__address_parse_path(at, length, s->u.path);
@@ -238,7 +232,7 @@ address_of(const SXE *s, struct sockaddr_storage *at, socklen_t *length)
 }
 
 static int
-bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
+bind_new_descriptor(SXE *s, const struct sockaddr *at, socklen_t length)
 {
     int result;
 
@@ -252,7 +246,7 @@ bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
 }
 
 static int
-listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+listen_at_address(SXE *s, const struct sockaddr_storage *at, socklen_t length)
 {
     const struct sxe_listeners *kept =
         s->kind == SXE__UDP ? NULL : CONTEXT->tables->config.listeners;
@@ -264,7 +258,7 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
         s->fd = kept->find(address, length);
     is_found = s->fd >= 0;
     if (!is_found)
-        result = bind_anew(s, address, length);
+        result = bind_new_descriptor(s, address, length);
     if (result == 0 && s->kind != SXE__UDP &&
         listen(s->fd, (int)CONTEXT->tables->config.backlog) < 0)
         result = -errno;
@@ -288,12 +282,12 @@ sxe_listen(SXE *this)
         return -EINVAL;
     before = *this;
     sxe__open(this);
-    result = address_of(&before, &at, &length);
+    result = address_of_socket(&before, &at, &length);
     if (result == 0)
-        result = listen_at(this, &at, length);
+        result = listen_at_address(this, &at, length);
     if (result < 0)
-        return undo(this, &before, result, "listen on",
-                    length > 0 ? address_text(where, &at, length) : "");
+        return undo_open(this, &before, result, "listen on",
+                         length > 0 ? address_text(where, &at, length) : "");
     sxe__move(this, SXE_STATE_LISTENING);
     return 0;
 }
@@ -311,7 +305,7 @@ sxe_listen_oneshot(SXE *this)
 /* ---- Accepting ---- */
 
 static void
-adopt(SXE *s, const SXE *listener, int fd)
+adopt_accepted(SXE *s, const SXE *listener, int fd)
 {
     s->fd = fd;
     s->watched = 0;
@@ -320,15 +314,15 @@ adopt(SXE *s, const SXE *listener, int fd)
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     s->flags |= SXE__PEER;
-    established(s, listener);
+    report_connected(s, listener);
 }
 
 /* The listener itself becomes the connection. */
 static void
-become(SXE *listener, int fd)
+become_connection(SXE *listener, int fd)
 {
     sxe__socket_close(listener);
-    adopt(listener, listener, fd);
+    adopt_accepted(listener, listener, fd);
 }
 
 static void
@@ -344,7 +338,7 @@ welcome_peer(const SXE *listener, int fd)
     s->watches_end = listener->watches_end;
     s->io = listener->io;
     sxe__open(s);
-    adopt(s, listener, fd);
+    adopt_accepted(s, listener, fd);
 }
 
 /* A connection waits, but no socket is free: close the one that is idle longest, or stop accepting.
@@ -444,7 +438,7 @@ is_for_others(void)
 
 /* Accept one connection. Returns whether to go on with the next one. */
 static bool
-accept_one(SXE *listener)
+accept_one_connection(SXE *listener)
 {
     bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
     int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -453,7 +447,7 @@ accept_one(SXE *listener)
         return false;
     end_of_rest(listener);
     if (fd >= 0 && oneshot)
-        become(listener, fd);
+        become_connection(listener, fd);
     else if (fd >= 0)
         welcome_peer(listener, fd);
     return true;
@@ -464,7 +458,7 @@ sxe_io_accept_rest(SXE *this)
 {
     for (uint32_t i = 0; i < CONTEXT->tables->config.backlog; i++) {
         if (sxe__state(this) != SXE_STATE_LISTENING || sxe_number_in_state(SXE_STATE_FREE) == 0 ||
-            !accept_one(this))
+            !accept_one_connection(this))
             return;
     }
 }
@@ -483,7 +477,7 @@ sxe__acceptable(SXE *listener)
                 free_socket_or_rest();
             return;
         }
-        if (is_for_others() || !accept_one(listener))
+        if (is_for_others() || !accept_one_connection(listener))
             return;
     }
 }

@@ -141,7 +141,7 @@ dispatch_open(SXE *s, unsigned events)
 }
 
 static void
-dispatch(SXE *s, unsigned events)
+dispatch_events(SXE *s, unsigned events)
 {
     switch (sxe__state(s)) {
     case SXE_STATE_LISTENING:
@@ -194,7 +194,7 @@ take_events(void)
 
         if (s == NULL)
             continue;
-        dispatch(s, CONTEXT->tables->events[i].events);
+        dispatch_events(s, CONTEXT->tables->events[i].events);
         if (count > 1)
             sxe__hold_staged();
         sxe__finish();
@@ -338,7 +338,7 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
 }
 
 static void
-do_nothing(struct ev_loop *loop, ev_idle *watcher, int events)
+do_nothing_idle(struct ev_loop *loop, ev_idle *watcher, int events)
 {
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(watcher);
@@ -378,7 +378,7 @@ on_system_error(const char *what)
 
 /* libev's arrays grow when first used; use them now, so that nothing is allocated later. */
 static void
-warm_up(struct ev_loop *loop)
+warm_up_loop(struct ev_loop *loop)
 {
     static const int priorities[] = {EV_MINPRI, 0, EV_MAXPRI};
     ev_prepare dummies[24];
@@ -416,14 +416,14 @@ sxe__loop_open(void)
     ev_set_priority(&CONTEXT->tables->before_wait, EV_MINPRI);
     ev_check_init(&CONTEXT->tables->begin_turn, begin_turn);
     ev_set_priority(&CONTEXT->tables->begin_turn, EV_MAXPRI);
-    ev_idle_init(&CONTEXT->tables->no_wait, do_nothing);
+    ev_idle_init(&CONTEXT->tables->no_wait, do_nothing_idle);
     ev_timer_init(&CONTEXT->tables->timeouts, on_timeouts, 0, 0);
     /* Run after events that came in time but waited because a turn took long. */
     ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     ev_timer_init(&CONTEXT->tables->accept_left, on_accept_left, SXE__LEAVE_S, SXE__LEAVE_S);
     CONTEXT->accept_trust = 1;
-    warm_up(loop);
+    warm_up_loop(loop);
     ev_io_start(loop, &CONTEXT->tables->epoll_ready);
     ev_prepare_start(loop, &CONTEXT->tables->before_wait);
     ev_check_start(loop, &CONTEXT->tables->begin_turn);
@@ -504,7 +504,7 @@ has_loop(const char *call)
 }
 
 static void
-on_timer(struct ev_loop *loop, ev_timer *watcher, int events)
+on_loop_timer(struct ev_loop *loop, ev_timer *watcher, int events)
 {
     struct sxe_timer *timer = (struct sxe_timer *)(void *)watcher;
 
@@ -520,7 +520,7 @@ sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), do
 {
     /* NaN is not above 0, so it becomes 0: it would never be due, and the loop would not end. */
     timer->after = after > 0 ? after : 0;
-    ev_timer_init(&timer->ev, on_timer, timer->after, repeat > 0 ? repeat : 0);
+    ev_timer_init(&timer->ev, on_loop_timer, timer->after, repeat > 0 ? repeat : 0);
     timer->on_timer = callback;
 }
 
@@ -544,7 +544,7 @@ sxe_timer_stop(struct sxe_timer *timer)
 }
 
 static void
-on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+on_loop_signal(struct ev_loop *loop, ev_signal *watcher, int events)
 {
     struct sxe_signal *watch = (struct sxe_signal *)(void *)watcher;
 
@@ -557,7 +557,7 @@ on_signal(struct ev_loop *loop, ev_signal *watcher, int events)
 void
 sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(struct sxe_signal *))
 {
-    ev_signal_init(&watch->ev, on_signal, signal_number);
+    ev_signal_init(&watch->ev, on_loop_signal, signal_number);
     watch->on_signal = callback;
     if (!has_loop("sxe_signal_start"))
         return;

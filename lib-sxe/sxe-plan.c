@@ -62,7 +62,7 @@ sxe_get_config(void)
 }
 
 static uint32_t
-or_default(uint32_t wanted, uint32_t value)
+default_if_zero(uint32_t wanted, uint32_t value)
 {
     return wanted == 0 ? value : wanted;
 }
@@ -74,14 +74,14 @@ complete_config(const struct sxe__context *c)
     struct sxe_config config = c->wanted;
     uint32_t *closing_ms;
 
-    config.chunk_size = or_default(config.chunk_size, DEFAULT_CHUNK_SIZE);
-    config.chunks = or_default(config.chunks, 2 * c->registered + SPARE_CHUNKS);
-    config.output_pause = or_default(config.output_pause, DEFAULT_OUTPUT_PAUSE);
-    config.output_max = or_default(config.output_max, DEFAULT_OUTPUT_MAX);
-    config.backlog = or_default(config.backlog, DEFAULT_BACKLOG);
-    config.accept_batch = or_default(config.accept_batch, DEFAULT_BATCH);
+    config.chunk_size = default_if_zero(config.chunk_size, DEFAULT_CHUNK_SIZE);
+    config.chunks = default_if_zero(config.chunks, 2 * c->registered + SPARE_CHUNKS);
+    config.output_pause = default_if_zero(config.output_pause, DEFAULT_OUTPUT_PAUSE);
+    config.output_max = default_if_zero(config.output_max, DEFAULT_OUTPUT_MAX);
+    config.backlog = default_if_zero(config.backlog, DEFAULT_BACKLOG);
+    config.accept_batch = default_if_zero(config.accept_batch, DEFAULT_BATCH);
     closing_ms = &config.timeout_ms[SXE_STATE_CLOSING];
-    *closing_ms = or_default(*closing_ms, DEFAULT_CLOSING_MS);
+    *closing_ms = default_if_zero(*closing_ms, DEFAULT_CLOSING_MS);
     /* Sockets in these states are not open: they have no timeout. */
     config.timeout_ms[SXE_STATE_FREE] = config.timeout_ms[SXE_STATE_CLOSED] = 0;
     if (config.chunk_size < SXE__CHUNK_SIZE_MIN)
@@ -91,14 +91,14 @@ complete_config(const struct sxe__context *c)
 
 /* The most bytes that one read takes: a chunk, or a whole datagram. */
 static size_t
-read_size(const struct sxe_config *config)
+most_read_at_once(const struct sxe_config *config)
 {
     return config->chunk_size > SXE__DATAGRAM_MAX ? config->chunk_size : SXE__DATAGRAM_MAX;
 }
 
 /* The bytes of a socket with its extra ones: the distance from one socket to the next. */
 static size_t
-stride_of(const struct sxe__context *c)
+stride_of_socket(const struct sxe__context *c)
 {
     return (sizeof(SXE) + c->extra + 15) & ~(size_t)15;
 }
@@ -120,7 +120,7 @@ sxe_plan_print(FILE *out)
     struct sxe__context *c = CONTEXT;
     struct sxe_config config = c->sockets != NULL ? c->tables->config : complete_config(c);
     size_t number = c->sockets != NULL ? c->number : c->registered;
-    size_t each = stride_of(c);
+    size_t each = stride_of_socket(c);
     size_t pool = sxe_pool_size((unsigned)number, each, SXE_STATES);
     size_t chunks = sxe_chunks_reserved(config.chunks, config.chunk_size);
     size_t total = 0;
@@ -130,7 +130,7 @@ sxe_plan_print(FILE *out)
     total += plan_line(out, "sockets", number, number * each);
     total += plan_line(out, "states", number, pool > 0 ? pool - number * each : 0);
     total += plan_line(out, "chunks", config.chunks, chunks);
-    total += plan_line(out, "read buffer", 1, read_size(&config) + SXE__READ_FRONT);
+    total += plan_line(out, "read buffer", 1, most_read_at_once(&config) + SXE__READ_FRONT);
     total += plan_line(out, "output buffer", 1, SXE__HELD_SIZE + SXE__STAGE_SIZE);
     total += plan_line(out, "loop", 1, sizeof(*c) + sizeof(*c->tables));
     total += plan_line(out, "threads", sxe__work_threads(c),
@@ -208,8 +208,8 @@ reserve_memory(struct sxe__context *c)
     for (unsigned i = 0; i < SXE_STATES; i++)
         timeouts[i] = config->timeout_ms[i] / 1000.0;
     c->orders_idle = config->timeout_ms[SXE_STATE_IDLE] > 0 || config->reap_idle;
-    c->stride = stride_of(c);
-    c->read_memory = calloc(1, SXE__READ_FRONT + read_size(config));
+    c->stride = stride_of_socket(c);
+    c->read_memory = calloc(1, SXE__READ_FRONT + most_read_at_once(config));
     c->stages = malloc(SXE__HELD_SIZE + SXE__STAGE_SIZE);
     c->output_chunks = 0;
     c->output_chunks_max = output_chunks_max(c);
@@ -240,7 +240,7 @@ open_loop(void)
 }
 
 static void
-give_all_back(struct sxe__context *c)
+give_all_memory_back(struct sxe__context *c)
 {
     struct sxe__context *self = c;
 
@@ -260,7 +260,7 @@ give_all_back(struct sxe__context *c)
 
 /* The reason why sxe_init must fail, or NULL. */
 static const char *
-objection(const struct sxe__context *c)
+find_objection(const struct sxe__context *c)
 {
     if (c->sockets != NULL)
         return "already done: sxe_fini comes first";
@@ -277,7 +277,7 @@ SXE_RETURN
 sxe_init(void)
 {
     struct sxe__context *c = CONTEXT;
-    const char *why_not = objection(c);
+    const char *why_not = find_objection(c);
     int result;
 
     if (why_not != NULL) {
@@ -296,7 +296,7 @@ sxe_init(void)
                   sxe_plan_print(NULL),
                   result == -EBUSY ? "another thread has the default loop; set sxe_config.loop"
                                    : strerror(-result));
-        give_all_back(c);
+        give_all_memory_back(c);
         return result;
     }
     raise_descriptor_limit(c->number);
@@ -325,7 +325,7 @@ sxe_fini(void)
     sxe__work_close();
     sxe__resolve_close();
     sxe__loop_close();
-    give_all_back(c);
+    give_all_memory_back(c);
     memset(c, 0, sizeof(*c));
     return 0;
 }

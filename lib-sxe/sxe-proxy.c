@@ -104,7 +104,7 @@ parse_words(const char *line, size_t length, int family, struct sxe_proxy *proxy
 }
 
 static bool
-begins_with(const char *line, size_t length, const char *words)
+begins_with_words(const char *line, size_t length, const char *words)
 {
     return length >= strlen(words) && memcmp(line, words, strlen(words)) == 0;
 }
@@ -120,13 +120,13 @@ parse_v1(const char *data, size_t length, struct sxe_proxy *proxy)
     if (result <= 0)
         return result;
     *proxy = (struct sxe_proxy){.version = 1, .command = SXE_PROXY_PROXY};
-    if (begins_with(data, line, SIGNATURE_V1 "TCP4 "))
+    if (begins_with_words(data, line, SIGNATURE_V1 "TCP4 "))
         good = parse_words(data + skipped, line - skipped - 2, AF_INET, proxy);
-    else if (begins_with(data, line, SIGNATURE_V1 "TCP6 "))
+    else if (begins_with_words(data, line, SIGNATURE_V1 "TCP6 "))
         good = parse_words(data + skipped, line - skipped - 2, AF_INET6, proxy);
     else
-        good = begins_with(data, line, SIGNATURE_V1 "UNKNOWN\r") ||
-               begins_with(data, line, SIGNATURE_V1 "UNKNOWN ");
+        good = begins_with_words(data, line, SIGNATURE_V1 "UNKNOWN\r") ||
+               begins_with_words(data, line, SIGNATURE_V1 "UNKNOWN ");
     return good ? result : -1;
 }
 
@@ -147,7 +147,7 @@ get_32(const uint8_t *bytes)
 /* The checksum CRC32c (RFC 9260, appendix A), four bits at a time. The four bytes at `hole`, where
  * the header holds it, count as zero. */
 static uint32_t
-crc32c(const uint8_t *bytes, size_t size, size_t hole)
+crc32c_of_header(const uint8_t *bytes, size_t size, size_t hole)
 {
     static const uint32_t table[] = {
         0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
@@ -186,7 +186,7 @@ check_tlvs(const uint8_t *header, size_t size, size_t at)
             checksum = value;
         at = value + length;
     }
-    return checksum == 0 || crc32c(header, size, checksum) == get_32(header + checksum);
+    return checksum == 0 || crc32c_of_header(header, size, checksum) == get_32(header + checksum);
 }
 
 /* Read the source or the destination; the addresses of both come before the ports of both. */
@@ -352,7 +352,7 @@ write_v2(const struct sxe_proxy *proxy, unsigned family, char *to)
 
 /* The address family as on the wire, or -EINVAL. */
 static int
-family_of(const struct sxe_proxy *proxy)
+family_of_proxy(const struct sxe_proxy *proxy)
 {
     if (proxy->command == SXE_PROXY_LOCAL)
         return FAMILY_UNSPEC;
@@ -376,7 +376,7 @@ ssize_t
 sxe_proxy_write(const struct sxe_proxy *proxy, char *to, size_t size)
 {
     char header[SXE_PROXY_WRITE_MAX];
-    int family = family_of(proxy);
+    int family = family_of_proxy(proxy);
     size_t length;
 
     if (family < 0 || (proxy->version != 1 && proxy->version != 2))

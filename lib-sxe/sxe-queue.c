@@ -202,13 +202,13 @@ load_record(struct place at, struct record *record)
 }
 
 static void
-store(struct place at, const struct record *record)
+store_record(struct place at, const struct record *record)
 {
     memcpy(sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset, record, sizeof(*record));
 }
 
 static struct place
-first(const SXE *s)
+first_record(const SXE *s)
 {
     return (struct place){s->u.open.out_head, s->u.open.out_offset};
 }
@@ -226,10 +226,10 @@ place_after(struct place at, const struct record *record)
 
 /* Remove the first record, and its chunk if it was the last one in it. */
 static void
-pop(SXE *s, const struct record *record)
+pop_record(SXE *s, const struct record *record)
 {
     uint32_t chunk = s->u.open.out_head;
-    struct place next = place_after(first(s), record);
+    struct place next = place_after(first_record(s), record);
 
     s->u.open.out_offset = next.offset;
     if (next.chunk == chunk)
@@ -248,7 +248,7 @@ pop(SXE *s, const struct record *record)
 static int
 gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
 {
-    struct place at = first(s);
+    struct place at = first_record(s);
     int count = 0;
     struct record record;
 
@@ -272,7 +272,7 @@ gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
 }
 
 static void
-take_from(SXE *s, struct record *record, size_t part)
+take_from_first_record(SXE *s, struct record *record, size_t part)
 {
     record->left -= part;
     if (record->kind == BYTES)
@@ -341,15 +341,15 @@ advance_queue(SXE *s, size_t sent)
         struct record record;
         size_t part;
 
-        load_record(first(s), &record);
+        load_record(first_record(s), &record);
         part = sent < record.left ? sent : record.left;
         sent -= part;
-        take_from(s, &record, part);
+        take_from_first_record(s, &record, part);
         if (record.left > 0) {
-            store(first(s), &record);
+            store_record(first_record(s), &record);
             return;
         }
-        pop(s, &record);
+        pop_record(s, &record);
         if (record.on_sent != NULL)
             record.on_sent(s, 0);
     } while (sent > 0);
@@ -374,7 +374,7 @@ write_bytes(SXE *s)
 }
 
 static void
-cork(SXE *s, bool wanted)
+cork_socket(SXE *s, bool wanted)
 {
     if (s->corked != wanted)
         s->io->cork(s, wanted);
@@ -384,16 +384,16 @@ cork(SXE *s, bool wanted)
 /* Send a slice of a file: to a fast peer sendfile(2) would go on to the end of the file, and keep
  * other sockets waiting. Without a cork each slice would end in a short segment. */
 static int
-write_file(SXE *s, const struct record *record)
+send_file_slice(SXE *s, const struct record *record)
 {
     size_t slice = record->left < SXE__FILE_SLICE ? record->left : SXE__FILE_SLICE;
     ssize_t sent;
 
     if (record->left > slice)
-        cork(s, true);
+        cork_socket(s, true);
     sent = s->io->sendfile(s, (int)record->fd, record->at.offset, slice);
     if (sent == (ssize_t)record->left)
-        cork(s, false);
+        cork_socket(s, false);
     if (sent < 0)
         return sxe__write_failed((int)sent);
     if (sent == 0)
@@ -409,16 +409,16 @@ write_end(SXE *s, const struct record *record)
 
     if (result == -EAGAIN)
         return FULL;
-    pop(s, record);
+    pop_record(s, record);
     return result < 0 ? result : GO_ON;
 }
 
 static int
-write_first(SXE *s)
+write_first_record(SXE *s)
 {
     struct record record;
 
-    load_record(first(s), &record);
+    load_record(first_record(s), &record);
     if (record.left == 0 && record.kind != END) {
         advance_queue(s, 0);
         return GO_ON;
@@ -428,7 +428,7 @@ write_first(SXE *s)
     case BORROWED:
         return write_bytes(s);
     case FILE_RANGE:
-        return write_file(s, &record);
+        return send_file_slice(s, &record);
     case END:
         break;
     }
@@ -445,7 +445,7 @@ sxe__queue_write(SXE *s)
     for (int turns = 0; turns < SXE__WRITES_MAX && result == GO_ON; turns++) {
         if (sxe__queue_is_empty(s) || sxe__state(s) == SXE_STATE_CLOSED)
             return 0;
-        result = write_first(s);
+        result = write_first_record(s);
     }
     if (result == FULL)
         (void)sxe__queue_has_peer_read(s);
@@ -460,8 +460,8 @@ sxe__queue_drop(SXE *s, int result)
     while (!sxe__queue_is_empty(s)) {
         struct record record;
 
-        load_record(first(s), &record);
-        pop(s, &record);
+        load_record(first_record(s), &record);
+        pop_record(s, &record);
         dropped += record.left;
         if (record.on_sent != NULL)
             record.on_sent(s, result);

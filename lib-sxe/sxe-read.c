@@ -136,7 +136,7 @@ read_peeked(SXE *s)
 
 /* In CLOSING: drop the bytes that the peer still sends. */
 static void
-discard(SXE *s)
+discard_input(SXE *s)
 {
     ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size);
 
@@ -208,7 +208,7 @@ sxe__readable(SXE *s)
     if (SXE_UNLIKELY(sxe__state(s) == SXE_STATE_CLOSING)) {
         if (s->io_shakes ||
             ((s->flags & SXE__LINGER) && (s->flags & SXE__END_SENT) && sxe__queue_is_empty(s)))
-            discard(s);
+            discard_input(s);
         return;
     }
     if (SXE_UNLIKELY(sxe__is_reading_held(s))) {

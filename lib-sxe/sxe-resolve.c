@@ -84,7 +84,7 @@ move_name(const struct sxe__name *name, enum name_state from, enum name_state to
 }
 
 static enum name_state
-state_of(const struct sxe__name *name)
+state_of_name(const struct sxe__name *name)
 {
     return (enum name_state)sxe_pool_get_state(CONTEXT->names, (unsigned)(name - CONTEXT->names));
 }
@@ -105,7 +105,7 @@ append_look_up(struct sxe__name *name, struct sxe_resolve *look_up)
 }
 
 static void
-take_out(struct sxe_resolve *look_up)
+remove_look_up(struct sxe_resolve *look_up)
 {
     if (look_up->prev == NULL)
         look_up->name->first = look_up->next;
@@ -119,7 +119,7 @@ take_out(struct sxe_resolve *look_up)
 /* The name stays ASKING while the look-ups' done is called: done may look up other names, and the
  * table may drop a KNOWN name to make room for these. */
 static void
-on_asked(struct sxe_work *work)
+on_name_asked(struct sxe_work *work)
 {
     struct sxe__name *name = (struct sxe__name *)(void *)work;
     uint64_t seconds = name->found.error == 0 ? SXE_RESOLVE_KNOWN_S : SXE_RESOLVE_FAILED_S;
@@ -128,7 +128,7 @@ on_asked(struct sxe_work *work)
     while (name->first != NULL) {
         struct sxe_resolve *look_up = name->first;
 
-        take_out(look_up);
+        remove_look_up(look_up);
         look_up->result = name->found;
         look_up->done(look_up);
     }
@@ -136,7 +136,7 @@ on_asked(struct sxe_work *work)
 }
 
 static struct sxe__name *
-find_name(const char *host, int family)
+find_looked_up_name(const char *host, int family)
 {
     for (unsigned i = 0; i < SXE_RESOLVE_NAMES_MAX; i++) {
         struct sxe__name *name = &CONTEXT->names[i];
@@ -162,7 +162,7 @@ take_name_slot(const char *host, int family)
     name = &CONTEXT->names[index];
     memset(name, 0, sizeof(*name));
     name->work.run = ask_system;
-    name->work.done = on_asked;
+    name->work.done = on_name_asked;
     name->work.group = CONTEXT->names_group;
     name->family = family;
     memcpy(name->host, host, strlen(host));
@@ -217,8 +217,8 @@ sxe_resolve(struct sxe_resolve *look_up, const char *host, int family)
         snprintf(look_up->result.ip[0], SXE_RESOLVE_IP_SIZE, "%s", host);
         return 1;
     }
-    name = find_name(host, family);
-    if (name == NULL || (state_of(name) == KNOWN && name->until_ns <= sxe_time_turn_ns()))
+    name = find_looked_up_name(host, family);
+    if (name == NULL || (state_of_name(name) == KNOWN && name->until_ns <= sxe_time_turn_ns()))
         return ask_for(name, host, family, look_up);
     if (name->until_ns == 0) {
         append_look_up(name, look_up);
@@ -235,7 +235,7 @@ sxe_resolve_cancel(struct sxe_resolve *look_up)
 
     if (name == NULL)
         return -EALREADY;
-    take_out(look_up);
+    remove_look_up(look_up);
     if (name->first == NULL && sxe_work_cancel(&name->work) == 0)
         move_name(name, ASKING, FREE);
     return 0;
@@ -263,7 +263,7 @@ static void
 drop_look_ups(struct sxe__name *name)
 {
     while (name->first != NULL)
-        take_out(name->first);
+        remove_look_up(name->first);
 }
 
 void
@@ -274,7 +274,7 @@ sxe__resolve_close(void)
     if (names == NULL)
         return;
     for (unsigned i = 0; i < SXE_RESOLVE_NAMES_MAX; i++) {
-        if (state_of(&names[i]) == ASKING)
+        if (state_of_name(&names[i]) == ASKING)
             drop_look_ups(&names[i]);
     }
     sxe_pool_delete(names);

@@ -194,7 +194,7 @@ state_by_contents(const SXE *s)
 /* Back-pressure: reading stops above output_pause and goes on below half of it, so that it does not
  * flap. */
 static void
-press_back(SXE *s)
+update_back_pressure(SXE *s)
 {
     if (s->u.open.out_copied > CONTEXT->tables->config.output_pause) {
         s->flags |= SXE__FULL;
@@ -236,7 +236,7 @@ sxe__settle(SXE *s)
         sxe__watch_or_end(s, s->flags & SXE__PAUSED ? SXE__RESTING : SXE__LISTENER);
     if (before < SXE_STATE_IDLE || before > SXE_STATE_STARVED)
         return;
-    press_back(s);
+    update_back_pressure(s);
     after = state_by_contents(s);
     if (after != before)
         sxe__move(s, after);

@@ -36,7 +36,7 @@ append_work(struct sxe__line *line, struct sxe_work *work)
 }
 
 static void
-take_out(struct sxe__line *line, struct sxe_work *work)
+remove_from_line(struct sxe__line *line, struct sxe_work *work)
 {
     if (work->prev == NULL)
         line->first = work->next;
@@ -50,13 +50,13 @@ take_out(struct sxe__line *line, struct sxe_work *work)
 
 /* Take the first work out of a line, and set its state. NULL: the line is empty. */
 static struct sxe_work *
-take_first(struct sxe__line *line, enum work_state state)
+take_first_work(struct sxe__line *line, enum work_state state)
 {
     struct sxe_work *work = line->first;
 
     if (work == NULL)
         return NULL;
-    take_out(line, work);
+    remove_from_line(line, work);
     work->state = state;
     return work;
 }
@@ -74,7 +74,7 @@ take_work(struct sxe__workers *w)
 
         if (group->running >= group->max)
             continue;
-        work = take_first(&group->waiting, RUNNING);
+        work = take_first_work(&group->waiting, RUNNING);
         if (work == NULL)
             continue;
         group->running++;
@@ -96,7 +96,7 @@ wait_for_work(struct sxe__workers *w)
 }
 
 static void *
-work_on(void *workers)
+run_worker_thread(void *workers)
 {
     struct sxe__workers *w = workers;
     struct sxe_work *work;
@@ -144,7 +144,7 @@ on_finished(struct ev_loop *loop, ev_async *wake, int events)
         struct sxe_work *work;
 
         pthread_mutex_lock(&w->lock);
-        work = take_first(&w->finished, IDLE);
+        work = take_first_work(&w->finished, IDLE);
         pthread_mutex_unlock(&w->lock);
         if (work == NULL)
             return;
@@ -170,7 +170,7 @@ start_threads(struct sxe__workers *w)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (error == 0 && w->threads < w->wanted) {
-        error = pthread_create(&w->thread[w->threads], &attributes, work_on, w);
+        error = pthread_create(&w->thread[w->threads], &attributes, run_worker_thread, w);
         w->threads += error == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -232,7 +232,7 @@ sxe_work_cancel(struct sxe_work *work)
     pthread_mutex_lock(&w->lock);
     state = work->state;
     if (state == WAITING) {
-        take_out(&w->group[work->group].waiting, work);
+        remove_from_line(&w->group[work->group].waiting, work);
         work->state = IDLE;
     }
     pthread_mutex_unlock(&w->lock);
@@ -334,7 +334,7 @@ sxe__work_open(void)
 static void
 forget_line(struct sxe__line *line)
 {
-    while (take_first(line, IDLE) != NULL)
+    while (take_first_work(line, IDLE) != NULL)
         continue;
 }
 

@@ -301,7 +301,7 @@ sxe__drop_held(SXE *s)
 
 /* Before socket s writes: send the staged output of another socket now, without any callback. */
 static void
-make_way(SXE *s)
+flush_other_socket(SXE *s)
 {
     SXE *other = CONTEXT->staged;
 
@@ -319,7 +319,7 @@ make_way(SXE *s)
 }
 
 static bool
-is_writable(const SXE *s)
+is_socket_writable(const SXE *s)
 {
     enum sxe_state state = sxe__state(s);
 
@@ -331,7 +331,7 @@ check_writable(const SXE *s)
 {
     if (s == NULL)
         return -ENOTCONN;
-    if (!is_writable(s)) {
+    if (!is_socket_writable(s)) {
         SXE_WARN_ID(s->id, "cannot write: the socket is %s",
                     s->flags & SXE__END_SENT ? "shut down" : sxe_state_to_string(sxe__state(s)));
         return -ENOTCONN;
@@ -339,14 +339,8 @@ check_writable(const SXE *s)
     return 0;
 }
 
-static bool
-has_stage_room(size_t length)
-{
-    return length <= SXE__STAGE_SIZE - CONTEXT->stage_used;
-}
-
 static void
-stage(const void *data, size_t length)
+stage_bytes(const void *data, size_t length)
 {
     memcpy(CONTEXT->stage + CONTEXT->stage_used, data, length);
     CONTEXT->stage_used += (uint32_t)length;
@@ -380,7 +374,7 @@ write_large(SXE *s, const char *data, size_t length)
         CONTEXT->staged = s;
         if (!sxe__queue_is_empty(s))
             return sxe__queue_bytes(s, data, length);
-        stage(data, piece);
+        stage_bytes(data, piece);
         data += piece;
         length -= piece;
     }
@@ -394,15 +388,15 @@ sxe_write(SXE *this, const void *data, unsigned length)
 
     if (SXE_UNLIKELY(result < 0 || length == 0))
         return result;
-    make_way(this);
+    flush_other_socket(this);
     if (SXE_UNLIKELY(length > CONTEXT->tables->config.output_max - sxe_unsent(this)))
         return -ENOBUFS;
     if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
         return sxe__queue_bytes(this, data, length);
-    if (SXE_UNLIKELY(!has_stage_room(length)))
+    if (SXE_UNLIKELY(length > SXE__STAGE_SIZE - CONTEXT->stage_used))
         return write_large(this, data, length);
     CONTEXT->staged = this;
-    stage(data, length);
+    stage_bytes(data, length);
     return 0;
 }
 
@@ -411,9 +405,9 @@ sxe_write(SXE *this, const void *data, unsigned length)
 static bool
 open_stage(SXE *s, unsigned length)
 {
-    if (s == NULL || !is_writable(s))
+    if (s == NULL || !is_socket_writable(s))
         return false;
-    make_way(s);
+    flush_other_socket(s);
     if (!sxe__queue_is_empty(s))
         return false;
     CONTEXT->staged = s;
@@ -456,7 +450,7 @@ sxe_write_static(SXE *this, const void *data, size_t length)
     result = check_writable(this);
     if (result < 0)
         return result;
-    make_way(this);
+    flush_other_socket(this);
     close_piece();
     /* Leave a place in vector for the next piece of the stage, see close_piece. */
     if (CONTEXT->vector_used + 1 >= SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
@@ -479,7 +473,7 @@ prepare_queue(SXE *s)
 
     if (result < 0)
         return result;
-    make_way(s);
+    flush_other_socket(s);
     if (is_anything_staged()) {
         if (sxe__queue_room(s) < room_for_staged())
             return -ENOBUFS;

@@ -106,11 +106,13 @@ stale_limits() {
         [ -z "$option" ] || grep -q -- "$option " "$work/help" || echo "$page: sxe-httpd has no $option"
     done <$page
 }
-# grep and a breakpoint find one function: a verb that several files define has a noun as well (take_slot, take_place).
-shared_verbs() {
-    sources 'lib-*.c' 'apps/*.c' | xargs grep -oE '^[a-z]+\(' | grep -v ':main(' | sort -u >"$work/verbs"
-    cut -d: -f2 "$work/verbs" | sort | uniq -d | while read -r verb; do
-        echo "$verb...) in $(grep -F ":$verb" "$work/verbs" | cut -d: -f1 | tr '\n' ' ')"
+# grep and a breakpoint find one function: no two files define a static function of the same name (take_slot, take_place).
+shared_names() {
+    sources 'lib-*.[ch]' 'apps/*.[ch]' | xargs awk 'FNR == 1 { type = "" }
+            match($0, /^[a-z_0-9]+\(/) && type ~ /^static / { print FILENAME ":" substr($0, 1, RLENGTH - 1) ":" }
+            { type = /^static .*[^;{]$/ ? $0 : "" }' | grep -v ':__attribute__:' | sort -u >"$work/names"
+    cut -d: -f2 "$work/names" | sort | uniq -d | while read -r name; do
+        echo "$name() in $(grep -F ":$name:" "$work/names" | cut -d: -f1 | tr '\n' ' ')"
     done
 }
 # The project's English (CONTRIBUTING.md, "Language"), in all files. "behind" is for space only; a comment or a sentence of
@@ -223,7 +225,7 @@ check "the man pages name every option" empty undocumented_options
 check "a comment says what each public function does" empty undescribed
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
-check "no bare verb is the name of several functions" empty shared_verbs
+check "no two static functions have the same name" empty shared_names
 check "no library or program includes the private header of another" empty foreign_headers
 check "no words that need decoding" empty unplain_words
 check "each .c file opens with what it holds" empty without_sentence

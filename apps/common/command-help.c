@@ -8,7 +8,7 @@
 #include "command-line.h"
 
 static bool
-is_shown(const struct command_option *row)
+is_option_shown(const struct command_option *row)
 {
     return row->help != NULL && !command_option_is_heading(row);
 }
@@ -68,7 +68,7 @@ print_options(const struct command_line *line, bool is_all)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (is_shown(row) && (is_all || is_common(line, row))) {
+        if (is_option_shown(row) && (is_all || is_common(line, row))) {
             name = larger_width(name, row->option.name);
             argument = larger_width(argument, row->argument);
         }
@@ -78,7 +78,7 @@ print_options(const struct command_line *line, bool is_all)
 
         if (command_option_is_heading(row))
             heading = row;
-        if (!is_shown(row) || (!is_all && !is_common(line, row)))
+        if (!is_option_shown(row) || (!is_all && !is_common(line, row)))
             continue;
         if (heading != NULL)
             printf("\n%s:\n", heading->help);
@@ -145,7 +145,7 @@ command_line_print_man(const struct command_line *line)
             printf("%s.Ss %s\n", is_open ? ".El\n" : "", row->help);
             is_open = false;
         }
-        if (!is_shown(row))
+        if (!is_option_shown(row))
             continue;
         if (!is_open)
             printf(".Bl -tag -width Ds\n");
@@ -183,7 +183,7 @@ print_bash(const struct command_line *line)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (!is_shown(row) || row->option.has_arg != required_argument || wants_file(row))
+        if (!is_option_shown(row) || row->option.has_arg != required_argument || wants_file(row))
             continue;
         printf("    --%s", row->option.name);
         if (command_option_has_letter(row))
@@ -192,7 +192,7 @@ print_bash(const struct command_line *line)
     }
     printf("    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W '");
     for (unsigned i = 0; i < line->number; i++) {
-        if (is_shown(&line->options[i]))
+        if (is_option_shown(&line->options[i]))
             printf("--%s ", line->options[i].option.name);
     }
     printf("' -- \"$word\")) ;;\n    *) COMPREPLY=($(compgen -f ");
@@ -242,7 +242,7 @@ print_zsh(const struct command_line *line)
         const struct command_option *row = &line->options[i];
         char name[64];
 
-        if (!is_shown(row))
+        if (!is_option_shown(row))
             continue;
         snprintf(name, sizeof(name), "--%s", row->option.name);
         print_zsh_option(row, name);
@@ -263,7 +263,7 @@ print_fish(const struct command_line *line)
     for (unsigned i = 0; i < line->number; i++) {
         const struct command_option *row = &line->options[i];
 
-        if (!is_shown(row))
+        if (!is_option_shown(row))
             continue;
         printf("complete -c %s -l %s", line->program, row->option.name);
         if (command_option_has_letter(row))

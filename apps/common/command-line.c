@@ -18,7 +18,7 @@ const char *command_line_place = "";
 /* ---- Unknown options, and suggestions for them ---- */
 
 static unsigned
-least(unsigned a, unsigned b)
+least_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -40,9 +40,9 @@ edits_between(const char *a, unsigned a_length, const char *b, unsigned b_length
         row[0] = i;
         for (unsigned j = 1; j <= b_length; j++) {
             row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = least(row[j], least(last[j], row[j - 1]) + 1);
+            row[j] = least_of(row[j], least_of(last[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before_last[j - 2] + 1);
+                row[j] = least_of(row[j], before_last[j - 2] + 1);
         }
     }
     return rows[a_length % 3][b_length];
@@ -185,7 +185,8 @@ complete_word(const struct command_line *line)
 
 /* Have the program take an option, and then call taken(). */
 static int
-give(const struct command_line *line, void *settings, int val, const struct command_option *row)
+give_option(const struct command_line *line, void *settings, int val,
+            const struct command_option *row)
 {
     int status = line->take(settings, val);
 
@@ -195,7 +196,7 @@ give(const struct command_line *line, void *settings, int val, const struct comm
 }
 
 static int
-take_option(const struct command_line *line, void *settings, int result)
+apply_option(const struct command_line *line, void *settings, int result)
 {
     int val = row_of(line, result)->option.val;
 
@@ -212,7 +213,7 @@ take_option(const struct command_line *line, void *settings, int result)
     case COMMAND_LINE_COMPLETION_VAL:
         return complete_word(line);
     default:
-        return give(line, settings, val, row_of(line, result));
+        return give_option(line, settings, val, row_of(line, result));
     }
 }
 
@@ -227,7 +228,7 @@ after_parsing(const struct command_line *line, int status)
 }
 
 static int
-take_value(const struct command_line *line, void *settings, int result, const char *last)
+take_option_value(const struct command_line *line, void *settings, int result, const char *last)
 {
     switch (result) {
     case COMMAND_LINE_WORD:
@@ -239,7 +240,7 @@ take_value(const struct command_line *line, void *settings, int result, const ch
         refuse_last_word(line, last);
         return COMMAND_LINE_WRONG;
     default:
-        return take_option(line, settings, result);
+        return apply_option(line, settings, result);
     }
 }
 
@@ -247,7 +248,7 @@ int
 command_line_set(const struct command_line *line, void *settings, unsigned row, char *text)
 {
     optarg = text;
-    return give(line, settings, line->options[row].option.val, &line->options[row]);
+    return give_option(line, settings, line->options[row].option.val, &line->options[row]);
 }
 
 int
@@ -261,7 +262,7 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
     describe_options(line, letters, options);
     optind = 0; /* tells GNU's getopt to forget an earlier command line */
     while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
-        int status = take_value(line, settings, result, argv[optind - 1]);
+        int status = take_option_value(line, settings, result, argv[optind - 1]);
         if (status != COMMAND_LINE_GO_ON)
             return after_parsing(line, status);
     }

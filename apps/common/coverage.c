@@ -41,7 +41,7 @@ static struct {
 
 /* NULL: no memory. */
 static struct file *
-add_file(const char *path)
+add_covered_file(const char *path)
 {
     struct file *file = calloc(1, sizeof(*file));
 
@@ -58,13 +58,13 @@ add_file(const char *path)
 }
 
 static struct file *
-find_file(const char *path)
+find_covered_file(const char *path)
 {
     struct file *file = coverage.files;
 
     while (file != NULL && strcmp(file->path, path) != 0)
         file = file->next;
-    return file != NULL ? file : add_file(path);
+    return file != NULL ? file : add_covered_file(path);
 }
 
 /* NULL: no memory. */
@@ -96,7 +96,7 @@ count_line(lua_State *L, lua_Debug *ar)
     lua_getinfo(L, "Sl", ar);
     if (*ar->source != '@' || ar->currentline <= 0)
         return;
-    file = find_file(ar->source + 1);
+    file = find_covered_file(ar->source + 1);
     line = file == NULL ? NULL : line_of(file, (unsigned)ar->currentline);
     if (line == NULL)
         coverage.lacks_memory = true;
@@ -175,7 +175,7 @@ write_files(void)
 }
 
 static void
-forget_files(void)
+forget_covered_files(void)
 {
     while (coverage.files != NULL) {
         struct file *file = coverage.files;
@@ -195,7 +195,7 @@ coverage_end(void)
     if (result < 0)
         fprintf(stderr, "%s: the coverage cannot be written to '%s' (%s): %s\n", coverage.program,
                 coverage.path, coverage.option, strerror(-result));
-    forget_files();
+    forget_covered_files();
     coverage.path = NULL;
     coverage.lacks_memory = false;
     return result < 0 ? -1 : 0;

@@ -38,7 +38,7 @@ struct text {
 };
 
 static void
-add_text(struct text *text, const char *what)
+add_crash_text(struct text *text, const char *what)
 {
     size_t length = strlen(what);
 
@@ -47,7 +47,7 @@ add_text(struct text *text, const char *what)
 }
 
 static void
-add_number(struct text *text, uintptr_t number, unsigned base)
+add_number_text(struct text *text, uintptr_t number, unsigned base)
 {
     char digits[24];
     char *at = digits + sizeof(digits) - 1;
@@ -56,7 +56,7 @@ add_number(struct text *text, uintptr_t number, unsigned base)
     do
         *--at = "0123456789abcdef"[number % base];
     while ((number /= base) > 0);
-    add_text(text, at);
+    add_crash_text(text, at);
 }
 
 /* ---- The build id: a note that the linker left in the program ---- */
@@ -111,18 +111,18 @@ crash_report(int fd, int signal_number, const void *address)
         if (signals[i].number == signal_number)
             name = signals[i].name;
     }
-    add_text(&text, program);
-    add_text(&text, " " SXE_VERSION " (build id ");
-    add_text(&text, build_id);
-    add_text(&text, "): process ");
-    add_number(&text, (uintptr_t)getpid(), 10);
-    add_text(&text, " crashed with signal ");
-    add_number(&text, (uintptr_t)signal_number, 10);
-    add_text(&text, " (");
-    add_text(&text, name);
-    add_text(&text, ") at address 0x");
-    add_number(&text, (uintptr_t)address, 16);
-    add_text(&text, "; the calls that led there, last first:\n");
+    add_crash_text(&text, program);
+    add_crash_text(&text, " " SXE_VERSION " (build id ");
+    add_crash_text(&text, build_id);
+    add_crash_text(&text, "): process ");
+    add_number_text(&text, (uintptr_t)getpid(), 10);
+    add_crash_text(&text, " crashed with signal ");
+    add_number_text(&text, (uintptr_t)signal_number, 10);
+    add_crash_text(&text, " (");
+    add_crash_text(&text, name);
+    add_crash_text(&text, ") at address 0x");
+    add_number_text(&text, (uintptr_t)address, 16);
+    add_crash_text(&text, "; the calls that led there, last first:\n");
     (void)!write(fd, text.room, text.used);
     backtrace_symbols_fd(calls, backtrace(calls, CALLS_MAX), fd);
 }

@@ -26,7 +26,7 @@ struct reader {
 
 /* Read a size: 7 bits in each byte; the top bit marks the last byte. */
 static size_t
-read_size(struct reader *reader)
+read_packed_size(struct reader *reader)
 {
     size_t size = 0;
     unsigned char byte;
@@ -39,9 +39,9 @@ read_size(struct reader *reader)
 }
 
 static void
-skip_string(struct reader *reader)
+skip_bytecode_string(struct reader *reader)
 {
-    size_t size = read_size(reader);
+    size_t size = read_packed_size(reader);
 
     reader->at += size > 0 ? size - 1 : 0;
 }
@@ -49,11 +49,11 @@ skip_string(struct reader *reader)
 static void
 skip_constants(struct reader *reader)
 {
-    for (size_t left = read_size(reader); left > 0; left--) {
+    for (size_t left = read_packed_size(reader); left > 0; left--) {
         unsigned char type = *reader->at++;
 
         if (type == SHORT_STRING || type == LONG_STRING)
-            skip_string(reader);
+            skip_bytecode_string(reader);
         else if (type == INTEGER || type == FLOAT)
             reader->at += NUMBER_SIZE;
     }
@@ -63,17 +63,17 @@ skip_constants(struct reader *reader)
  * number is in a second list. The first instruction of a vararg function has no line of the script.
  */
 static void
-read_lines(struct reader *reader, unsigned line, bool is_vararg)
+read_line_table(struct reader *reader, unsigned line, bool is_vararg)
 {
-    size_t number = read_size(reader);
+    size_t number = read_packed_size(reader);
     const signed char *steps = (const signed char *)reader->at;
 
     reader->at += number;
-    read_size(reader);
+    read_packed_size(reader);
     for (size_t i = 0; i < number; i++) {
         if (steps[i] == ELSEWHERE) {
-            read_size(reader);
-            line = (unsigned)read_size(reader);
+            read_packed_size(reader);
+            line = (unsigned)read_packed_size(reader);
         } else {
             line += (unsigned)steps[i];
         }
@@ -85,33 +85,33 @@ read_lines(struct reader *reader, unsigned line, bool is_vararg)
 static void
 skip_names(struct reader *reader)
 {
-    for (size_t left = read_size(reader); left > 0; left--) {
-        skip_string(reader);
-        read_size(reader);
-        read_size(reader);
+    for (size_t left = read_packed_size(reader); left > 0; left--) {
+        skip_bytecode_string(reader);
+        read_packed_size(reader);
+        read_packed_size(reader);
     }
-    for (size_t left = read_size(reader); left > 0; left--)
-        skip_string(reader);
+    for (size_t left = read_packed_size(reader); left > 0; left--)
+        skip_bytecode_string(reader);
 }
 
 /* Recursive for functions inside of functions; Lua's compiler limits their depth. */
 static void
-read_function(struct reader *reader)
+read_bytecode_function(struct reader *reader)
 {
     unsigned line;
     bool is_vararg;
 
-    skip_string(reader);
-    line = (unsigned)read_size(reader);
-    read_size(reader);
+    skip_bytecode_string(reader);
+    line = (unsigned)read_packed_size(reader);
+    read_packed_size(reader);
     is_vararg = reader->at[1] != 0;
     reader->at += 3;
-    reader->at += read_size(reader) * INSTRUCTION_SIZE;
+    reader->at += read_packed_size(reader) * INSTRUCTION_SIZE;
     skip_constants(reader);
-    reader->at += read_size(reader) * UPVALUE_SIZE;
-    for (size_t left = read_size(reader); left > 0; left--)
-        read_function(reader);
-    read_lines(reader, line, is_vararg);
+    reader->at += read_packed_size(reader) * UPVALUE_SIZE;
+    for (size_t left = read_packed_size(reader); left > 0; left--)
+        read_bytecode_function(reader);
+    read_line_table(reader, line, is_vararg);
     skip_names(reader);
 }
 
@@ -161,7 +161,7 @@ lines_of_file(const char *path, void (*take)(void *user, unsigned line), void *u
     if (code == NULL)
         return false;
     reader.at = (const unsigned char *)code + HEADER_SIZE;
-    read_function(&reader);
+    read_bytecode_function(&reader);
     free(code);
     return true;
 }

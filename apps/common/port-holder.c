@@ -43,7 +43,7 @@ struct listener {
 /* Whether `any` is a wildcard address that includes `ip`. Sockets at :: are taken to accept IPv4,
  * too: the table does not show which have IPV6_V6ONLY. */
 static bool
-includes(const uint8_t any[16], const uint8_t ip[16])
+is_included(const uint8_t any[16], const uint8_t ip[16])
 {
     if (memcmp(any, any_ipv6, sizeof(any_ipv6)) == 0)
         return true;
@@ -51,15 +51,15 @@ includes(const uint8_t any[16], const uint8_t ip[16])
 }
 
 static bool
-overlaps(const uint8_t a[16], const uint8_t b[16])
+is_overlapping(const uint8_t a[16], const uint8_t b[16])
 {
-    return memcmp(a, b, sizeof(any_ipv6)) == 0 || includes(a, b) || includes(b, a);
+    return memcmp(a, b, sizeof(any_ipv6)) == 0 || is_included(a, b) || is_included(b, a);
 }
 
 /* The kernel prints an address as hexadecimal numbers of 32 bits, in the byte order of the machine:
  * one for IPv4, four for IPv6. */
 static bool
-parse_ip(const char *hex, uint8_t ip[16])
+parse_hex_ip(const char *hex, uint8_t ip[16])
 {
     size_t words = strlen(hex) / HEX_WORD_DIGITS;
     uint8_t *to = words == 1 ? ip + IPV4_BYTES_AT : ip;
@@ -92,8 +92,8 @@ is_listener_at_port(const char *line, const struct place *place, struct listener
                &state, &user, &listener->inode) != 5)
         return false;
     listener->user = (long)user;
-    return state == STATE_LISTEN && port == place->port && parse_ip(hex, ip) &&
-           overlaps(ip, place->ip);
+    return state == STATE_LISTEN && port == place->port && parse_hex_ip(hex, ip) &&
+           is_overlapping(ip, place->ip);
 }
 
 /* "ffff8880: 00000002 00000000 00010000 0001 01 12345 /run/web.sock" */

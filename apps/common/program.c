@@ -27,7 +27,7 @@ program_ignores(int signal_number)
 }
 
 static void
-do_nothing(int signal_number)
+ignore_signal(int signal_number)
 {
     SXE_UNUSED_PARAMETER(signal_number);
 }
@@ -35,7 +35,7 @@ do_nothing(int signal_number)
 void
 program_disarm(int signal_number)
 {
-    struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
 
     if (!program_ignores(signal_number))
         sigaction(signal_number, &nothing, NULL);

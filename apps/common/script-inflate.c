@@ -21,21 +21,21 @@ struct inflating {
 };
 
 static void *
-allocate(void *unused, unsigned number, unsigned size)
+allocate_inflating(void *unused, unsigned number, unsigned size)
 {
     (void)unused;
     return calloc(number, size);
 }
 
 static void
-release(void *unused, void *memory)
+release_inflating(void *unused, void *memory)
 {
     (void)unused;
     free(memory);
 }
 
 static void
-destroy(void *stream)
+destroy_inflating(void *stream)
 {
     struct inflating *inflating = stream;
 
@@ -44,15 +44,15 @@ destroy(void *stream)
 }
 
 static void *
-create(bool is_gzip)
+create_inflating(bool is_gzip)
 {
     struct inflating *inflating = calloc(1, sizeof(*inflating));
 
     if (inflating == NULL)
         return NULL;
     inflating->is_gzip = is_gzip;
-    inflating->zlib.zalloc = allocate;
-    inflating->zlib.zfree = release;
+    inflating->zlib.zalloc = allocate_inflating;
+    inflating->zlib.zfree = release_inflating;
     if (inflateInit2(&inflating->zlib, is_gzip ? WINDOW_GZIP : WINDOW_ZLIB) == Z_OK)
         return inflating;
     free(inflating);
@@ -79,7 +79,7 @@ begin_member(struct inflating *inflating)
 }
 
 static ssize_t
-decode(void *stream, const char *bytes, size_t length, size_t *used, char *room, size_t size)
+decode_bytes(void *stream, const char *bytes, size_t length, size_t *used, char *room, size_t size)
 {
     struct inflating *inflating = stream;
     z_stream *zlib = &inflating->zlib;
@@ -108,7 +108,7 @@ decode(void *stream, const char *bytes, size_t length, size_t *used, char *room,
 }
 
 static bool
-is_whole(const void *stream)
+is_stream_whole(const void *stream)
 {
     const struct inflating *inflating = stream;
 
@@ -118,8 +118,10 @@ is_whole(const void *stream)
 const struct sxe_lua_inflate *
 script_inflate(void)
 {
-    static const struct sxe_lua_inflate table = {
-        .create = create, .destroy = destroy, .decode = decode, .is_whole = is_whole};
+    static const struct sxe_lua_inflate table = {.create = create_inflating,
+                                                 .destroy = destroy_inflating,
+                                                 .decode = decode_bytes,
+                                                 .is_whole = is_stream_whole};
 
     return &table;
 }

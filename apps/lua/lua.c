@@ -80,7 +80,7 @@ on_error(const char *where, const char *text)
 }
 
 static int
-cannot_start(const char *what, int error)
+refuse_to_start(const char *what, int error)
 {
     fprintf(stderr, "sxe-lua: cannot start%s: %s\n", what, strerror(error));
     return EXIT_FAILURE;
@@ -105,7 +105,7 @@ begin_script(lua_State *L)
 }
 
 static int
-load_text(const char *name, const char *text, size_t length)
+load_program_text(const char *name, const char *text, size_t length)
 {
     return sxe_lua_load_text(program.lua, name, text, length);
 }
@@ -118,7 +118,7 @@ prepare_loop(void)
     static const char text[] = "require 'sxe-lua'.begin()";
     int result = sxe_lua_module(program.lua, "sxe-lua", functions);
 
-    return result < 0 ? result : load_text("=sxe-lua", text, sizeof(text) - 1);
+    return result < 0 ? result : load_program_text("=sxe-lua", text, sizeof(text) - 1);
 }
 
 /* Read all of standard input; the caller frees it. NULL after a message. */
@@ -158,20 +158,21 @@ load_input(void)
         return -EIO;
     if (length > 0 && *text == '#') /* skip "#!/usr/bin/sxe-lua", but keep its \n: lines count */
         from = memchr(text, '\n', length);
-    result = from == NULL ? 0 : load_text("=stdin", from, length - (size_t)(from - text));
+    result = from == NULL ? 0 : load_program_text("=stdin", from, length - (size_t)(from - text));
     free(text);
     return result;
 }
 
 /* Load the texts of -e and the script. 0, or -errno after a message. */
 static int
-load_all(void)
+load_all_files(void)
 {
     const struct program_options *options = &program.options;
     int result = 0;
 
     for (unsigned i = 0; i < options->chunks_number && result == 0; i++)
-        result = load_text("=(command line)", options->chunks[i], strlen(options->chunks[i]));
+        result =
+            load_program_text("=(command line)", options->chunks[i], strlen(options->chunks[i]));
     if (result < 0 || options->script == NULL)
         return result;
     if (strcmp(options->script, "-") == 0)
@@ -236,7 +237,7 @@ start_script(void)
            LUA_RELEASE);
     result = sxe_lua_repl_start(program.lua, NULL, stop_script);
     if (result < 0)
-        cannot_start(" the shell", -result);
+        refuse_to_start(" the shell", -result);
     return result;
 }
 
@@ -262,7 +263,7 @@ end_program(void)
 }
 
 static void
-loop(void)
+run_loop(void)
 {
     struct watches watches = {.interrupt = {.user = NULL}};
 
@@ -311,19 +312,19 @@ run_script(void)
 
     program.lua = sxe_lua_new(&config);
     if (program.lua == NULL)
-        return cannot_start("", errno);
+        return refuse_to_start("", errno);
     sxe_register(options->sockets > SOCKETS ? options->sockets : SOCKETS, 0);
     result = prepare_loop();
     if (result == 0 && options->is_shell)
         result = sxe_lua_repl_plan(program.lua);
     if (result == 0)
-        result = load_all();
+        result = load_all_files();
     if (result < 0 && !options->is_shell)
         program.has_failed = true;
     else if (start_script() < 0)
         program.has_failed = true;
     else
-        loop();
+        run_loop();
     sxe_lua_repl_stop();
     sxe_fini();
     if (sxe_lua_errors(program.lua) > 0 || sxe_lua_loaded(program.lua) == -EINVAL)
@@ -348,7 +349,7 @@ check_script(void)
         lua_State *L = luaL_newstate();
 
         if (L == NULL)
-            return cannot_start("", ENOMEM);
+            return refuse_to_start("", ENOMEM);
         if (luaL_loadfilex(L, program.options.argv[i], "t") != LUA_OK) {
             tell_user(lua_tostring(L, -1));
             status = EXIT_FAILURE;

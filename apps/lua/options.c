@@ -24,7 +24,7 @@
 
 enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };
 
-static int take_option(void *settings, int val);
+static int take_lua_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("What to run"),
@@ -65,11 +65,11 @@ static const struct command_line line = {
                "SIGINT, SIGTERM: end all tasks and exit; SIGALRM kills what still runs after 5 s.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
-    .take = take_option,
+    .take = take_lua_option,
 };
 
 static int
-refuse_option(const char *why)
+refuse_lua_option(const char *why)
 {
     fprintf(stderr, "sxe-lua: %s. Try --help.\n", why);
     return COMMAND_LINE_WRONG;
@@ -79,7 +79,7 @@ static int
 add_chunk(struct program_options *options)
 {
     if (options->chunks_number == PROGRAM_CHUNKS_MAX)
-        return refuse_option("-e may be given 16 times at most");
+        return refuse_lua_option("-e may be given 16 times at most");
     options->chunks[options->chunks_number++] = optarg;
     return COMMAND_LINE_GO_ON;
 }
@@ -104,7 +104,7 @@ take_cpu(struct program_options *options)
 }
 
 static int
-take_number(const char *what, unsigned long max, uint32_t *number)
+take_number_option(const char *what, unsigned long max, uint32_t *number)
 {
     unsigned long taken = 0;
 
@@ -115,7 +115,7 @@ take_number(const char *what, unsigned long max, uint32_t *number)
 }
 
 static int
-take_option(void *settings, int val)
+take_lua_option(void *settings, int val)
 {
     struct program_options *options = settings;
 
@@ -138,9 +138,10 @@ take_option(void *settings, int val)
     case CPU:
         return take_cpu(options);
     case TASKS:
-        return take_number("the number of tasks (--tasks)", TASKS_MAX, &options->tasks);
+        return take_number_option("the number of tasks (--tasks)", TASKS_MAX, &options->tasks);
     case SOCKETS:
-        return take_number("the number of sockets (--sockets)", SOCKETS_MAX, &options->sockets);
+        return take_number_option("the number of sockets (--sockets)", SOCKETS_MAX,
+                                  &options->sockets);
     case LOOSE:
         options->is_loose = true;
         break;
@@ -178,10 +179,10 @@ program_options_parse(struct program_options *options, int argc, char **argv)
     options->argv = script < argc ? argv + script : argv;
     options->script = script < argc ? argv[script] : NULL;
     if (options->is_check && options->script == NULL)
-        return refuse_option("--check needs a script");
+        return refuse_lua_option("--check needs a script");
     if (!options->is_check)
         choose_defaults(options);
     if (options->is_shell && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        return refuse_option("-i needs a terminal");
+        return refuse_lua_option("-i needs a terminal");
     return COMMAND_LINE_GO_ON;
 }

@@ -17,7 +17,7 @@ enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 /* Check the pool, and then the table if it is a dict. While a lock is held, try again for a second.
  * -ECANCELED: a signal asks to end. */
 static int
-check_pool(const struct pool_opened *opened, char *why)
+check_opened_pool(const struct pool_opened *opened, char *why)
 {
     unsigned tries = 0;
     int result;
@@ -73,7 +73,7 @@ check_and_tell(const struct pool_opened *opened)
 {
     const void *array = opened->array;
     char why[SXE_POOL_WHY_SIZE] = "";
-    const int result = check_pool(opened, why);
+    const int result = check_opened_pool(opened, why);
 
     if (result == -ECANCELED)
         return EXIT_FAILURE;

@@ -13,7 +13,7 @@
 
 /* The path of a FILE: with "./" if it has no slash, so that it is no name in /dev/shm. */
 static const char *
-path_of(const char *file, char path[PATH_MAX])
+path_of_file(const char *file, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s%s", strchr(file, '/') == NULL ? "./" : "", file);
     return path;
@@ -58,7 +58,7 @@ pool_backup(const struct pool_options *options)
 
     if (!open_dict(options->words[1], &opened))
         return EXIT_FAILURE;
-    return copy_pool(&opened, path_of(options->words[2], path), "backed up in");
+    return copy_pool(&opened, path_of_file(options->words[2], path), "backed up in");
 }
 
 int
@@ -69,7 +69,7 @@ pool_restore(const struct pool_options *options)
     char path[PATH_MAX];
 
     if (!pool_find_file(options->words[2], path) ||
-        !open_dict(path_of(options->words[1], from), &opened))
+        !open_dict(path_of_file(options->words[1], from), &opened))
         return EXIT_FAILURE;
     return copy_pool(&opened, path, "restored to");
 }

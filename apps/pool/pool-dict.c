@@ -18,7 +18,7 @@ enum { KEY_ROOM = 65536, VALUE_ROOM = 1 << 20, TRIES = 1000, SIGNALS_EACH = 256 
 
 /* Whether the bytes are UTF-8 without zero bytes. */
 static bool
-is_text(const char *bytes, size_t size)
+is_utf8_text(const char *bytes, size_t size)
 {
     size_t length = memchr(bytes, 0, size) == NULL;
     uint32_t character;
@@ -30,10 +30,10 @@ is_text(const char *bytes, size_t size)
 
 /* Print a member: text as a string, other bytes in hexadecimal. room: how many bytes were read. */
 static void
-print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
+print_dict_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
 {
     const size_t there = size < room ? size : room;
-    const bool is_string = is_text(bytes, there);
+    const bool is_string = is_utf8_text(bytes, there);
 
     printf(is_json ? "\"%s%s\": " : "%s%s=", name, is_string ? "" : "_hex");
     if (is_string) {
@@ -48,12 +48,12 @@ print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool 
 
 /* Print 8 bytes that may be a counter as a number. */
 static void
-print_value(const SXE_DICT_ENTRY *entry, bool is_json)
+print_counter_value(const SXE_DICT_ENTRY *entry, bool is_json)
 {
     int64_t number;
 
-    if (entry->value_size != sizeof(number) || is_text(entry->value, sizeof(number))) {
-        print_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
+    if (entry->value_size != sizeof(number) || is_utf8_text(entry->value, sizeof(number))) {
+        print_dict_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
         return;
     }
     memcpy(&number, entry->value, sizeof(number));
@@ -64,20 +64,20 @@ static void
 print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
 {
     fputs(is_json ? "{" : "", stdout);
-    print_bytes("key", entry->key, entry->key_size, entry->key_room, is_json);
+    print_dict_bytes("key", entry->key, entry->key_size, entry->key_room, is_json);
     printf(is_json ? ", \"state\": \"%s\", \"size\": %zu, \"ttl_s\": " : " %s %zu bytes ", state,
            entry->value_size);
     if (isfinite(entry->ttl_s))
         printf(is_json ? "%.3f, " : "%.3f s ", entry->ttl_s);
     else
         fputs(is_json ? "null, " : "- ", stdout);
-    print_value(entry, is_json);
+    print_counter_value(entry, is_json);
     fputs(is_json ? "}\n" : "\n", stdout);
 }
 
 /* The walker's next step. While a lock is held, try again for a second. */
 static int
-step_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
+step_dict_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {
     int result = sxe_dict_walker_step(walker, entry);
 
@@ -104,7 +104,7 @@ dump_dict(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *en
     if (wanted == SXE_NONE)
         return EXIT_FAILURE;
     sxe_dict_walker_construct(&walker, dict);
-    while ((result = step_walker(&walker, entry)) == 1) {
+    while ((result = step_dict_walker(&walker, entry)) == 1) {
         if (wanted != 0 && wanted != entry->state)
             continue;
         print_entry(entry, sxe_pool_state_to_string(array, entry->state), options->is_json);

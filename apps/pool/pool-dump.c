@@ -87,7 +87,7 @@ print_float(const struct sxe_pool_field *field, const void *at, bool is_json)
 }
 
 static void
-print_value(const struct sxe_pool_field *field, const char *at, bool is_json)
+print_field_value(const struct sxe_pool_field *field, const char *at, bool is_json)
 {
     switch (field->kind) {
     case 'u':
@@ -108,7 +108,7 @@ print_value(const struct sxe_pool_field *field, const char *at, bool is_json)
 }
 
 static void
-print_bytes(const struct dump *dump)
+print_dump_bytes(const struct dump *dump)
 {
     const size_t size = sxe_pool_get_element_size(dump->array);
 
@@ -119,7 +119,7 @@ print_bytes(const struct dump *dump)
 /* ---- Lines ---- */
 
 static void
-print_text(const struct dump *dump, const struct seen *seen, uint64_t now)
+print_element_text(const struct dump *dump, const struct seen *seen, uint64_t now)
 {
     printf("%u %s %s", seen->id,
            pool_plain_text(sxe_pool_state_to_string(dump->array, seen->state)),
@@ -128,19 +128,19 @@ print_text(const struct dump *dump, const struct seen *seen, uint64_t now)
         printf(" half written");
     } else if (dump->layout.number == 0) {
         printf(" ");
-        print_bytes(dump);
+        print_dump_bytes(dump);
     }
     for (unsigned i = 0; i < dump->layout.number && !seen->is_torn; i++) {
         const struct sxe_pool_field *field = &dump->layout.field[i];
 
         printf(" %s=", field->name);
-        print_value(field, dump->element + field->offset, false);
+        print_field_value(field, dump->element + field->offset, false);
     }
     printf("\n");
 }
 
 static void
-print_json(const struct dump *dump, const struct seen *seen, uint64_t now)
+print_element_json(const struct dump *dump, const struct seen *seen, uint64_t now)
 {
     const char *state = sxe_pool_state_to_string(dump->array, seen->state);
 
@@ -155,7 +155,7 @@ print_json(const struct dump *dump, const struct seen *seen, uint64_t now)
     }
     if (dump->layout.number == 0) {
         printf(", \"bytes\": \"");
-        print_bytes(dump);
+        print_dump_bytes(dump);
         printf("\"}\n");
         return;
     }
@@ -163,7 +163,7 @@ print_json(const struct dump *dump, const struct seen *seen, uint64_t now)
         const struct sxe_pool_field *field = &dump->layout.field[i];
 
         printf("%s\"%s\": ", i == 0 ? ", \"fields\": {" : ", ", field->name);
-        print_value(field, dump->element + field->offset, true);
+        print_field_value(field, dump->element + field->offset, true);
     }
     printf("}}\n");
 }
@@ -196,16 +196,16 @@ show_element(struct dump *dump, unsigned id)
 
     copy_element(dump, id, &seen);
     if (dump->is_json)
-        print_json(dump, &seen, now);
+        print_element_json(dump, &seen, now);
     else
-        print_text(dump, &seen, now);
+        print_element_text(dump, &seen, now);
     return !ferror(stdout) && (++dump->shown % SIGNALS_EACH != 0 || !pool_is_over());
 }
 
 /* ---- Choosing elements ---- */
 
 static int
-dump_all(struct dump *dump)
+dump_all_elements(struct dump *dump)
 {
     for (unsigned id = 0; id < sxe_pool_get_number(dump->array) && show_element(dump, id); id++)
         ;
@@ -214,7 +214,7 @@ dump_all(struct dump *dump)
 
 /* The walker's next step. While a lock is held, try again for a second. */
 static unsigned
-step_walker(SXE_POOL_WALKER *walker)
+step_pool_walker(SXE_POOL_WALKER *walker)
 {
     unsigned id = sxe_pool_walker_step(walker);
 
@@ -233,7 +233,8 @@ dump_state(struct dump *dump, unsigned state)
     unsigned id;
 
     sxe_pool_walker_construct(&walker, dump->array, state);
-    while ((id = step_walker(&walker)) < sxe_pool_get_number(dump->array) && show_element(dump, id))
+    while ((id = step_pool_walker(&walker)) < sxe_pool_get_number(dump->array) &&
+           show_element(dump, id))
         ;
     if (id == SXE_POOL_LOCK_NOT_TAKEN)
         return pool_fail("a live process has held a lock for a second: try again, or continue it "
@@ -276,7 +277,7 @@ dump_pool(struct dump *dump, const char *name)
     dump->element = malloc(sxe_pool_get_element_size(dump->array));
     if (dump->element == NULL)
         return pool_fail("no memory for an element: %s", strerror(errno));
-    const int result = name == NULL ? dump_all(dump) : dump_state(dump, state);
+    const int result = name == NULL ? dump_all_elements(dump) : dump_state(dump, state);
     free(dump->element);
     return result;
 }

@@ -30,7 +30,7 @@ users_text(const struct pool_peek *peek)
 }
 
 static void
-print_text(struct listing *listing, const struct pool_peek *peek)
+print_list_text(struct listing *listing, const struct pool_peek *peek)
 {
     if (!listing->has_header)
         printf("%10s %10s %6s %6s  %-9s %-15s %s\n", "ELEMENTS", "BYTES EACH", "STATES", "SHARDS",
@@ -45,7 +45,7 @@ print_text(struct listing *listing, const struct pool_peek *peek)
 }
 
 static void
-print_json(const struct pool_peek *peek)
+print_list_json(const struct pool_peek *peek)
 {
     printf("{\"pool\": ");
     pool_print_json(peek->which, strlen(peek->which));
@@ -71,9 +71,9 @@ print_pool(void *user, const struct pool_peek *peek)
     if (!pool_peek_is_new(peek, &listing->seen))
         return;
     if (listing->is_json)
-        print_json(peek);
+        print_list_json(peek);
     else
-        print_text(listing, peek);
+        print_list_text(listing, peek);
 }
 
 /* Ignore errors of single processes: they may end meanwhile, or belong to other users. */

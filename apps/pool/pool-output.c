@@ -17,7 +17,7 @@ static bool is_given_up;
 
 /* A pipe that poll calls writable takes PIPE_BUF bytes at once. If poll fails, the write waits. */
 static ssize_t
-write_some(const char *bytes, size_t size)
+write_pipe_bytes(const char *bytes, size_t size)
 {
     struct pollfd fds[] = {
         {.fd = STDOUT_FILENO, .events = POLLOUT},
@@ -32,14 +32,14 @@ write_some(const char *bytes, size_t size)
 
 /* For fopencookie(3). A result less than size is an error of the stream. */
 static ssize_t
-write_all(void *cookie, const char *bytes, size_t size)
+write_stream_bytes(void *cookie, const char *bytes, size_t size)
 {
     size_t written = 0;
     ssize_t result = 1;
 
     (void)cookie;
     while (written < size && result > 0 && !is_given_up) {
-        result = write_some(bytes + written, size - written);
+        result = write_pipe_bytes(bytes + written, size - written);
         written += result > 0 ? (size_t)result : 0;
     }
     return (ssize_t)written;
@@ -49,7 +49,7 @@ void
 pool_output_begin(void)
 {
     const sigset_t ending = pool_ending_signals();
-    FILE *output = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_all});
+    FILE *output = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_stream_bytes});
 
     signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (output != NULL)

@@ -23,7 +23,7 @@
 /* ---- A head ---- */
 
 static bool
-is_locked(int fd, off_t byte)
+is_byte_locked(int fd, off_t byte)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
 
@@ -36,13 +36,13 @@ count_users(int fd)
     unsigned users = 0;
 
     for (unsigned slot = 0; slot < SXE_POOL_SLOTS; slot++)
-        users += is_locked(fd, SXE__POOL_SLOT_BYTE + slot);
+        users += is_byte_locked(fd, SXE__POOL_SLOT_BYTE + slot);
     return users;
 }
 
 /* Read the head of a pool file. False: the file holds no pool. */
 static bool
-read_head(int fd, struct pool_peek *peek)
+read_pool_head(int fd, struct pool_peek *peek)
 {
     struct sxe__pool_head head = {0};
     struct sxe__pool_opening opening = {.why = peek->why, .what = peek->which, .fd = fd};
@@ -65,7 +65,7 @@ read_head(int fd, struct pool_peek *peek)
 
 /* Open a file if it is regular: opening a device, say, may have an effect. A descriptor, or -1. */
 static int
-open_at(int directory, const char *name, int flags)
+open_pool_at(int directory, const char *name, int flags)
 {
     struct stat status;
 
@@ -76,14 +76,14 @@ open_at(int directory, const char *name, int flags)
 }
 
 static bool
-peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
+peek_at_file(int directory, const char *name, int flags, struct pool_peek *peek)
 {
-    const int fd = open_at(directory, name, flags);
+    const int fd = open_pool_at(directory, name, flags);
     struct stat status;
 
     if (fd == -1)
         return false;
-    const bool is_pool = fstat(fd, &status) == 0 && read_head(fd, peek);
+    const bool is_pool = fstat(fd, &status) == 0 && read_pool_head(fd, peek);
     close(fd);
     peek->device = status.st_dev;
     peek->inode = status.st_ino;
@@ -94,7 +94,7 @@ peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
 static bool
 peek_at_copy(const char *path, struct pool_peek *peek)
 {
-    const int fd = open_at(AT_FDCWD, path, 0);
+    const int fd = open_pool_at(AT_FDCWD, path, 0);
     struct sxe__pool_head copy;
 
     if (fd == -1)
@@ -111,20 +111,20 @@ bool
 pool_peek_file(const char *path, struct pool_peek *peek)
 {
     *peek = (struct pool_peek){0};
-    const bool is_pool = peek_at(AT_FDCWD, path, 0, peek);
+    const bool is_pool = peek_at_file(AT_FDCWD, path, 0, peek);
     return is_pool && peek->why[0] == '\0' ? true : peek_at_copy(path, peek) || is_pool;
 }
 
 unsigned
 pool_peek_busy_ms(const char *path)
 {
-    const int fd = open_at(AT_FDCWD, path, 0);
+    const int fd = open_pool_at(AT_FDCWD, path, 0);
     struct stat status;
     off_t seconds = 0;
 
     if (fd == -1)
         return 0;
-    if (is_locked(fd, SXE__POOL_OPEN_BYTE) && fstat(fd, &status) == 0)
+    if (is_byte_locked(fd, SXE__POOL_OPEN_BYTE) && fstat(fd, &status) == 0)
         seconds = 1 + status.st_size / SIZE_PER_SECOND;
     close(fd);
     return 1000 * (unsigned)(seconds < SECONDS_MAX ? seconds : SECONDS_MAX);
@@ -167,7 +167,7 @@ pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user)
 
         snprintf(peek.which, sizeof(peek.which), "%s%s%s", is_shm ? "" : directory,
                  is_shm ? "" : "/", entry->d_name);
-        if (peek_at(dirfd(entries), entry->d_name, O_NOFOLLOW, &peek))
+        if (peek_at_file(dirfd(entries), entry->d_name, O_NOFOLLOW, &peek))
             found(user, &peek);
     }
     closedir(entries);
@@ -206,7 +206,7 @@ pool_peek_process(int process, POOL_PEEK_FOUND found, void *user)
         };
 
         snprintf(peek.which, sizeof(peek.which), "%d:%d", process, peek.descriptor);
-        if (!peek_at(dirfd(entries), entry->d_name, 0, &peek))
+        if (!peek_at_file(dirfd(entries), entry->d_name, 0, &peek))
             continue;
         name_open_file(dirfd(entries), entry->d_name, &peek);
         found(user, &peek);

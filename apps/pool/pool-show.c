@@ -82,7 +82,7 @@ print_dict(SXE_DICT *dict)
 }
 
 static void
-print_text(const void *array, SXE_DICT *dict)
+print_pool_text(const void *array, SXE_DICT *dict)
 {
     const char *fields = sxe_pool_get_fields(array);
     size_t extra;
@@ -142,7 +142,7 @@ print_json_dict(SXE_DICT *dict)
 }
 
 static void
-print_json(const void *array, SXE_DICT *dict)
+print_pool_json(const void *array, SXE_DICT *dict)
 {
     const char *name = sxe_pool_get_name(array);
     const char *fields = sxe_pool_get_fields(array);
@@ -181,9 +181,9 @@ pool_show(const struct pool_options *options)
     if (!pool_open(options, 0, &opened))
         return EXIT_FAILURE;
     if (options->is_json)
-        print_json(opened.array, opened.dict);
+        print_pool_json(opened.array, opened.dict);
     else
-        print_text(opened.array, opened.dict);
+        print_pool_text(opened.array, opened.dict);
     pool_close(&opened);
     return EXIT_SUCCESS;
 }

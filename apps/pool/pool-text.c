@@ -16,7 +16,7 @@
 enum { TEXTS = 8, TEXT_SIZE = 4096, COMMAND_SIZE = 61 };
 
 static char *
-next_text(void)
+next_pool_text(void)
 {
     static char texts[TEXTS][TEXT_SIZE];
     static unsigned turn;
@@ -29,7 +29,7 @@ pool_age_text(uint64_t now_ns, uint64_t stamp_ns)
 {
     const uint64_t ns = now_ns > stamp_ns ? now_ns - stamp_ns : 0;
     const unsigned long seconds = ns / SXE_NS_PER_SECOND;
-    char *text = next_text();
+    char *text = next_pool_text();
 
     if (stamp_ns == 0)
         return "-";
@@ -59,7 +59,7 @@ shown_bytes(const char *text, size_t left)
 const char *
 pool_plain_text(const char *text)
 {
-    char *plain = next_text();
+    char *plain = next_pool_text();
     size_t used = 0;
 
     while (*text != '\0' && used + 4 < TEXT_SIZE) {
@@ -79,7 +79,7 @@ const char *
 pool_count_text(unsigned long number, const char *what)
 {
     const int stem = (int)strlen(what) - 1;
-    char *text = next_text();
+    char *text = next_pool_text();
 
     if (number != 1 && what[stem] == 'y')
         snprintf(text, TEXT_SIZE, "%lu %.*sies", number, stem, what);

@@ -91,7 +91,7 @@ draw_screen(struct watch *watch)
 
 /* If standard output is no terminal: print a line for each look. */
 static void
-print_line(const struct watch *watch)
+print_watch_line(const struct watch *watch)
 {
     const time_t wall = time(NULL);
     struct tm local;
@@ -118,7 +118,7 @@ look_and_show(struct watch *watch)
     if (watch->is_terminal)
         draw_screen(watch);
     else
-        print_line(watch);
+        print_watch_line(watch);
     fflush(stdout);
 }
 

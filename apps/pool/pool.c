@@ -34,7 +34,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-static int take_option(void *settings, int val);
+static int take_pool_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("What is printed"),
@@ -79,7 +79,7 @@ static const struct command_line line = {
                "cannot be understood; 128 plus the signal's number if a signal ended it.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
-    .take = take_option,
+    .take = take_pool_option,
 };
 
 static int
@@ -90,7 +90,7 @@ refuse_usage(const char *why, const char *what)
 }
 
 static int
-take_option(void *settings, int val)
+take_pool_option(void *settings, int val)
 {
     struct pool_options *options = settings;
     bool is_good = true;

@@ -190,7 +190,7 @@ begin_body(struct sxe__http_link *link)
 /* Parse the unread bytes as a head, or as the rest of the head in the link's memory. Returns the
  * length of the head, 0 (more is needed) or -1 (refused). */
 static int
-parse_head(struct sxe__http_link *link)
+parse_reply_head(struct sxe__http_link *link)
 {
     SXE *s = link->socket;
     char *room = sxe__http_link_room(link);
@@ -224,7 +224,7 @@ static enum step
 read_head(struct sxe__http_link *link)
 {
     const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
-    int n = parse_head(link);
+    int n = parse_reply_head(link);
 
     if (n < 0)
         return refuse_reply(link, link->parser.refusal);

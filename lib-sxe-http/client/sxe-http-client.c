@@ -38,7 +38,7 @@ copy_text(char *to, size_t size, const char *text)
 
 /* Set the server's address, and the default Host. */
 static bool
-set_server(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
+set_server_address(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
 {
     unsigned char address[sizeof(struct in6_addr)];
     bool is_ipv6;
@@ -102,7 +102,7 @@ configure(struct sxe_http_client *client, const struct sxe_http_client_config *w
     config->head_timeout_ms = or_default(wanted->head_timeout_ms, DEFAULT_WAIT_MS);
     config->stall_timeout_ms = or_default(wanted->stall_timeout_ms, DEFAULT_WAIT_MS);
     config->idle_timeout_ms = or_default(wanted->idle_timeout_ms, DEFAULT_IDLE_MS);
-    if (!set_server(client, wanted) || !set_host(client, wanted->host) ||
+    if (!set_server_address(client, wanted) || !set_host(client, wanted->host) ||
         (wanted->tls != NULL &&
          (wanted->use_tls == NULL || !set_tls_name(client, wanted->tls_name))))
         return -EINVAL;

@@ -16,7 +16,7 @@
 /* ---- Construction ---- */
 
 static const char *
-state_name(unsigned state)
+name_of_file_state(unsigned state)
 {
     static const char *const names[] = {"FREE", "OPENING", "IDLE", "BUSY", "LEAVING"};
 
@@ -24,7 +24,7 @@ state_name(unsigned state)
 }
 
 static size_t
-round_up(size_t size, size_t to)
+round_up_content(size_t size, size_t to)
 {
     return (size + to - 1) / to * to;
 }
@@ -45,7 +45,7 @@ allocate_files(struct sxe_http_files *files, uint32_t number)
     if (files->buckets == NULL || files->entries == NULL || files->waiters == NULL)
         return -ENOMEM;
     memset(files->buckets, 0xff, buckets * sizeof(*files->buckets));
-    return sxe_pool_set_state_to_string(files->entries, state_name);
+    return sxe_pool_set_state_to_string(files->entries, name_of_file_state);
 }
 
 int
@@ -56,7 +56,7 @@ sxe__http_cache_new(struct sxe_http_files *files)
 
     if (result < 0)
         return result;
-    files->region_size = round_up(SXE__HTTP_NAME_SIZE + files->config.small_max, PAGE);
+    files->region_size = round_up_content(SXE__HTTP_NAME_SIZE + files->config.small_max, PAGE);
     files->regions = mmap(NULL, number * files->region_size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (files->regions == MAP_FAILED) {
@@ -93,7 +93,7 @@ sxe__http_cache_delete(struct sxe_http_files *files)
 
 /* FNV-1a */
 static uint32_t
-hash_of(struct sxe_span name)
+hash_of_name(struct sxe_span name)
 {
     uint32_t hash = 2166136261u;
 
@@ -115,7 +115,7 @@ bucket_of(struct sxe_http_files *files, uint32_t hash)
 }
 
 static bool
-has_name(const struct sxe__http_file *file, uint32_t hash, struct sxe_span name)
+has_file_name(const struct sxe__http_file *file, uint32_t hash, struct sxe_span name)
 {
     return file->hash == hash && file->name_length == name.length &&
            memcmp(file->name, name.base, name.length) == 0;
@@ -124,17 +124,17 @@ has_name(const struct sxe__http_file *file, uint32_t hash, struct sxe_span name)
 struct sxe__http_file *
 sxe__http_cache_find(struct sxe_http_files *files, struct sxe_span name)
 {
-    uint32_t hash = hash_of(name);
+    uint32_t hash = hash_of_name(name);
 
     for (uint32_t id = *bucket_of(files, hash); id != SXE_NONE; id = files->entries[id].next) {
-        if (has_name(&files->entries[id], hash, name))
+        if (has_file_name(&files->entries[id], hash, name))
             return &files->entries[id];
     }
     return NULL;
 }
 
 static void
-take_out(struct sxe__http_file *file)
+remove_cached_file(struct sxe__http_file *file)
 {
     uint32_t *link = bucket_of(file->files, file->hash);
 
@@ -163,7 +163,8 @@ make_free(struct sxe__http_file *file)
     file->fd = -1;
     /* Keep the first page: the entry's next name needs it. */
     if (file->touched > PAGE)
-        (void)!madvise(file->name + PAGE, round_up(file->touched, PAGE) - PAGE, MADV_DONTNEED);
+        (void)!madvise(file->name + PAGE, round_up_content(file->touched, PAGE) - PAGE,
+                       MADV_DONTNEED);
     file->touched = 0;
     files->memory -= file->memory;
     file->memory = 0;
@@ -173,7 +174,7 @@ make_free(struct sxe__http_file *file)
 void
 sxe__http_cache_remove(struct sxe__http_file *file)
 {
-    take_out(file);
+    remove_cached_file(file);
     if (file->holders == 0)
         make_free(file);
     else
@@ -232,7 +233,7 @@ sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
     memcpy(file->name, name.base, name.length);
     file->name[name.length] = '\0';
     file->name_length = (uint32_t)name.length;
-    file->hash = hash_of(name);
+    file->hash = hash_of_name(name);
     file->holders = 0;
     file->first = NULL;
     file->last = NULL;
@@ -255,7 +256,8 @@ sxe__http_cache_opened(struct sxe__http_file *file)
         return;
     }
     set_state(file, SXE__HTTP_FILE_BUSY);
-    file->memory = file->content != NULL || file->is_listing ? round_up(file->size, PAGE) : 0;
+    file->memory =
+        file->content != NULL || file->is_listing ? round_up_content(file->size, PAGE) : 0;
     files->memory += file->memory;
     keep_to_memory_max(files);
 }

@@ -88,7 +88,7 @@ follow_link(const struct sxe__http_file *file, const char *name, struct stat *fo
 }
 
 static bool
-is_shown(const struct sxe__http_file *file, const char *name, size_t length)
+is_name_shown(const struct sxe__http_file *file, const char *name, size_t length)
 {
     if (length > NAME_MAX || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         strchr(name, '\\') != NULL) /* a request's path may not have one */
@@ -105,7 +105,7 @@ add_row(struct sxe__http_file *file, int fd, const char *name)
     size_t length = strlen(name);
     struct stat found;
 
-    if (!is_shown(file, name, length) || fstatat(fd, name, &found, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!is_name_shown(file, name, length) || fstatat(fd, name, &found, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     if (S_ISLNK(found.st_mode) && follow_link(file, name, &found) < 0)
         return;
@@ -137,7 +137,7 @@ add_rows(struct sxe__http_file *file, int fd, size_t used)
 }
 
 static int
-read_rows(struct sxe__http_file *file, int fd)
+read_listing_rows(struct sxe__http_file *file, int fd)
 {
     struct sxe__http_listing *listing = file->files->listing;
     ssize_t used;
@@ -154,7 +154,7 @@ read_rows(struct sxe__http_file *file, int fd)
 /* ---- Order ---- */
 
 static bool
-is_before(const struct row *a, const struct row *b)
+is_row_before(const struct row *a, const struct row *b)
 {
     size_t length = a->length < b->length ? a->length : b->length;
     int difference;
@@ -176,12 +176,12 @@ swap_rows(struct row *a, struct row *b)
 
 /* Move the row at `root` down the heap until no row below it sorts after it. */
 static void
-sift(struct row *rows, uint32_t number, uint32_t root)
+sift_row_down(struct row *rows, uint32_t number, uint32_t root)
 {
     for (uint32_t child; (child = 2 * root + 1) < number; root = child) {
-        if (child + 1 < number && is_before(&rows[child], &rows[child + 1]))
+        if (child + 1 < number && is_row_before(&rows[child], &rows[child + 1]))
             child++;
-        if (!is_before(&rows[root], &rows[child]))
+        if (!is_row_before(&rows[root], &rows[child]))
             return;
         swap_rows(&rows[root], &rows[child]);
     }
@@ -192,17 +192,17 @@ static void
 sort_rows(struct row *rows, uint32_t number)
 {
     for (uint32_t i = number / 2; i > 0; i--)
-        sift(rows, number, i - 1);
+        sift_row_down(rows, number, i - 1);
     for (uint32_t i = number; i > 1; i--) {
         swap_rows(&rows[0], &rows[i - 1]);
-        sift(rows, i - 1, 0);
+        sift_row_down(rows, i - 1, 0);
     }
 }
 
 /* ---- The page: html has room for the longest ---- */
 
 static void
-put_text(struct sxe__http_listing *listing, const char *text)
+put_page_text(struct sxe__http_listing *listing, const char *text)
 {
     size_t length = strlen(text);
 
@@ -211,8 +211,8 @@ put_text(struct sxe__http_listing *listing, const char *text)
 }
 
 static void
-put_with(struct sxe__http_listing *listing, ssize_t (*write)(struct sxe_span, char *, size_t),
-         const char *text, size_t length)
+put_written_text(struct sxe__http_listing *listing,
+                 ssize_t (*write)(struct sxe_span, char *, size_t), const char *text, size_t length)
 {
     ssize_t written = write((struct sxe_span){text, length}, listing->html + listing->html_used,
                             HTML_SIZE - listing->html_used);
@@ -221,16 +221,16 @@ put_with(struct sxe__http_listing *listing, ssize_t (*write)(struct sxe_span, ch
 }
 
 static void
-put_path(struct sxe__http_listing *listing, const struct sxe__http_file *file)
+put_escaped_path(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
     struct sxe_span prefix = file->files->prefix;
 
-    put_text(listing, "/");
-    put_with(listing, sxe_http_escape_html, prefix.base, prefix.length);
+    put_page_text(listing, "/");
+    put_written_text(listing, sxe_http_escape_html, prefix.base, prefix.length);
     if (listing->html[listing->html_used - 1] != '/')
-        put_text(listing, "/");
+        put_page_text(listing, "/");
     if (strcmp(file->name, ".") != 0)
-        put_with(listing, sxe_http_escape_html, file->name, file->name_length);
+        put_written_text(listing, sxe_http_escape_html, file->name, file->name_length);
 }
 
 static const char before_title[] =
@@ -270,15 +270,15 @@ static const char before_rows[] = "</h1>\n"
                                   "<tbody>\n";
 
 static void
-put_head(struct sxe__http_listing *listing, const struct sxe__http_file *file)
+put_page_head(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
-    put_text(listing, before_title);
-    put_path(listing, file);
-    put_text(listing, before_heading);
-    put_path(listing, file);
-    put_text(listing, before_rows);
+    put_page_text(listing, before_title);
+    put_escaped_path(listing, file);
+    put_page_text(listing, before_heading);
+    put_escaped_path(listing, file);
+    put_page_text(listing, before_rows);
     if (strcmp(file->name, ".") != 0)
-        put_text(listing, "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
+        put_page_text(listing, "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
 }
 
 static void
@@ -293,7 +293,7 @@ put_size(struct sxe__http_listing *listing, uint64_t bytes)
         number /= 1000;
     snprintf(text, sizeof(text), unit > 0 && number < 9.95 ? "%.1f %s" : "%.0f %s", number,
              units[unit]);
-    put_text(listing, text);
+    put_page_text(listing, text);
 }
 
 /* "06 Nov 1994 08:49" */
@@ -312,30 +312,30 @@ put_row(struct sxe__http_listing *listing, const struct row *row)
 {
     const char *slash = row->is_directory ? "/" : "";
 
-    put_text(listing, "<tr><td><a href=\"");
-    put_with(listing, sxe_http_encode_segment, row->name, row->length);
-    put_text(listing, slash);
-    put_text(listing, "\">");
-    put_with(listing, sxe_http_escape_html, row->name, row->length);
-    put_text(listing, slash);
-    put_text(listing, "</a></td><td class=\"n\">");
+    put_page_text(listing, "<tr><td><a href=\"");
+    put_written_text(listing, sxe_http_encode_segment, row->name, row->length);
+    put_page_text(listing, slash);
+    put_page_text(listing, "\">");
+    put_written_text(listing, sxe_http_escape_html, row->name, row->length);
+    put_page_text(listing, slash);
+    put_page_text(listing, "</a></td><td class=\"n\">");
     if (!row->is_directory)
         put_size(listing, row->size);
-    put_text(listing, "</td><td class=\"n\">");
+    put_page_text(listing, "</td><td class=\"n\">");
     put_date(listing, row->modified);
-    put_text(listing, "</td></tr>\n");
+    put_page_text(listing, "</td></tr>\n");
 }
 
 static void
 put_page(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
-    put_head(listing, file);
+    put_page_head(listing, file);
     for (uint32_t i = 0; i < listing->number; i++)
         put_row(listing, &listing->rows[i]);
-    put_text(listing, "</tbody>\n</table>\n");
+    put_page_text(listing, "</tbody>\n</table>\n");
     if (listing->is_cut)
-        put_text(listing, "<p>There are more: only 10,000 are shown.</p>\n");
-    put_text(listing, "</body>\n</html>\n");
+        put_page_text(listing, "<p>There are more: only 10,000 are shown.</p>\n");
+    put_page_text(listing, "</body>\n</html>\n");
 }
 
 /* ---- Storing the page ---- */
@@ -395,7 +395,7 @@ sxe__http_list(struct sxe__http_file *file, int fd)
     listing->is_cut = false;
     listing->names_used = 0;
     listing->html_used = 0;
-    result = read_rows(file, fd);
+    result = read_listing_rows(file, fd);
     if (result == 0) {
         sort_rows(listing->rows, listing->number);
         put_page(listing, file);

@@ -124,7 +124,7 @@ open_and_stat(const struct sxe_http_files *files, const char *path, int flags, s
 
 /* A file that does not exist, is outside the root, or cannot be read as a file, is 404. */
 static unsigned
-status_of(int error)
+status_of_error(int error)
 {
     switch (error) {
     case EINVAL:
@@ -151,7 +151,7 @@ status_of(int error)
 }
 
 static void
-refuse_file(struct sxe__http_file *file, unsigned status)
+refuse_open_file(struct sxe__http_file *file, unsigned status)
 {
     file->status = (uint16_t)status;
 }
@@ -160,7 +160,7 @@ static void
 fail_file(struct sxe__http_file *file, int error)
 {
     file->error = error;
-    refuse_file(file, status_of(error));
+    refuse_open_file(file, status_of_error(error));
 }
 
 /* ---- Contents ---- */
@@ -172,7 +172,7 @@ is_same_time(struct timespec a, struct timespec b)
 }
 
 static bool
-is_same(const struct stat *a, const struct stat *b)
+is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
@@ -181,7 +181,7 @@ is_same(const struct stat *a, const struct stat *b)
 /* Whether the last change is so old that another one will have another time. A file may change
  * twice in one tick of the clock that its times are from. */
 static bool
-is_settled(const struct stat *found)
+is_change_settled(const struct stat *found)
 {
     struct timespec now = {0};
 
@@ -191,7 +191,7 @@ is_settled(const struct stat *found)
 
 /* Read `size` bytes. 0; -ENODATA: the file has fewer; or -errno. */
 static int
-read_all(int fd, char *to, size_t size)
+read_whole_content(int fd, char *to, size_t size)
 {
     size_t used = 0;
 
@@ -215,14 +215,14 @@ keep_content(struct sxe__http_file *file, int fd, struct stat *found)
     for (int i = 0; i < TRIES && (uint64_t)found->st_size <= small_max; i++) {
         struct stat before = *found;
         size_t size = (size_t)before.st_size;
-        int result = read_all(fd, to, size);
+        int result = read_whole_content(fd, to, size);
 
         file->touched = file->name_length + 1 + size;
         if (result < 0 && result != -ENODATA)
             return result;
         if (fstat(fd, found) < 0)
             return -errno;
-        if (result == 0 && is_same(&before, found)) {
+        if (result == 0 && is_same_file(&before, found)) {
             file->content = to;
             return 0;
         }
@@ -299,7 +299,7 @@ describe_file(struct sxe__http_file *file, const char *path)
 
     file->size = (uint64_t)found->st_size;
     file->type = sxe__http_type_of(&file->files->types, path);
-    file->is_settled = is_settled(found);
+    file->is_settled = is_change_settled(found);
     make_tag(file);
     sxe_http_date_format(found->st_mtim.tv_sec, file->modified);
 }
@@ -310,7 +310,7 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
     const struct sxe__http_file *known = file->known;
 
     return known != NULL && !known->is_listing && known->is_settled &&
-           known->index == file->index && is_same(&known->found, found);
+           known->index == file->index && is_same_file(&known->found, found);
 }
 
 /* Owns fd: closes it, or keeps it in the entry. */
@@ -337,7 +337,7 @@ take_file(struct sxe__http_file *file, char *path, int fd)
 /* ---- Names ---- */
 
 static void
-open_file(struct sxe__http_file *file, char *path)
+open_served_file(struct sxe__http_file *file, char *path)
 {
     int fd;
 
@@ -349,7 +349,7 @@ open_file(struct sxe__http_file *file, char *path)
         take_file(file, path, fd);
     } else {
         close(fd);
-        refuse_file(file, S_ISDIR(file->found.st_mode) ? 301 : 404);
+        refuse_open_file(file, S_ISDIR(file->found.st_mode) ? 301 : 404);
     }
 }
 
@@ -380,7 +380,7 @@ open_index(struct sxe__http_file *file, char *path)
 }
 
 static void
-open_directory(struct sxe__http_file *file)
+open_served_directory(struct sxe__http_file *file)
 {
     int fd = sxe__http_open_beneath(file->files, file->name, OPEN | O_DIRECTORY);
     int result = fd;
@@ -389,7 +389,7 @@ open_directory(struct sxe__http_file *file)
         result = sxe__http_list(file, fd);
     } else if (fd >= 0) {
         close(fd);
-        refuse_file(file, 403);
+        refuse_open_file(file, 403);
     }
     if (result < 0)
         fail_file(file, -result);
@@ -410,7 +410,7 @@ sxe__http_file_open(struct sxe__http_file *file)
     file->content = NULL;
     file->index = "";
     if (!sxe__http_is_directory_path(file->name, file->name_length))
-        open_file(file, path);
+        open_served_file(file, path);
     else if (!open_index(file, path))
-        open_directory(file);
+        open_served_directory(file);
 }

@@ -39,7 +39,7 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
 }
 
 static bool
-ends_with(struct sxe_span text, const char *name)
+has_name_end(struct sxe_span text, const char *name)
 {
     const size_t length = strlen(name);
     const char *end = text.base + text.length;
@@ -58,7 +58,7 @@ sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *r
     ssize_t length = sxe_http_path_to_file(request->path, files->room, sizeof(files->room));
     struct sxe_span all = {files->room, length > 0 ? (size_t)length : 0};
 
-    if (length <= 0 || !ends_with(all, name)) { /* a name of sxe_http_files_send */
+    if (length <= 0 || !has_name_end(all, name)) { /* a name of sxe_http_files_send */
         sxe__http_file_refuse(request, 404);
         return;
     }
@@ -92,7 +92,7 @@ struct line {
 };
 
 static int
-add_lines(struct sxe_http_response *response, const struct line *lines, unsigned number)
+add_header_lines(struct sxe_http_response *response, const struct line *lines, unsigned number)
 {
     int result = 0;
 
@@ -116,13 +116,13 @@ add_validators(const struct reply *reply)
         {"Vary", reply->base->siblings != 0 ? "Accept-Encoding" : NULL},
     };
 
-    return add_lines(reply->response, lines, sizeof(lines) / sizeof(lines[0]));
+    return add_header_lines(reply->response, lines, sizeof(lines) / sizeof(lines[0]));
 }
 
 /* Content-Encoding comes last: if the lines do not fit, finish_reply answers 500 with the lines
  * before it, and the body of a 500 has no coding. */
 static int
-add_fields(const struct reply *reply, const char *type, const char *content_range)
+add_file_headers(const struct reply *reply, const char *type, const char *content_range)
 {
     const char *units = reply->files->config.no_ranges ? "none" : "bytes";
     const struct line lines[] = {
@@ -135,7 +135,7 @@ add_fields(const struct reply *reply, const char *type, const char *content_rang
     int result = add_validators(reply);
 
     return result < 0 ? result
-                      : add_lines(reply->response, lines, sizeof(lines) / sizeof(lines[0]));
+                      : add_header_lines(reply->response, lines, sizeof(lines) / sizeof(lines[0]));
 }
 
 /* ---- Contents ---- */
@@ -156,7 +156,7 @@ finish_reply(const struct reply *reply, int result)
 }
 
 static int
-end_with(const struct reply *reply, uint64_t first, uint64_t length)
+end_reply_with_file(const struct reply *reply, uint64_t first, uint64_t length)
 {
     const struct sxe__http_file *file = reply->file;
 
@@ -177,7 +177,7 @@ add_all_fields(const struct reply *reply)
 
     if (is_usual && lines.length > 0 && file->lines_siblings == file->siblings)
         return sxe__http_add_lines(reply->response, lines);
-    result = add_fields(reply, reply->base->type, NULL);
+    result = add_file_headers(reply, reply->base->type, NULL);
     lines = sxe__http_lines(reply->response);
     if (result == 0 && is_usual && lines.length <= sizeof(file->lines)) {
         memcpy(file->lines, lines.base, lines.length);
@@ -188,11 +188,11 @@ add_all_fields(const struct reply *reply)
 }
 
 static void
-send_all(const struct reply *reply)
+send_all_ranges(const struct reply *reply)
 {
     int result = add_all_fields(reply);
 
-    finish_reply(reply, result < 0 ? result : end_with(reply, 0, reply->file->size));
+    finish_reply(reply, result < 0 ? result : end_reply_with_file(reply, 0, reply->file->size));
 }
 
 static void
@@ -202,10 +202,11 @@ send_range(const struct reply *reply, const struct sxe_http_range *range)
     int result;
 
     sxe_http_content_range(range, reply->file->size, content_range);
-    result = add_fields(reply, reply->base->type, content_range);
+    result = add_file_headers(reply, reply->base->type, content_range);
     if (result == 0)
         result = sxe_http_set_status(reply->response, 206);
-    finish_reply(reply, result < 0 ? result : end_with(reply, range->first, range->length));
+    finish_reply(reply,
+                 result < 0 ? result : end_reply_with_file(reply, range->first, range->length));
 }
 
 /* ---- Several ranges ---- */
@@ -256,7 +257,7 @@ length_of(const struct multipart *multipart)
 }
 
 static int
-write_part(const struct multipart *multipart, unsigned i)
+write_multipart_part(const struct multipart *multipart, unsigned i)
 {
     const struct sxe__http_file *file = multipart->reply->file;
     struct sxe_http_response *response = multipart->reply->response;
@@ -274,14 +275,14 @@ write_part(const struct multipart *multipart, unsigned i)
 }
 
 static void
-write_parts(const struct multipart *multipart)
+write_multipart_parts(const struct multipart *multipart)
 {
     struct sxe_http_response *response = multipart->reply->response;
     char last_line[LAST_LINE_LENGTH + 1];
     int result = 0;
 
     for (unsigned i = 0; i < multipart->number && result == 0; i++)
-        result = write_part(multipart, i);
+        result = write_multipart_part(multipart, i);
     snprintf(last_line, sizeof(last_line), LAST_LINE, multipart->boundary);
     if (result == 0)
         result = sxe_http_end(response, last_line, LAST_LINE_LENGTH);
@@ -298,17 +299,17 @@ send_ranges(const struct reply *reply, const struct sxe_http_range *ranges, unsi
     int result;
 
     if (!make_boundary(multipart.boundary)) { /* a server may always ignore Range */
-        send_all(reply);
+        send_all_ranges(reply);
         return;
     }
     snprintf(type, sizeof(type), "multipart/byteranges; boundary=%s", multipart.boundary);
-    result = add_fields(reply, type, NULL);
+    result = add_file_headers(reply, type, NULL);
     if (result == 0)
         result = sxe_http_set_status(reply->response, 206);
     if (result == 0)
         result = sxe_http_begin(reply->response, length_of(&multipart));
     if (result == 0)
-        write_parts(&multipart);
+        write_multipart_parts(&multipart);
     finish_reply(reply, result);
 }
 
@@ -366,7 +367,7 @@ send_selected(const struct reply *reply, int64_t modified, int64_t now)
     if (number < 0)
         send_unsatisfiable(reply);
     else if (number == 0)
-        send_all(reply);
+        send_all_ranges(reply);
     else if (number == 1)
         send_range(reply, &ranges[0]);
     else
@@ -374,7 +375,7 @@ send_selected(const struct reply *reply, int64_t modified, int64_t now)
 }
 
 static void
-send_file(struct reply *reply, struct sxe_http_files *files)
+send_whole_file(struct reply *reply, struct sxe_http_files *files)
 {
     const char *date = sxe_http_date(&files->date, sxe_time_turn_ns());
     int64_t now = files->date.seconds;
@@ -388,13 +389,13 @@ send_file(struct reply *reply, struct sxe_http_files *files)
         reply->modified = text;
     }
     if (SXE_LIKELY(sxe_http_is_unconditional(&reply->request->head)))
-        send_all(reply);
+        send_all_ranges(reply);
     else
         send_selected(reply, modified, now);
 }
 
 static void
-reply_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+end_file_reply(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
     SXE_UNUSED_PARAMETER(request);
     SXE_UNUSED_PARAMETER(result);
@@ -428,13 +429,13 @@ sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *b
         return;
     }
     response->user = file;
-    response->on_done = is_copied(file) ? NULL : reply_done;
+    response->on_done = is_copied(file) ? NULL : end_file_reply;
     if (response->on_done == NULL)
         sxe__http_cache_touch(file);
     else
         sxe__http_cache_hold(file);
     if (file->is_listing)
-        send_all(&reply);
+        send_all_ranges(&reply);
     else
-        send_file(&reply, base->files);
+        send_whole_file(&reply, base->files);
 }

@@ -34,7 +34,7 @@ leave_line(struct sxe__http_waiter *waiter)
 
 /* on_done of a waiting request: its client is gone. */
 static void
-gave_up(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+give_wish_up(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
     struct sxe__http_waiter *waiter = response->user;
     struct sxe__http_file *base = waiter->wish.base;
@@ -59,7 +59,7 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
     *(file->last == NULL ? &file->first : &file->last->next) = &waiters[id];
     file->last = &waiters[id];
     response->user = &waiters[id];
-    response->on_done = gave_up;
+    response->on_done = give_wish_up;
     sxe_http_allow_half_close(response); /* the file is opened soon */
     return true;
 }
@@ -164,7 +164,7 @@ begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__ht
 
 /* The entry of that name, fresh or OPENING; NULL: it is neither there nor can be opened. */
 static struct sxe__http_file *
-look_up(struct sxe_http_files *files, struct sxe_span name)
+look_up_file(struct sxe_http_files *files, struct sxe_span name)
 {
     struct sxe__http_file *file = sxe__http_cache_find(files, name);
     uint64_t fresh_ns = files->config.revalidate_ms * (uint64_t)1000000;
@@ -190,10 +190,10 @@ sibling_name(struct sxe_http_files *files, const struct sxe__http_wish *wish)
 
 /* Look up files until the request is answered, or waits. */
 static enum sxe_http_verdict
-pursue(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_span name)
+pursue_wish(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_span name)
 {
     for (;;) {
-        struct sxe__http_file *file = look_up(files, name);
+        struct sxe__http_file *file = look_up_file(files, name);
 
         if (file != NULL && file->state == SXE__HTTP_FILE_OPENING) {
             if (join_line(file, wish))
@@ -250,7 +250,7 @@ on_opened(struct sxe_work *work)
 
         leave_line(waiter);
         if (!answer_wish(&wish, found))
-            (void)!pursue(files, &wish, sibling_name(files, &wish));
+            (void)!pursue_wish(files, &wish, sibling_name(files, &wish));
     }
     sxe__http_cache_release(file);
     sxe__http_cache_release(known);
@@ -262,5 +262,5 @@ sxe__http_file_serve(struct sxe_http_files *files, struct sxe_http_request *requ
 {
     struct sxe__http_wish wish = {.request = request};
 
-    return pursue(files, &wish, name);
+    return pursue_wish(files, &wish, name);
 }

@@ -130,7 +130,7 @@ to_small_letters(char *text)
 
 /* Takes the next word, and ends it with NUL; NULL: no more. */
 static char *
-take_word(char **text)
+take_type_word(char **text)
 {
     char *word = *text + strspn(*text, " \t\r");
     char *end = word + strcspn(word, " \t\r");
@@ -157,20 +157,20 @@ is_type(const char *type)
 
 /* "text/html html htm # a comment" */
 static int
-read_line(struct sxe__http_types *types, char *line)
+read_types_line(struct sxe__http_types *types, char *line)
 {
     char *type;
     char *extension;
 
     line[strcspn(line, "#")] = '\0';
-    type = take_word(&line);
+    type = take_type_word(&line);
     if (type == NULL)
         return 0;
     if (!is_type(type)) {
         SXE_ERROR("cannot use a list of content types: %s is none", type);
         return -EINVAL;
     }
-    while ((extension = take_word(&line)) != NULL) {
+    while ((extension = take_type_word(&line)) != NULL) {
         to_small_letters(extension);
         types->types[types->number++] = (struct sxe__http_type){extension, type};
     }
@@ -178,7 +178,7 @@ read_line(struct sxe__http_types *types, char *line)
 }
 
 static int
-read_lines(struct sxe__http_types *types)
+read_types_lines(struct sxe__http_types *types)
 {
     char *line = types->text;
     int result = 0;
@@ -188,7 +188,7 @@ read_lines(struct sxe__http_types *types)
         char *next = *end == '\0' ? end : end + 1;
 
         *end = '\0';
-        result = read_line(types, line);
+        result = read_types_line(types, line);
         line = next;
     }
     return result;
@@ -198,7 +198,7 @@ read_lines(struct sxe__http_types *types)
 
 /* Append a file after the first `used` bytes of *text. Returns the bytes read, or -errno. */
 static ssize_t
-read_file(const char *path, char **text, size_t used)
+append_types_file(const char *path, char **text, size_t used)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat found;
@@ -220,7 +220,7 @@ read_file(const char *path, char **text, size_t used)
 
 /* Join the program's lines and those of types_file. */
 static int
-read_text(struct sxe__http_types *types, const struct sxe_http_files_config *config)
+join_type_texts(struct sxe__http_types *types, const struct sxe_http_files_config *config)
 {
     const char *lines = config->types == NULL ? "" : config->types;
     size_t used = strlen(lines);
@@ -232,7 +232,7 @@ read_text(struct sxe__http_types *types, const struct sxe_http_files_config *con
     memcpy(types->text, lines, used);
     types->text[used++] = '\n';
     if (config->types_file != NULL)
-        length = read_file(config->types_file, &types->text, used);
+        length = append_types_file(config->types_file, &types->text, used);
     if (length < 0) {
         SXE_ERROR("cannot read the content types in %s: %s", config->types_file,
                   strerror((int)-length));
@@ -245,7 +245,7 @@ read_text(struct sxe__http_types *types, const struct sxe_http_files_config *con
 int
 sxe__http_types_new(struct sxe__http_types *types, const struct sxe_http_files_config *config)
 {
-    int result = read_text(types, config);
+    int result = join_type_texts(types, config);
 
     types->usual = "application/octet-stream";
     if (result < 0)
@@ -258,7 +258,7 @@ sxe__http_types_new(struct sxe__http_types *types, const struct sxe_http_files_c
         types->usual = config->type_default;
     /* A word and its separator have at least two bytes. */
     types->types = calloc(strlen(types->text) / 2 + 1, sizeof(*types->types));
-    return types->types == NULL ? -ENOMEM : read_lines(types);
+    return types->types == NULL ? -ENOMEM : read_types_lines(types);
 }
 
 void

@@ -31,7 +31,7 @@ trim_prefix(const char *prefix)
 }
 
 static void
-fill_in(struct sxe_http_files_config *config)
+fill_in_files_config(struct sxe_http_files_config *config)
 {
     static const char *const usual_index[] = {"index.html", NULL};
 
@@ -60,7 +60,7 @@ has_long_index(const struct sxe_http_files_config *config)
 
 /* NULL, or what is wrong. */
 static const char *
-check_config(const struct sxe_http_files_config *config)
+check_files_config(const struct sxe_http_files_config *config)
 {
     if (config->root == NULL)
         return "root must be a directory";
@@ -102,7 +102,7 @@ open_root(struct sxe_http_files *files)
 static int
 make_files(struct sxe_http_files *files)
 {
-    const char *wrong = check_config(&files->config);
+    const char *wrong = check_files_config(&files->config);
     int result;
 
     if (wrong != NULL) {
@@ -128,7 +128,7 @@ sxe_http_files_new(const struct sxe_http_files_config *config)
     files->root = -1;
     files->config = *config;
     pthread_mutex_init(&files->listing_lock, NULL);
-    fill_in(&files->config);
+    fill_in_files_config(&files->config);
     files->prefix = trim_prefix(files->config.prefix);
     result = make_files(files);
     if (result < 0) {
@@ -220,7 +220,7 @@ is_hidden(struct sxe_span name)
 
 /* Whether the path is a name as it stands, with nothing to decode, resolve, refuse or hide. */
 static bool
-is_plain(struct sxe_span path)
+is_plain_path(struct sxe_span path)
 {
     enum { PLAIN, NOT_FIRST /* in a segment */, NOT_PLAIN };
     static const uint8_t kinds[256] = {['/'] = NOT_FIRST,
@@ -264,7 +264,7 @@ make_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span pr
 {
     unsigned status;
 
-    if (is_plain(path)) {
+    if (is_plain_path(path)) {
         *name = path.length == 1 ? (struct sxe_span){".", 1}
                                  : (struct sxe_span){path.base + 1, path.length - 1};
         status = take_prefix(prefix, name);

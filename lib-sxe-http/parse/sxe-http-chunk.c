@@ -56,20 +56,20 @@ refuse_chunks(struct sxe_http_chunks *chunks, enum sxe_http_refusal why)
 }
 
 static bool
-is_blank(uint8_t byte)
+is_blank_byte(uint8_t byte)
 {
     return byte == ' ' || byte == '\t';
 }
 
 static bool
-is_token(uint8_t byte)
+is_token_byte(uint8_t byte)
 {
     return sxe_http_is_token((struct sxe_span){(const char *)&byte, 1});
 }
 
 /* 0 to 15, or 16: no digit. */
 static unsigned
-hex_digit(uint8_t byte)
+hex_digit_of_size(uint8_t byte)
 {
     if (byte >= '0' && byte <= '9')
         return byte - (unsigned)'0';
@@ -85,7 +85,7 @@ state_after(uint8_t byte, enum state blanks)
         return EXTENSION;
     if (byte == '\r')
         return SIZE_LF;
-    return is_blank(byte) ? (int)blanks : BAD;
+    return is_blank_byte(byte) ? (int)blanks : BAD;
 }
 
 /* The state after this byte of an extension, or BAD. */
@@ -93,11 +93,11 @@ static int
 extension_state(enum state state, uint8_t byte)
 {
     if (state == EXTENSION || state == EQUALS) {
-        if (is_blank(byte))
+        if (is_blank_byte(byte))
             return (int)state;
         if (state == EQUALS && byte == '"')
             return QUOTED;
-        return is_token(byte) ? (state == EXTENSION ? NAME : TOKEN) : BAD;
+        return is_token_byte(byte) ? (state == EXTENSION ? NAME : TOKEN) : BAD;
     }
     if (state == QUOTED || state == ESCAPED) {
         if ((byte < ' ' && byte != '\t') || byte == 0x7F)
@@ -106,7 +106,7 @@ extension_state(enum state state, uint8_t byte)
             return AFTER_VALUE;
         return state == QUOTED && byte == '\\' ? ESCAPED : QUOTED;
     }
-    if ((state == NAME || state == TOKEN) && is_token(byte))
+    if ((state == NAME || state == TOKEN) && is_token_byte(byte))
         return (int)state;
     if ((state == NAME || state == AFTER_NAME) && byte == '=')
         return EQUALS;
@@ -119,7 +119,7 @@ extension_state(enum state state, uint8_t byte)
 static ssize_t
 size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {
-    unsigned digit = hex_digit(byte);
+    unsigned digit = hex_digit_of_size(byte);
     int state;
 
     if (digit < 16) {

@@ -297,7 +297,7 @@ add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range 
 
 /* Takes "bytes=" off (RFC 9110, 14.1: a unit is a token without case). */
 static bool
-take_unit(struct sxe_span *text)
+take_range_unit(struct sxe_span *text)
 {
     const size_t length = SXE_LITERAL_LENGTH("bytes=");
 
@@ -319,7 +319,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     unsigned there = 0; /* satisfiable ranges so far */
     unsigned number = 0;
 
-    if (!take_unit(&field))
+    if (!take_range_unit(&field))
         return 0;
     list = sxe_http_list_in(field);
     while (sxe_http_list_next(&list, &spec)) {
@@ -373,7 +373,7 @@ sxe_http_content_range(const struct sxe_http_range *range, uint64_t length,
 enum { NOT_LISTED = -1, MALFORMED = -1, WEIGHT_MAX = 1000 };
 
 static bool
-is_word(struct sxe_span text, const char *word)
+is_unit_word(struct sxe_span text, const char *word)
 {
     return text.length == strlen(word) && sxe__http_is_same(text.base, word, text.length);
 }
@@ -423,7 +423,8 @@ split_coding(struct sxe_span element, struct sxe_span *name)
 static bool
 is_coding(struct sxe_span name, const char *coding)
 {
-    return is_word(name, coding) || (strcmp(coding, "gzip") == 0 && is_word(name, "x-gzip"));
+    return is_unit_word(name, coding) ||
+           (strcmp(coding, "gzip") == 0 && is_unit_word(name, "x-gzip"));
 }
 
 /* Fill in the weights of the offered codings and, after them, of identity. For each the first valid
@@ -442,7 +443,7 @@ read_weights(struct sxe_http_list list, const char *const *offered, unsigned num
 
         if (weight == MALFORMED)
             continue;
-        if (rest == NOT_LISTED && is_word(name, "*"))
+        if (rest == NOT_LISTED && is_unit_word(name, "*"))
             rest = weight;
         for (unsigned i = 0; i <= number; i++) {
             if (weights[i] == NOT_LISTED && is_coding(name, i < number ? offered[i] : "identity"))

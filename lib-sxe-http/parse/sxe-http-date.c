@@ -41,7 +41,7 @@ static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 /* ---- The calendar ---- */
 
 static bool
-is_leap(unsigned year)
+is_leap_year(unsigned year)
 {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
@@ -58,11 +58,11 @@ days_before_month(unsigned year, unsigned month)
 {
     static const uint16_t days[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
 
-    return days[month] + (month > 1 && is_leap(year) ? 1u : 0u);
+    return days[month] + (month > 1 && is_leap_year(year) ? 1u : 0u);
 }
 
 static int64_t
-seconds_of(const struct date *date)
+seconds_of_date(const struct date *date)
 {
     int64_t day = (int64_t)days_before_year(date->year) +
                   days_before_month(date->year, date->month) + date->day - 1;
@@ -102,7 +102,7 @@ date_of(int64_t seconds, struct date *date)
 /* ---- Writing ---- */
 
 static void
-put_number(char *text, unsigned number, unsigned digits)
+put_date_number(char *text, unsigned number, unsigned digits)
 {
     for (; digits > 0; number /= 10)
         text[--digits] = (char)('0' + number % 10);
@@ -116,12 +116,12 @@ sxe_http_date_format(int64_t seconds, char text[SXE_HTTP_DATE_LENGTH])
 
     memcpy(text, "ddd, DD MMM YYYY hh:mm:ss GMT", SXE_HTTP_DATE_LENGTH);
     memcpy(text, weekdays[weekday], 3);
-    put_number(text + 5, date.day, 2);
+    put_date_number(text + 5, date.day, 2);
     memcpy(text + 8, months + 3 * date.month, 3);
-    put_number(text + 12, date.year, 4);
-    put_number(text + 17, date.hour, 2);
-    put_number(text + 20, date.minute, 2);
-    put_number(text + 23, date.second, 2);
+    put_date_number(text + 12, date.year, 4);
+    put_date_number(text + 17, date.hour, 2);
+    put_date_number(text + 20, date.minute, 2);
+    put_date_number(text + 23, date.second, 2);
 }
 
 void
@@ -138,7 +138,7 @@ sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_t now_ns)
 /* ---- Reading: each takes something off the front of the text, if it is there ---- */
 
 static bool
-take_text(struct sxe_span *text, const char *wanted, size_t length)
+take_wanted_text(struct sxe_span *text, const char *wanted, size_t length)
 {
     if (text->length < length || memcmp(text->base, wanted, length) != 0)
         return false;
@@ -152,24 +152,25 @@ static bool
 take_weekday(struct sxe_span *text, size_t abbreviated)
 {
     for (unsigned i = 0; i < 7; i++) {
-        if (take_text(text, weekdays[i], abbreviated > 0 ? abbreviated : strlen(weekdays[i])))
+        if (take_wanted_text(text, weekdays[i],
+                             abbreviated > 0 ? abbreviated : strlen(weekdays[i])))
             return true;
     }
     return false;
 }
 
 static bool
-take_month(struct sxe_span *text, unsigned *month)
+take_date_month(struct sxe_span *text, unsigned *month)
 {
     for (*month = 0; *month < 12; ++*month) {
-        if (take_text(text, months + 3 * *month, 3))
+        if (take_wanted_text(text, months + 3 * *month, 3))
             return true;
     }
     return false;
 }
 
 static bool
-take_number(struct sxe_span *text, size_t digits, unsigned *number)
+take_date_number(struct sxe_span *text, size_t digits, unsigned *number)
 {
     if (text->length < digits)
         return false;
@@ -187,43 +188,45 @@ take_number(struct sxe_span *text, size_t digits, unsigned *number)
 }
 
 static bool
-take_time(struct sxe_span *text, struct date *date)
+take_date_time(struct sxe_span *text, struct date *date)
 {
-    return take_number(text, 2, &date->hour) && take_text(text, ":", 1) &&
-           take_number(text, 2, &date->minute) && take_text(text, ":", 1) &&
-           take_number(text, 2, &date->second);
+    return take_date_number(text, 2, &date->hour) && take_wanted_text(text, ":", 1) &&
+           take_date_number(text, 2, &date->minute) && take_wanted_text(text, ":", 1) &&
+           take_date_number(text, 2, &date->second);
 }
 
 static bool
 take_imf_fixdate(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 3) && take_text(text, ", ", 2) && take_number(text, 2, &date->day) &&
-           take_text(text, " ", 1) && take_month(text, &date->month) && take_text(text, " ", 1) &&
-           take_number(text, 4, &date->year) && take_text(text, " ", 1) && take_time(text, date) &&
-           take_text(text, " GMT", 4);
+    return take_weekday(text, 3) && take_wanted_text(text, ", ", 2) &&
+           take_date_number(text, 2, &date->day) && take_wanted_text(text, " ", 1) &&
+           take_date_month(text, &date->month) && take_wanted_text(text, " ", 1) &&
+           take_date_number(text, 4, &date->year) && take_wanted_text(text, " ", 1) &&
+           take_date_time(text, date) && take_wanted_text(text, " GMT", 4);
 }
 
 static bool
 take_asctime(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 3) && take_text(text, " ", 1) && take_month(text, &date->month) &&
-           take_text(text, " ", 1) &&
-           take_number(text, take_text(text, " ", 1) ? 1 : 2, &date->day) &&
-           take_text(text, " ", 1) && take_time(text, date) && take_text(text, " ", 1) &&
-           take_number(text, 4, &date->year);
+    return take_weekday(text, 3) && take_wanted_text(text, " ", 1) &&
+           take_date_month(text, &date->month) && take_wanted_text(text, " ", 1) &&
+           take_date_number(text, take_wanted_text(text, " ", 1) ? 1 : 2, &date->day) &&
+           take_wanted_text(text, " ", 1) && take_date_time(text, date) &&
+           take_wanted_text(text, " ", 1) && take_date_number(text, 4, &date->year);
 }
 
 static bool
 take_rfc_850(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 0) && take_text(text, ", ", 2) && take_number(text, 2, &date->day) &&
-           take_text(text, "-", 1) && take_month(text, &date->month) && take_text(text, "-", 1) &&
-           take_number(text, 2, &date->year) && take_text(text, " ", 1) && take_time(text, date) &&
-           take_text(text, " GMT", 4);
+    return take_weekday(text, 0) && take_wanted_text(text, ", ", 2) &&
+           take_date_number(text, 2, &date->day) && take_wanted_text(text, "-", 1) &&
+           take_date_month(text, &date->month) && take_wanted_text(text, "-", 1) &&
+           take_date_number(text, 2, &date->year) && take_wanted_text(text, " ", 1) &&
+           take_date_time(text, date) && take_wanted_text(text, " GMT", 4);
 }
 
 static bool
-is_possible(const struct date *date)
+is_possible_date(const struct date *date)
 {
     unsigned days =
         days_before_month(date->year, date->month + 1) - days_before_month(date->year, date->month);
@@ -274,8 +277,8 @@ sxe_http_date_parse(struct sxe_span text, int64_t now, int64_t *seconds)
         if (is_good)
             find_century(&date, now);
     }
-    if (!is_good || text.length > 0 || !is_possible(&date))
+    if (!is_good || text.length > 0 || !is_possible_date(&date))
         return -EINVAL;
-    *seconds = seconds_of(&date);
+    *seconds = seconds_of_date(&date);
     return 0;
 }

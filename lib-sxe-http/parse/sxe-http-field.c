@@ -54,7 +54,7 @@ word4(const char *bytes)
 /* Whether a token is a known name. Setting bit 5 makes letters small; no other byte of a token
  * becomes a letter or a "-" by it. The last word may overlap the one before it. */
 static bool
-is_known(const char *token, const struct name *name)
+is_known_name(const char *token, const struct name *name)
 {
     size_t length = name->length;
     size_t i = 0;
@@ -78,7 +78,8 @@ sxe__http_field_id_of(const char *token, size_t length)
     size_t last = (uint8_t)token[length - 1] | 0x20u;
     uint8_t id = places[PLACE(length, last)];
 
-    return fields[id].length == length && is_known(token, &fields[id]) ? id : SXE_HTTP_FIELD_OTHER;
+    return fields[id].length == length && is_known_name(token, &fields[id]) ? id
+                                                                            : SXE_HTTP_FIELD_OTHER;
 }
 
 enum sxe_http_method
@@ -110,7 +111,8 @@ sxe__http_is_same(const char *a, const char *b, size_t length)
 
 /* The first field from index `i` on that has the name. */
 static const struct sxe_http_field *
-find_name(const struct sxe_http_parser *parser, const char *data, struct sxe_span name, size_t i)
+find_field_name(const struct sxe_http_parser *parser, const char *data, struct sxe_span name,
+                size_t i)
 {
     for (; i < parser->number; i++) {
         const struct sxe_http_field *field = &parser->fields[i];
@@ -131,15 +133,15 @@ sxe_http_field(const struct sxe_http_parser *parser, const char *data, const cha
 
     if (id != SXE_HTTP_FIELD_OTHER)
         return sxe_http_known(parser, id);
-    return find_name(parser, data, (struct sxe_span){name, length}, 0);
+    return find_field_name(parser, data, (struct sxe_span){name, length}, 0);
 }
 
 const struct sxe_http_field *
 sxe_http_field_next(const struct sxe_http_parser *parser, const char *data,
                     const struct sxe_http_field *field)
 {
-    return find_name(parser, data, (struct sxe_span){data + field->name, field->name_length},
-                     (size_t)(field - parser->fields) + 1);
+    return find_field_name(parser, data, (struct sxe_span){data + field->name, field->name_length},
+                           (size_t)(field - parser->fields) + 1);
 }
 
 unsigned

@@ -46,7 +46,7 @@ next_element(struct sxe_span *list, struct sxe_span *element)
 }
 
 static bool
-is_word(const struct sxe_span *element, const char *word)
+is_coding_word(const struct sxe_span *element, const char *word)
 {
     return element->length == strlen(word) &&
            sxe__http_is_same(element->base, word, element->length);
@@ -64,7 +64,7 @@ has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_f
         struct sxe_span element;
 
         while (next_element(&list, &element)) {
-            if (is_word(&element, word))
+            if (is_coding_word(&element, word))
                 return true;
         }
     }
@@ -73,7 +73,7 @@ has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_f
 
 /* RFC 9112, 3.2: HTTP/1.1 needs exactly one Host, and a valid one; an empty value is valid. */
 static int
-host(struct sxe_http_parser *parser, const char *data)
+check_host_field(struct sxe_http_parser *parser, const char *data)
 {
     const struct sxe_http_field *field = sxe_http_known(parser, SXE_HTTP_FIELD_HOST);
     const struct sxe_http_field *second;
@@ -140,7 +140,7 @@ transfer_encoding(struct sxe_http_parser *parser, const char *data,
         struct sxe_span element;
 
         while (next_element(&list, &element)) {
-            is_last = is_word(&element, "chunked");
+            is_last = is_coding_word(&element, "chunked");
             chunked += is_last;
             is_empty |= element.length == 0;
             codings++;
@@ -156,7 +156,7 @@ transfer_encoding(struct sxe_http_parser *parser, const char *data,
 
 /* RFC 9112, 6.3, the rules 3 to 7. */
 static int
-framing(struct sxe_http_parser *parser, const char *data)
+decide_request_framing(struct sxe_http_parser *parser, const char *data)
 {
     const struct sxe_http_field *length = sxe_http_known(parser, SXE_HTTP_FIELD_CONTENT_LENGTH);
     const struct sxe_http_field *coding = sxe_http_known(parser, SXE_HTTP_FIELD_TRANSFER_ENCODING);
@@ -170,7 +170,7 @@ framing(struct sxe_http_parser *parser, const char *data)
 
 /* RFC 9112, 9.3. */
 static void
-connection(struct sxe_http_parser *parser, const char *data)
+read_connection_field(struct sxe_http_parser *parser, const char *data)
 {
     parser->keep_alive = parser->minor > 0;
     if (sxe_http_known(parser, SXE_HTTP_FIELD_CONNECTION) == NULL)
@@ -184,7 +184,7 @@ connection(struct sxe_http_parser *parser, const char *data)
 /* RFC 9110, 9.3.6: CONNECT has no body. Some recipients take bytes after its head for the tunnel's,
  * some for a body. */
 static int
-tunnel(struct sxe_http_parser *parser)
+frame_tunnel(struct sxe_http_parser *parser)
 {
     if (parser->body == SXE_HTTP_BODY_NONE ||
         (parser->body == SXE_HTTP_BODY_LENGTH && parser->length == 0))
@@ -193,14 +193,14 @@ tunnel(struct sxe_http_parser *parser)
 }
 
 static int
-request(struct sxe_http_parser *parser, const char *data)
+frame_request(struct sxe_http_parser *parser, const char *data)
 {
-    int result = host(parser, data);
+    int result = check_host_field(parser, data);
 
     if (result == OK)
-        result = framing(parser, data);
+        result = decide_request_framing(parser, data);
     if (result == OK && parser->method == SXE_HTTP_CONNECT)
-        result = tunnel(parser);
+        result = frame_tunnel(parser);
     if (result != OK || parser->minor == 0)
         return result;
     /* RFC 9110, 7.8 and 10.1.1: both are ignored in HTTP/1.0. */
@@ -213,7 +213,7 @@ request(struct sxe_http_parser *parser, const char *data)
 
 /* RFC 9112, 6.3, the rules 1, 2 and 8. */
 static int
-response(struct sxe_http_parser *parser, const char *data)
+frame_response(struct sxe_http_parser *parser, const char *data)
 {
     unsigned status = parser->status;
     bool is_tunnel = parser->method == SXE_HTTP_CONNECT && status / 100 == 2;
@@ -223,7 +223,7 @@ response(struct sxe_http_parser *parser, const char *data)
     /* Content-Length and Transfer-Encoding are ignored (RFC 9110, 9.3.6). */
     if (is_tunnel)
         return OK;
-    result = framing(parser, data);
+    result = decide_request_framing(parser, data);
     if (result != OK)
         return result;
     if (parser->method == SXE_HTTP_HEAD || status < 200 || status == 204 || status == 304) {
@@ -241,6 +241,7 @@ sxe__http_frame(struct sxe_http_parser *parser, const char *data)
 {
     if (parser->kind == SXE_HTTP_TRAILER)
         return OK;
-    connection(parser, data);
-    return parser->kind == SXE_HTTP_REQUEST ? request(parser, data) : response(parser, data);
+    read_connection_field(parser, data);
+    return parser->kind == SXE_HTTP_REQUEST ? frame_request(parser, data)
+                                            : frame_response(parser, data);
 }

@@ -7,13 +7,13 @@
 #include "sxe-http-private.h"
 
 static struct sxe_span
-span_of(const struct sxe_http_field *field, const char *data)
+span_of_field(const struct sxe_http_field *field, const char *data)
 {
     return (struct sxe_span){data + field->value, field->value_length};
 }
 
 static bool
-is_repeated(const struct sxe_http_parser *parser, enum sxe_http_field_id id)
+is_field_repeated(const struct sxe_http_parser *parser, enum sxe_http_field_id id)
 {
     return (parser->repeated >> id & 1) != 0;
 }
@@ -26,8 +26,8 @@ sxe_http_list_of(const struct sxe_http_parser *parser, const char *data, enum sx
 
     if (field == NULL)
         return list;
-    list.rest = span_of(field, data);
-    list.parser = is_repeated(parser, id) ? parser : NULL;
+    list.rest = span_of_field(field, data);
+    list.parser = is_field_repeated(parser, id) ? parser : NULL;
     return list;
 }
 
@@ -58,7 +58,7 @@ length_of_element(const struct sxe_http_list *list)
 }
 
 static bool
-is_blank(char byte)
+is_list_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
@@ -66,17 +66,17 @@ is_blank(char byte)
 struct sxe_span
 sxe_http_without_blanks(struct sxe_span text)
 {
-    while (text.length > 0 && is_blank(text.base[0])) {
+    while (text.length > 0 && is_list_blank(text.base[0])) {
         text.base++;
         text.length--;
     }
-    while (text.length > 0 && is_blank(text.base[text.length - 1]))
+    while (text.length > 0 && is_list_blank(text.base[text.length - 1]))
         text.length--;
     return text;
 }
 
 static bool
-next_line(struct sxe_http_list *list)
+next_field_line(struct sxe_http_list *list)
 {
     if (list->parser == NULL)
         return false;
@@ -85,7 +85,7 @@ next_line(struct sxe_http_list *list)
         list->parser = NULL;
         return false;
     }
-    list->rest = span_of(list->field, list->data);
+    list->rest = span_of_field(list->field, list->data);
     return true;
 }
 
@@ -102,7 +102,7 @@ sxe_http_list_next(struct sxe_http_list *list, struct sxe_span *element)
             if (element->length > 0)
                 return true;
         }
-    } while (next_line(list));
+    } while (next_field_line(list));
     return false;
 }
 
@@ -113,5 +113,5 @@ sxe_http_value_of(const struct sxe_http_parser *parser, const char *data, enum s
 
     if (field == NULL)
         return (struct sxe_span){NULL, 0};
-    return is_repeated(parser, id) ? (struct sxe_span){"", 0} : span_of(field, data);
+    return is_field_repeated(parser, id) ? (struct sxe_span){"", 0} : span_of_field(field, data);
 }

@@ -82,7 +82,7 @@ sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, size
 
 /* More bytes are needed; all before `at` are read. */
 static int
-more(struct sxe_http_parser *parser, size_t at)
+need_more_bytes(struct sxe_http_parser *parser, size_t at)
 {
     parser->at = (uint16_t)at;
     return MORE;
@@ -90,7 +90,7 @@ more(struct sxe_http_parser *parser, size_t at)
 
 /* Go to a state, whose part begins at `at`. */
 static int
-go_to(struct sxe_http_parser *parser, enum state state, size_t at)
+go_to_state(struct sxe_http_parser *parser, enum state state, size_t at)
 {
     parser->state = (uint8_t)state;
     parser->at = parser->mark = (uint16_t)at;
@@ -98,7 +98,7 @@ go_to(struct sxe_http_parser *parser, enum state state, size_t at)
 }
 
 static inline struct sxe_http_text
-span(size_t begin, size_t end)
+text_between(size_t begin, size_t end)
 {
     return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
 }
@@ -120,7 +120,7 @@ static int
 line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
     if (at + 1 == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[at + 1] != '\n')
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BARE_CR, at);
     return NEXT;
@@ -128,7 +128,7 @@ line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size
 
 /* RFC 9112, 2.2: empty lines before a request are ignored. */
 static int
-empty(struct sxe_http_parser *parser, struct sxe__http_input *in)
+skip_empty_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     while (parser->line < in->end && in->data[parser->line] == '\r') {
         int result = line_feed(parser, in, parser->line);
@@ -137,29 +137,29 @@ empty(struct sxe_http_parser *parser, struct sxe__http_input *in)
             return result;
         parser->line = (uint16_t)(parser->line + 2);
     }
-    return parser->line == in->end ? MORE : go_to(parser, METHOD, parser->line);
+    return parser->line == in->end ? MORE : go_to_state(parser, METHOD, parser->line);
 }
 
 static int
-method(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_method(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = sxe__http_stop(in, SXE__HTTP_TOKEN, parser->at);
 
     if (at == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[at] != ' ' || at == parser->mark)
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_METHOD, at);
-    parser->method_name = span(parser->mark, at);
+    parser->method_name = text_between(parser->mark, at);
     parser->method =
         (uint8_t)sxe__http_method_of(in->data + parser->mark, parser->method_name.length);
-    return go_to(parser, TARGET, at + 1);
+    return go_to_state(parser, TARGET, at + 1);
 }
 
 /* How many bytes to accept at `at`, where a byte is outside the target's set: those of an escape,
  * or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), where a single % is text,
  * too. 0: the byte is bad. */
 static size_t
-unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
+accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
     const char *data = in->data;
     const size_t left = in->end - at;
@@ -176,35 +176,35 @@ unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t
 }
 
 static int
-target(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_target(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = sxe__http_stop(in, SXE__HTTP_TARGET, parser->at);
     size_t length;
 
-    while (at < in->end && (length = unusual(parser, in, at)) > 0) {
+    while (at < in->end && (length = accept_unusual_bytes(parser, in, at)) > 0) {
         if (in->end - at < length)
-            return more(parser, at);
+            return need_more_bytes(parser, at);
         at = sxe__http_stop(in, SXE__HTTP_TARGET, at + length);
     }
     if (at == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[at] != ' ' || at == parser->mark)
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_TARGET, at);
-    parser->target = span(parser->mark, at);
+    parser->target = text_between(parser->mark, at);
     if (!sxe__http_target(parser, in->data))
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_TARGET, parser->mark);
-    return go_to(parser, VERSION, at + 1);
+    return go_to_state(parser, VERSION, at + 1);
 }
 
 static bool
-is_digit(char c)
+is_version_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 /* HTTP-version (RFC 9112, 2.3), in a response with the space after it. */
 static int
-version(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_version(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     static const char pattern[] = "HTTP/d.d ";
     size_t length = parser->kind == SXE_HTTP_RESPONSE ? 9 : 8;
@@ -217,38 +217,38 @@ version(struct sxe_http_parser *parser, struct sxe__http_input *in)
         char wanted = pattern[at - mark];
 
         if (at == in->end)
-            return more(parser, at);
-        if (wanted == 'd' ? !is_digit(in->data[at]) : in->data[at] != wanted)
+            return need_more_bytes(parser, at);
+        if (wanted == 'd' ? !is_version_digit(in->data[at]) : in->data[at] != wanted)
             return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_VERSION, at);
     }
     if (in->data[mark + 5] != '1')
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_UNKNOWN_VERSION, mark + 5);
     parser->minor = (uint8_t)(in->data[mark + 7] - '0');
-    return go_to(parser, length == 9 ? STATUS : LINE_END, mark + length);
+    return go_to_state(parser, length == 9 ? STATUS : LINE_END, mark + length);
 }
 
 /* Three digits and a space; servers that send no reason may leave the space out (RFC 9112, 4). */
 static int
-status(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_status_code(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = parser->at;
 
     for (; at - parser->mark < STATUS_LENGTH; at++) {
         if (at == in->end)
-            return more(parser, at);
-        if (!is_digit(in->data[at]))
+            return need_more_bytes(parser, at);
+        if (!is_version_digit(in->data[at]))
             return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, at);
     }
     if (at == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[parser->mark] == '0')
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, parser->mark);
     for (size_t i = parser->mark; i < at; i++)
         parser->status = (uint16_t)(parser->status * 10 + (in->data[i] - '0'));
     if (in->data[at] == ' ')
-        return go_to(parser, REASON, at + 1);
+        return go_to_state(parser, REASON, at + 1);
     if (in->data[at] == '\r')
-        return go_to(parser, LINE_END, at);
+        return go_to_state(parser, LINE_END, at);
     return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, at);
 }
 
@@ -258,13 +258,13 @@ reason_of_state(struct sxe_http_parser *parser, struct sxe__http_input *in)
     size_t at = sxe__http_stop(in, SXE__HTTP_VALUE, parser->at);
 
     if (at == in->end)
-        return more(parser, at);
-    parser->reason = span(parser->mark, at);
-    return go_to(parser, LINE_END, at);
+        return need_more_bytes(parser, at);
+    parser->reason = text_between(parser->mark, at);
+    return go_to_state(parser, LINE_END, at);
 }
 
 static int
-line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
+take_line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = parser->at;
     int result;
@@ -274,7 +274,7 @@ line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (in->data[at] != '\r')
         return sxe__http_refuse(parser, not_an_end(in->data[at], SXE_HTTP_REFUSED_BAD_VERSION), at);
     result = line_feed(parser, in, at);
-    return result == NEXT ? go_to(parser, NAME, at + 2) : result;
+    return result == NEXT ? go_to_state(parser, NAME, at + 2) : result;
 }
 
 /* No name with a colon begins here: it may be the empty line that ends the head, not whole yet, or
@@ -296,7 +296,7 @@ not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, siz
 }
 
 static int
-parse_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_field_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = parser->at;
 
@@ -306,11 +306,11 @@ parse_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_TOO_MANY_FIELDS, parser->mark);
     at = sxe__http_stop(in, SXE__HTTP_TOKEN, at);
     if (at == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[at] != ':' || at == parser->mark)
         return not_a_name(parser, in, at);
-    parser->name = span(parser->mark, at);
-    return go_to(parser, BLANKS, at + 1);
+    parser->name = text_between(parser->mark, at);
+    return go_to_state(parser, BLANKS, at + 1);
 }
 
 /* The end of a value without the blanks after it; its line ends at `at`. */
@@ -350,12 +350,12 @@ parse_value(struct sxe_http_parser *parser, struct sxe__http_input *in)
         while (at < in->end && (in->data[at] == ' ' || in->data[at] == '\t'))
             at++;
         if (at == in->end)
-            return more(parser, at);
-        go_to(parser, VALUE, at);
+            return need_more_bytes(parser, at);
+        go_to_state(parser, VALUE, at);
     }
     at = sxe__http_stop(in, SXE__HTTP_VALUE, at);
     if (at == in->end)
-        return more(parser, at);
+        return need_more_bytes(parser, at);
     if (in->data[at] != '\r')
         return sxe__http_refuse(parser, not_an_end(in->data[at], SXE_HTTP_REFUSED_CONTROL_BYTE),
                                 at);
@@ -363,12 +363,12 @@ parse_value(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (result != NEXT)
         return result;
     keep_field(parser, in->data, parser->name,
-               span(parser->mark, value_end(in->data, parser->mark, at)));
-    return go_to(parser, NAME, at + 2);
+               text_between(parser->mark, value_end(in->data, parser->mark, at)));
+    return go_to_state(parser, NAME, at + 2);
 }
 
 /* Fast path: read whole and valid lines up to the end of the head. Stops before any other line, for
- * parse_name() and parse_value() to examine. */
+ * parse_field_name() and parse_value() to examine. */
 static void
 whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -389,13 +389,14 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
             break;
         while (data[begin] == ' ' || data[begin] == '\t')
             begin++;
-        keep_field(parser, data, span(line, colon), span(begin, value_end(data, begin, end)));
+        keep_field(parser, data, text_between(line, colon),
+                   text_between(begin, value_end(data, begin, end)));
         line = end + 2;
     }
     if (in->end - line >= 2 && memcmp(data + line, "\r\n", 2) == 0)
-        go_to(parser, DONE, line + 2);
+        go_to_state(parser, DONE, line + 2);
     else
-        go_to(parser, NAME, line);
+        go_to_state(parser, NAME, line);
 }
 
 /* Fast path: a whole line with GET, a path and HTTP/1.1. */
@@ -416,10 +417,10 @@ whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
         memcmp(data + end, version, version_length) != 0)
         return;
     parser->method = SXE_HTTP_GET;
-    parser->method_name = span(0, target - 1);
-    parser->target = span(target, end);
+    parser->method_name = text_between(0, target - 1);
+    parser->target = text_between(target, end);
     parser->minor = 1;
-    go_to(parser, NAME, end + version_length);
+    go_to_state(parser, NAME, end + version_length);
 }
 
 /* Read the first line from where it was left. NEXT: it is whole. */
@@ -429,17 +430,17 @@ first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     int result = NEXT;
 
     if (parser->state == METHOD)
-        result = method(parser, in);
+        result = parse_method(parser, in);
     if (result == NEXT && parser->state == TARGET)
-        result = target(parser, in);
+        result = parse_target(parser, in);
     if (result == NEXT && parser->state == VERSION)
-        result = version(parser, in);
+        result = parse_version(parser, in);
     if (result == NEXT && parser->state == STATUS)
-        result = status(parser, in);
+        result = parse_status_code(parser, in);
     if (result == NEXT && parser->state == REASON)
         result = reason_of_state(parser, in);
     if (result == NEXT && parser->state == LINE_END)
-        result = line_end(parser, in);
+        result = take_line_end(parser, in);
     return result;
 }
 
@@ -454,7 +455,7 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
         if (parser->state == NAME && parser->at == parser->mark)
             whole_fields(parser, in);
         if (parser->state != DONE)
-            result = parser->state == NAME ? parse_name(parser, in) : parse_value(parser, in);
+            result = parser->state == NAME ? parse_field_name(parser, in) : parse_value(parser, in);
     }
     return result;
 }
@@ -462,7 +463,7 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
 /* Read all lines. Bytes beyond the first line's limit are not read before that line is whole, so
  * that the result does not depend on how many bytes have arrived. */
 static int
-read_head(struct sxe_http_parser *parser, const char *data, size_t end)
+read_head_lines(struct sxe_http_parser *parser, const char *data, size_t end)
 {
     struct sxe__http_input in = SXE__HTTP_INPUT(data, end);
     int result = NEXT;
@@ -470,7 +471,7 @@ read_head(struct sxe_http_parser *parser, const char *data, size_t end)
     if (parser->state == EMPTY)
         whole_request_line(parser, &in);
     if (parser->state == EMPTY)
-        result = empty(parser, &in);
+        result = skip_empty_lines(parser, &in);
     if (result == NEXT && parser->state <= LINE_END) {
         if (end > line_limit(parser))
             in.end = line_limit(parser);
@@ -503,7 +504,7 @@ sxe_http_parse(struct sxe_http_parser *parser, const char *data, size_t length)
 
     if (parser->state >= DONE)
         return parser->state == DONE ? parser->at : BAD;
-    result = read_head(parser, data, end);
+    result = read_head_lines(parser, data, end);
     if (result == MORE)
         return within_limits(parser, end);
     if (result == NEXT)

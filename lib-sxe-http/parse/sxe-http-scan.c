@@ -239,9 +239,9 @@ static const struct way {
     {"plain", 0, mark_plain},
 };
 
-static void mark_first(const char *bytes, size_t length, size_t sets, uint64_t *outside);
+static void mark_first_byte(const char *bytes, size_t length, size_t sets, uint64_t *outside);
 
-static _Atomic(mark_function *) mark = mark_first;
+static _Atomic(mark_function *) mark = mark_first_byte;
 
 unsigned
 sxe__http_scan_features(void)
@@ -268,7 +268,7 @@ sxe__http_scan_choose(unsigned features)
 
 /* Two threads may come here at the same time; they choose the same. */
 static void
-mark_first(const char *bytes, size_t length, size_t sets, uint64_t *outside)
+mark_first_byte(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 {
     sxe__http_scan_choose(sxe__http_scan_features());
     atomic_load_explicit(&mark, memory_order_relaxed)(bytes, length, sets, outside);

@@ -10,13 +10,13 @@
 enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits that cannot exceed it */, ADDRESS_MAX = 45 };
 
 static bool
-is_digit(char c)
+is_port_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool
-is_letter(char c)
+is_scheme_letter(char c)
 {
     return (uint8_t)((c | 0x20) - 'a') < 26;
 }
@@ -24,14 +24,15 @@ is_letter(char c)
 static bool
 is_hex(char c)
 {
-    return is_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+    return is_port_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
 
 /* The bytes of a registered name besides escapes (RFC 3986, 3.2.2). */
 static bool
-is_name(char c)
+is_host_name_byte(char c)
 {
-    return is_letter(c) || is_digit(c) || (c != '\0' && strchr("-._~!$&'()*+,;=", c) != NULL);
+    return is_scheme_letter(c) || is_port_digit(c) ||
+           (c != '\0' && strchr("-._~!$&'()*+,;=", c) != NULL);
 }
 
 bool
@@ -66,7 +67,7 @@ is_future_address(const char *p, const char *end)
         continue;
     if (p == version || end - p < 2 || *p != '.')
         return false;
-    for (p++; p < end && (is_name(*p) || *p == ':'); p++)
+    for (p++; p < end && (is_host_name_byte(*p) || *p == ':'); p++)
         continue;
     return p == end;
 }
@@ -99,7 +100,7 @@ host_end(const char *host, const char *end)
         p = literal_end(p, end);
         return p == NULL ? NULL : p + 1;
     }
-    for (; p < end && (is_name(*p) || *p == '%'); p++) {
+    for (; p < end && (is_host_name_byte(*p) || *p == '%'); p++) {
         if (*p != '%')
             continue;
         if (end - p < 3 || !sxe__http_is_escape(p + 1))
@@ -160,7 +161,7 @@ is_usual_host(const char *host, size_t length)
     uint64_t odd = 0;
     size_t last;
 
-    while (name > 0 && is_digit(host[name - 1]))
+    while (name > 0 && is_port_digit(host[name - 1]))
         name--;
     name = name > 0 && host[name - 1] == ':' && length - name <= SHORT_PORT ? name - 1 : length;
     if (name < sizeof(odd) || *host == '.')
@@ -198,7 +199,7 @@ is_number(const char *p, const char *end)
 
     if (is_hexadecimal)
         p += 2;
-    while (p < end && (is_hexadecimal ? is_hex(*p) : is_digit(*p)))
+    while (p < end && (is_hexadecimal ? is_hex(*p) : is_port_digit(*p)))
         p++;
     return p == end;
 }
@@ -242,9 +243,10 @@ is_absolute(const char *p, const char *end)
     const char *host;
     const char *rest;
 
-    if (!is_letter(*p))
+    if (!is_scheme_letter(*p))
         return false;
-    while (p < end && (is_letter(*p) || is_digit(*p) || *p == '+' || *p == '-' || *p == '.'))
+    while (p < end &&
+           (is_scheme_letter(*p) || is_port_digit(*p) || *p == '+' || *p == '-' || *p == '.'))
         p++;
     if (end - p < 3 || memcmp(p, "://", 3) != 0)
         return false;

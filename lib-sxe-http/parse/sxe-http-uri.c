@@ -44,7 +44,7 @@ hex_value(char digit)
 
 /* The byte of an escape, or BAD_ESCAPE. */
 static int
-read_escape(const char *escape, const char *end)
+byte_of_escape(const char *escape, const char *end)
 {
     unsigned high;
     unsigned low;
@@ -58,7 +58,7 @@ read_escape(const char *escape, const char *end)
 
 /* Take a byte or an escape. Returns the byte that it stands for, or BAD_ESCAPE. */
 static inline int
-take_byte(const char **text, const char *end)
+take_uri_byte(const char **text, const char *end)
 {
     const char *p = *text;
     int byte = (uint8_t)*p;
@@ -66,7 +66,7 @@ take_byte(const char **text, const char *end)
     *text = p + 1;
     if (byte != '%')
         return byte;
-    byte = read_escape(p, end);
+    byte = byte_of_escape(p, end);
     if (byte != BAD_ESCAPE)
         *text = p + ESCAPE_LENGTH;
     return byte;
@@ -77,7 +77,7 @@ take_byte(const char **text, const char *end)
 static int
 take_lenient_byte(const char **text, const char *end)
 {
-    int byte = take_byte(text, end);
+    int byte = take_uri_byte(text, end);
 
     return byte == BAD_ESCAPE ? '%' : byte;
 }
@@ -103,7 +103,7 @@ put_escape(char escape[ESCAPE_LENGTH], unsigned byte)
 /* Take the part before the first separator, and the separator; if there is none, take all and leave
  * base NULL. */
 static struct sxe_span
-take_part(struct sxe_span *text, char separator)
+take_uri_part(struct sxe_span *text, char separator)
 {
     struct sxe_span part = *text;
     const char *end = memchr(part.base, separator, part.length);
@@ -146,7 +146,7 @@ sxe_http_split_target(struct sxe_span target, struct sxe_http_target *parts)
     if (target.length == 0)
         return -EINVAL;
     *parts = (struct sxe_http_target){.query = target};
-    parts->path = take_part(&parts->query, '?');
+    parts->path = take_uri_part(&parts->query, '?');
     if (*target.base != '/' && !is_asterisk && !take_authority(&parts->path, &parts->authority))
         return -EINVAL;
     if (parts->path.length == 0)
@@ -158,7 +158,7 @@ sxe_http_split_target(struct sxe_span target, struct sxe_http_target *parts)
 
 /* Mark the bytes of a word that are zero, by their highest bit. */
 static uint64_t
-zero_bytes(uint64_t word)
+mark_zero_bytes_of_uri(uint64_t word)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
 
@@ -175,9 +175,9 @@ is_odd_word(const char *bytes)
     uint64_t slash;
 
     memcpy(&word, bytes, sizeof(word));
-    slash = zero_bytes(word ^ each * '/');
-    return (zero_bytes(word ^ each * '%') |
-            (slash << 8 & zero_bytes((word | each) ^ each * '/'))) != 0;
+    slash = mark_zero_bytes_of_uri(word ^ each * '/');
+    return (mark_zero_bytes_of_uri(word ^ each * '%') |
+            (slash << 8 & mark_zero_bytes_of_uri((word | each) ^ each * '/'))) != 0;
 }
 
 static bool
@@ -226,7 +226,7 @@ static char *
 put_normal(char *out, const char **text, const char *end)
 {
     bool is_escape = **text == '%';
-    int byte = take_byte(text, end);
+    int byte = take_uri_byte(text, end);
 
     if (byte == BAD_ESCAPE)
         return NULL;
@@ -288,7 +288,7 @@ sxe_http_decode_path(struct sxe_span path, char *room, size_t size)
 
     for (size_t left = path.length; left > 0; left = path.length - (size_t)(p - path.base)) {
         bool is_slash = *p == '/';
-        int byte = take_byte(&p, path.base + path.length);
+        int byte = take_uri_byte(&p, path.base + path.length);
 
         if (byte == BAD_ESCAPE)
             return -EILSEQ;
@@ -348,7 +348,7 @@ decode_text(struct sxe_span text, int (*take)(const char **text, const char *end
 ssize_t
 sxe_http_decode(struct sxe_span text, char *room, size_t size)
 {
-    return decode_text(text, take_byte, room, size);
+    return decode_text(text, take_uri_byte, room, size);
 }
 
 ssize_t
@@ -369,9 +369,9 @@ bool
 sxe_http_query_next(struct sxe_http_query *query)
 {
     while (query->rest.length > 0) {
-        query->value = take_part(&query->rest, '&');
+        query->value = take_uri_part(&query->rest, '&');
         if (query->value.length > 0) {
-            query->name = take_part(&query->value, '=');
+            query->name = take_uri_part(&query->value, '=');
             return true;
         }
     }

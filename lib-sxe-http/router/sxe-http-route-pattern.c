@@ -174,7 +174,7 @@ is_dot_segment(const char *text)
 
 /* Whether the normal form of a path keeps the escape. */
 static bool
-is_kept(const char *escape)
+is_escape_kept(const char *escape)
 {
     const char path[] = {'/', escape[0], escape[1], escape[2]};
     const struct sxe_span span = {path, sizeof(path)};
@@ -201,7 +201,7 @@ problem_at(const char *text)
         return "a byte that a path has only as an escape";
     if (text[0] == '%' && strspn(text + 1, "0123456789ABCDEF") < 2)
         return "a % without two of 0-9 and A-F";
-    if (text[0] == '%' && !is_kept(text))
+    if (text[0] == '%' && !is_escape_kept(text))
         return "an escape of a byte that a path has as it is";
     return NULL;
 }
@@ -219,7 +219,8 @@ check_literal(const struct sxe__http_words *words, size_t at, size_t length)
 }
 
 static int
-add_part(struct sxe__http_words *words, enum sxe__http_part_kind kind, size_t at, size_t length)
+add_pattern_part(struct sxe__http_words *words, enum sxe__http_part_kind kind, size_t at,
+                 size_t length)
 {
     words->parts[words->parts_number++] =
         (struct sxe__http_part){kind, {(uint16_t)at, (uint16_t)length}};
@@ -227,7 +228,7 @@ add_part(struct sxe__http_words *words, enum sxe__http_part_kind kind, size_t at
 }
 
 static int
-add_name(struct sxe__http_words *words, size_t at, size_t length)
+add_path_name(struct sxe__http_words *words, size_t at, size_t length)
 {
     const char *name = words->pattern + at;
 
@@ -253,7 +254,7 @@ parse_suffix(struct sxe__http_words *words, size_t at)
         return bad_pattern(words, at + length, "a second parameter in one segment");
     if (check_literal(words, at, length) < 0)
         return -EINVAL;
-    return add_part(words, SXE__HTTP_PARAMETER, at, length);
+    return add_pattern_part(words, SXE__HTTP_PARAMETER, at, length);
 }
 
 /* Parse a parameter or tail; the { is at `at`. */
@@ -269,14 +270,14 @@ parse_parameter(struct sxe__http_words *words, size_t at)
         return bad_pattern(words, at, "a { without }");
     if (length == 0 || name + length + (is_tail ? 3 : 0) != end)
         return bad_pattern(words, at + 1, "a name that is not letters, digits, _ and -");
-    if (add_name(words, at + 1, length) < 0)
+    if (add_path_name(words, at + 1, length) < 0)
         return -EINVAL;
     at = (size_t)(end + 1 - words->pattern);
     if (!is_tail)
         return parse_suffix(words, at);
     if (end[1] != '\0')
         return bad_pattern(words, at, "more after a tail");
-    return add_part(words, SXE__HTTP_TAIL, at, 0);
+    return add_pattern_part(words, SXE__HTTP_TAIL, at, 0);
 }
 
 /* Parse the part that begins at byte `at`; at byte 0 that is a literal. */
@@ -289,11 +290,13 @@ parse_part(struct sxe__http_words *words, size_t at)
     if (text[at] == '{')
         return parse_parameter(words, at);
     if (text[at] == '*' && text[at - 1] == '/' && text[at + 1] == '\0')
-        return add_name(words, at, 1) < 0 ? -EINVAL : add_part(words, SXE__HTTP_TAIL, at + 1, 0);
+        return add_path_name(words, at, 1) < 0 ? -EINVAL
+                                               : add_pattern_part(words, SXE__HTTP_TAIL, at + 1, 0);
     if (length == 0)
         length = 1; /* an asterisk somewhere else, to be refused */
-    return check_literal(words, at, length) < 0 ? -EINVAL
-                                                : add_part(words, SXE__HTTP_LITERAL, at, length);
+    return check_literal(words, at, length) < 0
+               ? -EINVAL
+               : add_pattern_part(words, SXE__HTTP_LITERAL, at, length);
 }
 
 static int

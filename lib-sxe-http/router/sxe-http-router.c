@@ -74,7 +74,7 @@ struct addition {
 
 /* The slot of the literal below a node that begins with a byte, or the one where it would be. */
 static inline uint32_t *
-slot_of(const struct sxe_http_router *router, uint32_t parent, char first)
+slot_of_literal(const struct sxe_http_router *router, uint32_t parent, char first)
 {
     const uint64_t key = ((uint64_t)parent << 8 | (uint8_t)first) * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t mask = 2 * router->nodes_room - 1;
@@ -92,7 +92,7 @@ slot_of(const struct sxe_http_router *router, uint32_t parent, char first)
 
 /* Whether this child, which is no literal, is the same as a part. */
 static bool
-is_same(const struct node *child, const struct node *part)
+is_same_node(const struct node *child, const struct node *part)
 {
     return child->kind == part->kind && child->length == part->length &&
            memcmp(child->text, part->text, part->length) == 0;
@@ -101,7 +101,7 @@ is_same(const struct node *child, const struct node *part)
 /* Whether a child stays before a new part in the list of others. The list is in the order in which
  * find tries them: parameters, the longest literal first, then the tail, which has none. */
 static bool
-is_before(const struct node *child, const struct node *part)
+is_node_before(const struct node *child, const struct node *part)
 {
     return child->kind == SXE__HTTP_PARAMETER && child->length >= part->length;
 }
@@ -115,8 +115,9 @@ link_of(struct sxe_http_router *router, uint32_t parent, const struct node *part
     uint32_t *link = &nodes[parent].others;
 
     if (part->kind == SXE__HTTP_LITERAL)
-        return slot_of(router, parent, part->first);
-    while (*link != NONE && !is_same(&nodes[*link], part) && is_before(&nodes[*link], part))
+        return slot_of_literal(router, parent, part->first);
+    while (*link != NONE && !is_same_node(&nodes[*link], part) &&
+           is_node_before(&nodes[*link], part))
         link = &nodes[*link].next;
     return link;
 }
@@ -135,7 +136,7 @@ add_child(struct sxe_http_router *router, uint32_t *link, uint32_t parent, const
 
 /* Put a node with the first `length` bytes of a literal above the rest of it. */
 static void
-split(struct sxe_http_router *router, uint32_t *link, uint16_t length)
+split_node(struct sxe_http_router *router, uint32_t *link, uint16_t length)
 {
     const uint32_t upper = router->nodes_number++;
     const uint32_t lower = *link;
@@ -150,7 +151,7 @@ split(struct sxe_http_router *router, uint32_t *link, uint16_t length)
     nodes[lower].length = (uint16_t)(nodes[lower].length - length);
     nodes[lower].first = nodes[lower].text[0];
     nodes[lower].parent = upper;
-    *slot_of(router, upper, nodes[lower].first) = lower;
+    *slot_of_literal(router, upper, nodes[lower].first) = lower;
 }
 
 /* The node below `id` where a part ends. If there is none: make it, in room that was reserved, or
@@ -164,7 +165,8 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
         uint32_t *link = link_of(router, id, &part);
         uint16_t common = 0;
 
-        if (*link == NONE || (part.kind != SXE__HTTP_LITERAL && !is_same(&nodes[*link], &part)))
+        if (*link == NONE ||
+            (part.kind != SXE__HTTP_LITERAL && !is_same_node(&nodes[*link], &part)))
             return make ? add_child(router, link, id, &part) : NONE;
         while (common < part.length && common < nodes[*link].length &&
                part.text[common] == nodes[*link].text[common])
@@ -172,7 +174,7 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
         if (common < nodes[*link].length && !make)
             return NONE;
         if (common < nodes[*link].length)
-            split(router, link, common);
+            split_node(router, link, common);
         id = *link;
         if (common == part.length)
             return id;
@@ -222,7 +224,7 @@ reserve_nodes(struct sxe_http_router *router)
     router->nodes_room = room;
     for (uint32_t id = ROOT + 1; id < router->nodes_number; id++) {
         if (nodes[id].kind == SXE__HTTP_LITERAL)
-            *slot_of(router, nodes[id].parent, nodes[id].first) = id;
+            *slot_of_literal(router, nodes[id].parent, nodes[id].first) = id;
     }
     return true;
 }
@@ -231,7 +233,7 @@ reserve_nodes(struct sxe_http_router *router)
 
 /* The route that names a method, or NULL. */
 static const struct sxe_http_route *
-route_of(const struct pattern *pattern, struct sxe_span method)
+route_of_method(const struct pattern *pattern, struct sxe_span method)
 {
     for (const struct route *route = pattern->routes; route != NULL; route = route->peer) {
         if (sxe__http_methods_have(route->methods, method))
@@ -256,7 +258,7 @@ check_conflicts(struct sxe_http_router *router, struct addition *addition)
         return sxe__http_words_refuse(words, EEXIST, "other names of parameters than in %s",
                                       addition->existing->text);
     while (sxe__http_methods_next(&rest, &method)) {
-        if (route_of(addition->existing, method) != NULL)
+        if (route_of_method(addition->existing, method) != NULL)
             return sxe__http_words_refuse(words, EEXIST, "the pattern has %.*s already",
                                           (int)method.length, method.base);
     }
@@ -313,16 +315,16 @@ prepare_addition(struct sxe_http_router *router, struct addition *addition)
 static void
 choose_routes(struct pattern *pattern)
 {
-    const struct sxe_http_route *any = route_of(pattern, (struct sxe_span){"*", 1});
+    const struct sxe_http_route *any = route_of_method(pattern, (struct sxe_span){"*", 1});
 
     pattern->chosen[SXE_HTTP_OTHER] = any;
     for (unsigned id = SXE_HTTP_OTHER + 1; id < METHODS; id++) {
         const char *name = sxe_http_method_name(id);
         const struct sxe_http_route *route =
-            route_of(pattern, (struct sxe_span){name, strlen(name)});
+            route_of_method(pattern, (struct sxe_span){name, strlen(name)});
 
         if (route == NULL && id == SXE_HTTP_HEAD)
-            route = route_of(pattern, (struct sxe_span){"GET", 3});
+            route = route_of_method(pattern, (struct sxe_span){"GET", 3});
         pattern->chosen[id] = route != NULL ? route : any;
     }
 }
@@ -435,7 +437,7 @@ sxe_http_router_delete(struct sxe_http_router *router)
 
 /* Most texts are so short that calling memcmp takes longer. */
 static inline bool
-is_equal(const char *a, const char *b, size_t length)
+is_equal_segment(const char *a, const char *b, size_t length)
 {
     size_t i = 0;
 
@@ -451,11 +453,11 @@ literal_at(const struct sxe_http_router *router, uint32_t id, const char *text, 
 
     if (length == 0)
         return NONE;
-    id = *slot_of(router, id, text[0]);
+    id = *slot_of_literal(router, id, text[0]);
     if (id == NONE)
         return NONE;
     node = &router->nodes[id];
-    return node->length <= length && is_equal(node->text, text, node->length) ? id : NONE;
+    return node->length <= length && is_equal_segment(node->text, text, node->length) ? id : NONE;
 }
 
 /* The bytes that a parameter or tail takes; -1: it does not match. */
@@ -467,7 +469,8 @@ value_at(const struct node *node, const char *text, size_t length)
     const char *end = memchr(text, '/', length);
     if (end == NULL)
         end = text + length;
-    if (end - text <= node->length || !is_equal(end - node->length, node->text, node->length))
+    if (end - text <= node->length ||
+        !is_equal_segment(end - node->length, node->text, node->length))
         return -1;
     return end - text - node->length;
 }
@@ -526,7 +529,8 @@ find_pattern(const struct sxe_http_router *router, struct sxe_span path,
 static const struct sxe_http_route *
 choose_route(const struct pattern *pattern, enum sxe_http_method method, struct sxe_span name)
 {
-    const struct sxe_http_route *route = method == SXE_HTTP_OTHER ? route_of(pattern, name) : NULL;
+    const struct sxe_http_route *route =
+        method == SXE_HTTP_OTHER ? route_of_method(pattern, name) : NULL;
 
     return route != NULL ? route : pattern->chosen[method];
 }

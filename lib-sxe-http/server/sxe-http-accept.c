@@ -91,7 +91,7 @@ evict_connection(struct sxe__http_connection *connection)
 
 /* Take a free connection, or evict one. NULL: every connection has a request under way. */
 static struct sxe__http_connection *
-take_place(struct sxe_http *http)
+take_connection_place(struct sxe_http *http)
 {
     unsigned id;
 
@@ -120,8 +120,8 @@ is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storag
 }
 
 static void
-accept_from(struct sxe__http_connection *connection, const struct sockaddr_storage *address,
-            socklen_t length)
+accept_connection_from(struct sxe__http_connection *connection,
+                       const struct sockaddr_storage *address, socklen_t length)
 {
     connection->phase = SXE__HTTP_READ_HEAD;
     if (is_welcome(connection, address, length))
@@ -166,7 +166,7 @@ sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data, 
         sxe__http_dismiss(connection);
         return length;
     }
-    accept_from(connection, &proxy.source, keep_peer(connection, &proxy.source));
+    accept_connection_from(connection, &proxy.source, keep_peer(connection, &proxy.source));
     return (size_t)n;
 }
 
@@ -189,7 +189,7 @@ void
 sxe__http_on_connected(SXE *s)
 {
     struct sxe_http *http = SXE_USER_DATA(s);
-    struct sxe__http_connection *connection = take_place(http);
+    struct sxe__http_connection *connection = take_connection_place(http);
     struct sockaddr_storage peer;
     socklen_t length;
 
@@ -211,7 +211,7 @@ sxe__http_on_connected(SXE *s)
         sxe_cidr_match(http->config.proxies, (const struct sockaddr *)&peer))
         connection->phase = SXE__HTTP_READ_PROXY;
     else
-        accept_from(connection, &peer, length);
+        accept_connection_from(connection, &peer, length);
 }
 
 void
@@ -228,7 +228,7 @@ sxe__http_free(struct sxe__http_connection *connection)
 
 /* Whether the connection is closed or reset in both directions. */
 static bool
-is_hung_up(const SXE *s)
+is_connection_hung_up(const SXE *s)
 {
     struct pollfd fd = {.fd = sxe_fd(s)};
 
@@ -246,7 +246,8 @@ client_left(struct sxe__http_connection *connection)
 
     if (!is_under_way || slot->progress == SXE__HTTP_ENDED)
         return;
-    if ((slot->half_close || connection->http->config.half_close) && !is_hung_up(connection->sxe))
+    if ((slot->half_close || connection->http->config.half_close) &&
+        !is_connection_hung_up(connection->sxe))
         return;
     slot->outcome = -ECONNRESET;
     if (slot->progress == SXE__HTTP_BEGUN) {

@@ -73,20 +73,20 @@ sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
 /* Bytes that the current chunk's size announces: a body that is too large is refused before they
  * come. */
 static uint64_t
-announced(const struct sxe__http_slot *slot)
+announced_bytes(const struct sxe__http_slot *slot)
 {
     return slot->request.head.body == SXE_HTTP_BODY_CHUNKED ? slot->chunks.left : 0;
 }
 
 /* Keep a part of the body after the head. 0, or the status that refuses the part. */
 static unsigned
-keep_part(struct sxe__http_slot *slot, struct sxe_span part)
+keep_body_part(struct sxe__http_slot *slot, struct sxe_span part)
 {
     struct sxe_http *http = slot->request.http;
     char *to = (char *)slot + http->head_at + slot->used;
     size_t room = http->config.body_max - slot->body_kept;
 
-    if (part.length > room || announced(slot) > room - part.length)
+    if (part.length > room || announced_bytes(slot) > room - part.length)
         return 413;
     if (part.length > http->config.body_memory_max - http->body_memory)
         return 503;
@@ -126,7 +126,7 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
             sxe__http_reject(slot->connection, 413);
         return;
     case KEEP:
-        status = keep_part(slot, part);
+        status = keep_body_part(slot, part);
         if (status != 0)
             sxe__http_reject(slot->connection, status);
         else if (slot->is_body_whole)
@@ -137,7 +137,7 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
 /* Set *part to the next part of the body. Returns the bytes that it took, framing included; 0: more
  * is needed; -1: refused. */
 static ssize_t
-next_part(struct sxe__http_slot *slot, const char *data, size_t length, struct sxe_span *part)
+next_body_part(struct sxe__http_slot *slot, const char *data, size_t length, struct sxe_span *part)
 {
     ssize_t n;
 
@@ -161,7 +161,7 @@ sxe__http_body_read(struct sxe__http_connection *connection, const char *data, s
 
     if (length == 0 || sxe__http_body_is_waiting(slot))
         return 0;
-    n = next_part(slot, data, length, &part);
+    n = next_body_part(slot, data, length, &part);
     if (n < 0) {
         sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
         return length;

@@ -75,7 +75,7 @@ sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length)
 }
 
 static uint32_t
-place_of(const struct sxe__http_clients *clients, uint64_t key)
+place_of_key(const struct sxe__http_clients *clients, uint64_t key)
 {
     uint64_t hash = (key ^ clients->secret) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -200,7 +200,7 @@ sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
 static struct entry *
 find_entry(struct sxe__http_clients *clients, uint64_t key)
 {
-    uint32_t at = place_of(clients, key);
+    uint32_t at = place_of_key(clients, key);
 
     for (uint32_t looks = 0; looks < clients->mask; looks++) {
         uint64_t found = READ(clients->entries[at].key);
@@ -214,7 +214,7 @@ find_entry(struct sxe__http_clients *clients, uint64_t key)
 
 /* The count of a client in another process. */
 static uint32_t
-look_up(struct sxe__http_clients *clients, uint64_t key)
+look_up_count(struct sxe__http_clients *clients, uint64_t key)
 {
     uint32_t count = 0;
 
@@ -247,7 +247,7 @@ sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
         struct sxe__http_clients *other = table_of(clients->shares, i);
 
         if (other != clients)
-            sum += look_up(other, key);
+            sum += look_up_count(other, key);
     }
     return sum;
 }
@@ -260,7 +260,7 @@ close_hole(struct sxe__http_clients *clients, uint32_t hole)
 
     for (uint32_t at = (hole + 1) & mask; clients->entries[at].key != 0; at = (at + 1) & mask) {
         const struct entry entry = clients->entries[at];
-        uint32_t wanted = place_of(clients, entry.key);
+        uint32_t wanted = place_of_key(clients, entry.key);
 
         if (((at - wanted) & mask) >= ((at - hole) & mask)) {
             WRITE(clients->entries[hole].count, entry.count);

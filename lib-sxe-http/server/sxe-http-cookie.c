@@ -34,7 +34,7 @@ sxe_http_cookies_start(struct sxe_http_cookies *cookies, const struct sxe_http_r
 
 /* Take the text before the next semicolon, and the semicolon. */
 static struct sxe_span
-take_pair(struct sxe_span *rest)
+take_cookie_pair(struct sxe_span *rest)
 {
     struct sxe_span pair = *rest;
     const char *end = memchr(pair.base, ';', pair.length);
@@ -76,7 +76,7 @@ sxe_http_cookies_next(struct sxe_http_cookies *cookies)
     while (cookies->field != NULL) {
         if (cookies->rest.length == 0)
             enter_line(cookies, sxe_http_field_next(&request->head, request->data, cookies->field));
-        else if (split_pair(take_pair(&cookies->rest), cookies))
+        else if (split_pair(take_cookie_pair(&cookies->rest), cookies))
             return true;
     }
     return false;
@@ -114,7 +114,7 @@ is_plain_in_cookie(unsigned char byte)
 
 /* Add the value, escaped, at `to`. Returns the end; NULL: no room. */
 static char *
-put_value(char *to, const char *end, struct sxe_span value)
+put_cookie_value(char *to, const char *end, struct sxe_span value)
 {
     static const char digits[] = "0123456789ABCDEF";
 
@@ -159,7 +159,7 @@ is_prefix_right(const struct sxe_http_cookie *cookie)
 }
 
 static bool
-is_valid(const struct sxe_http_cookie *cookie)
+is_valid_cookie(const struct sxe_http_cookie *cookie)
 {
     const bool needs_secure =
         cookie->is_partitioned || cookie->same_site == SXE_HTTP_SAME_SITE_NONE;
@@ -205,7 +205,7 @@ compose_cookie(char *room, const struct sxe_http_cookie *cookie)
         return -EMSGSIZE;
     to = mempcpy(room, cookie->name, name_length);
     *to++ = '=';
-    to = put_value(to, end, cookie->value);
+    to = put_cookie_value(to, end, cookie->value);
     to = to == NULL ? NULL : put_attributes(to, end, cookie);
     return to == NULL ? -EMSGSIZE : to - room;
 }
@@ -247,7 +247,7 @@ sxe_http_set_cookie(struct sxe_http_response *response, const struct sxe_http_co
     ssize_t length;
     size_t used;
 
-    if (slot->progress != SXE__HTTP_UNANSWERED || !is_valid(cookie))
+    if (slot->progress != SXE__HTTP_UNANSWERED || !is_valid_cookie(cookie))
         return -EINVAL;
     length = compose_cookie(room, cookie);
     if (length < 0)

@@ -99,7 +99,7 @@ sxe__http_put_id(const struct sxe__http_slot *slot, char *to)
 
 /* Put 16 digits that are not all 0. */
 static void
-put_digits(struct sxe_http *http, char *to)
+put_hex_digits(struct sxe_http *http, char *to)
 {
     uint64_t bits = random_bits(http);
 
@@ -142,10 +142,10 @@ sxe_http_trace(const struct sxe_http_request *request)
     } else {
         slot->trace =
             (struct sxe_http_trace){.flags = SXE_HTTP_TRACE_SAMPLED | SXE_HTTP_TRACE_RANDOM};
-        put_digits(request->http, slot->trace.trace_id);
-        put_digits(request->http, slot->trace.trace_id + 16);
+        put_hex_digits(request->http, slot->trace.trace_id);
+        put_hex_digits(request->http, slot->trace.trace_id + 16);
     }
-    put_digits(request->http, slot->trace.span_id);
+    put_hex_digits(request->http, slot->trace.span_id);
     return &slot->trace;
 }
 

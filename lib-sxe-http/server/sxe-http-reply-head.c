@@ -98,7 +98,7 @@ sxe_http_reason(unsigned status)
 #define PUT_LITERAL(to, text) mempcpy((to), (text), SXE_LITERAL_LENGTH(text))
 
 static char *
-put_number(char *to, uint64_t number)
+put_length_number(char *to, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof(digits);
@@ -119,7 +119,7 @@ put_status_line(char *to, unsigned status)
         return PUT_LITERAL(to, "HTTP/1.1 200 OK\r\n");
     reason = sxe_http_reason(status);
     to = PUT_LITERAL(to, "HTTP/1.1 ");
-    to = put_number(to, status);
+    to = put_length_number(to, status);
     *to++ = ' ';
     to = mempcpy(to, reason, strlen(reason));
     return PUT_LITERAL(to, "\r\n");
@@ -162,7 +162,7 @@ put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
     if (length == SXE_HTTP_LENGTH_UNKNOWN)
         return to;
     to = PUT_LITERAL(to, "Content-Length: ");
-    to = put_number(to, length);
+    to = put_length_number(to, length);
     return PUT_LITERAL(to, "\r\n");
 }
 
@@ -218,7 +218,7 @@ compose_lines(struct sxe__http_slot *slot, uint64_t length)
 /* Note the values that the last head was composed from. A head with a long type or with an id is
  * not kept. */
 static void
-note_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
+note_last_head(const struct sxe__http_slot *slot, const char *type, uint64_t length)
 {
     struct sxe_http *http = slot->request.http;
     struct sxe__http_last_head *last = &http->last;
@@ -251,7 +251,7 @@ compose_another(struct sxe__http_slot *slot, const char *type, uint64_t length)
         return result;
     compose_lines(slot, length);
     slot->fields_used = fields_used;
-    note_last(slot, type, length);
+    note_last_head(slot, type, length);
     return slot->request.http->last.used;
 }
 

@@ -24,7 +24,7 @@ sxe_http_request_of(struct sxe_http_response *response)
 }
 
 static struct sxe_span
-text_of(const struct sxe_http_request *request, struct sxe_http_text text)
+text_of_request(const struct sxe_http_request *request, struct sxe_http_text text)
 {
     return (struct sxe_span){request->data + text.offset, text.length};
 }
@@ -32,13 +32,13 @@ text_of(const struct sxe_http_request *request, struct sxe_http_text text)
 struct sxe_span
 sxe_http_method_text(const struct sxe_http_request *request)
 {
-    return text_of(request, request->head.method_name);
+    return text_of_request(request, request->head.method_name);
 }
 
 struct sxe_span
 sxe_http_target(const struct sxe_http_request *request)
 {
-    return text_of(request, request->head.target);
+    return text_of_request(request, request->head.target);
 }
 
 struct sxe_span
@@ -164,7 +164,7 @@ sxe_http_reply_unrouted(struct sxe_http_request *request, struct sxe_http_respon
 }
 
 static void
-answer_at_once(struct sxe__http_slot *slot, sxe_http_handler handler)
+answer_request_at_once(struct sxe__http_slot *slot, sxe_http_handler handler)
 {
     slot->handler = handler;
     slot->is_body_streamed = true;
@@ -185,7 +185,7 @@ find_route(struct sxe__http_slot *slot, const struct sxe_http_config *config)
     } else if (config->unrouted != NULL) {
         slot->handler = config->unrouted;
     } else if (routing != SXE_HTTP_ROUTE_NOT_FOUND) {
-        answer_at_once(slot, sxe_http_reply_unrouted);
+        answer_request_at_once(slot, sxe_http_reply_unrouted);
     }
 }
 
@@ -211,6 +211,6 @@ sxe__http_route(struct sxe__http_slot *slot)
     if (config->router != NULL)
         find_route(slot, config);
     if (slot->handler == NULL)
-        answer_at_once(slot, sxe_http_reply_unrouted);
+        answer_request_at_once(slot, sxe_http_reply_unrouted);
     return 0;
 }

@@ -131,7 +131,7 @@ sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
 
 /* The first line of that name between `at` and `end`, with its CR LF; length 0: none. */
 static struct sxe_span
-find_line(const char *at, const char *end, const char *name)
+find_header_line(const char *at, const char *end, const char *name)
 {
     size_t length = strlen(name);
 
@@ -150,7 +150,7 @@ struct sxe_span
 sxe_http_added_field(const struct sxe_http_response *response, const char *name)
 {
     struct sxe_span lines = sxe__http_lines(response);
-    struct sxe_span line = find_line(lines.base, lines.base + lines.length, name);
+    struct sxe_span line = find_header_line(lines.base, lines.base + lines.length, name);
     size_t before = strlen(name) + 2;
 
     if (line.length == 0)
@@ -169,7 +169,7 @@ sxe_http_remove_field(struct sxe_http_response *response, const char *name)
     if (name == NULL)
         slot->fields_used = 0;
     while (name != NULL && slot->fields_used > 0) {
-        line = find_line(lines, lines + slot->fields_used, name);
+        line = find_header_line(lines, lines + slot->fields_used, name);
         if (line.length == 0)
             break;
         slot->fields_used -= (uint32_t)line.length;
@@ -254,7 +254,7 @@ write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, siz
 
 /* Write the composed head, of `head` bytes, and a body. */
 static int
-write_whole(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
+write_whole_reply(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {
     SXE *s = slot->connection->sxe;
     unsigned all = head + (unsigned)length;
@@ -281,7 +281,7 @@ end_whole(struct sxe__http_slot *slot, const char *type, const void *body, size_
     if (head < 0)
         return (int)head;
     slot->body_sent = sxe__http_has_reply_body(slot) ? length : 0;
-    result = write_whole(slot, (unsigned)head, body, slot->body_sent);
+    result = write_whole_reply(slot, (unsigned)head, body, slot->body_sent);
     if (result == 0)
         sxe__http_ended(slot);
     return result;
@@ -301,7 +301,7 @@ sxe_http_end(struct sxe_http_response *response, const void *body, size_t length
 
 /* A reply cannot be sent: send 500, or break the connection if that fails, too. */
 static void
-fail_reply(struct sxe__http_slot *slot, unsigned status, int error)
+fail_server_reply(struct sxe__http_slot *slot, unsigned status, int error)
 {
     static const char text[] = "500 Internal Server Error\n";
     bool is_gone = sxe_get_state(slot->connection->sxe) == SXE_STATE_CLOSED;
@@ -328,7 +328,7 @@ sxe_http_reply(struct sxe_http_response *response, unsigned status, const char *
     if (result == 0)
         result = end_whole(slot, type, body, length);
     if (result < 0)
-        fail_reply(slot, status, result);
+        fail_server_reply(slot, status, result);
     return SXE_HTTP_DONE;
 }
 

@@ -20,7 +20,7 @@ struct sxe_log_control sxe__http_log = SXE_LOG_CONTROL_INIT("sxe-http");
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
 static void
-fill_in(struct sxe_http_config *config)
+fill_in_server_config(struct sxe_http_config *config)
 {
     static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
 
@@ -71,7 +71,7 @@ is_addable(const char *name)
 
 /* NULL, or what is wrong. */
 static const char *
-check_config(const struct sxe_http_config *config)
+check_server_config(const struct sxe_http_config *config)
 {
     uint32_t chunk_size = sxe_get_config()->chunk_size;
 
@@ -93,13 +93,13 @@ check_config(const struct sxe_http_config *config)
 }
 
 static double
-seconds_of_ms(uint32_t ms)
+timeout_seconds(uint32_t ms)
 {
     return ms == UINT32_MAX ? 0.0 : ms / 1000.0;
 }
 
 static const char *
-state_name(unsigned state)
+name_of_connection_state(unsigned state)
 {
     static const char *const names[] = {"FREE", "FRESH",    "IDLE",    "HEAD",
                                         "BODY", "HANDLING", "SENDING", "CLOSING"};
@@ -112,11 +112,11 @@ allocate_slots(struct sxe_http *http)
 {
     const struct sxe_http_config *config = &http->config;
     const double timeouts[SXE__HTTP_STATES] = {
-        [SXE__HTTP_FRESH] = seconds_of_ms(config->head_timeout_ms),
-        [SXE__HTTP_IDLE] = seconds_of_ms(config->idle_timeout_ms),
-        [SXE__HTTP_HEAD] = seconds_of_ms(config->head_timeout_ms),
-        [SXE__HTTP_BODY] = seconds_of_ms(config->body_timeout_ms),
-        [SXE__HTTP_HANDLING] = seconds_of_ms(config->handler_timeout_ms),
+        [SXE__HTTP_FRESH] = timeout_seconds(config->head_timeout_ms),
+        [SXE__HTTP_IDLE] = timeout_seconds(config->idle_timeout_ms),
+        [SXE__HTTP_HEAD] = timeout_seconds(config->head_timeout_ms),
+        [SXE__HTTP_BODY] = timeout_seconds(config->body_timeout_ms),
+        [SXE__HTTP_HANDLING] = timeout_seconds(config->handler_timeout_ms),
     };
     int result;
 
@@ -134,7 +134,7 @@ allocate_slots(struct sxe_http *http)
                                                    sizeof(*http->connections), SXE__HTTP_STATES,
                                                    timeouts, sxe__http_on_timeout, NULL);
     if (http->head == NULL || http->connections == NULL ||
-        sxe_pool_set_state_to_string(http->connections, state_name) < 0)
+        sxe_pool_set_state_to_string(http->connections, name_of_connection_state) < 0)
         return -ENOMEM;
     result = config->address_max == UINT32_MAX ? 0 : sxe__http_clients_new(http);
     return result < 0 ? result : sxe__http_slots_new(http);
@@ -162,8 +162,8 @@ sxe_http_new(const struct sxe_http_config *config)
     if (http == NULL)
         return NULL;
     http->config = *config;
-    fill_in(&http->config);
-    wrong = check_config(&http->config);
+    fill_in_server_config(&http->config);
+    wrong = check_server_config(&http->config);
     if (wrong != NULL)
         SXE_ERROR("cannot make an HTTP server: %s", wrong);
     result = wrong == NULL ? allocate_slots(http) : -EINVAL;
@@ -215,7 +215,7 @@ ask_for_silent(const SXE *listener)
 }
 
 static SXE_RETURN
-listen_with(struct sxe_http *http, SXE *listener)
+listen_with_config(struct sxe_http *http, SXE *listener)
 {
     int result = -ENFILE;
 
@@ -240,15 +240,15 @@ listen_with(struct sxe_http *http, SXE *listener)
 SXE_RETURN
 sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port)
 {
-    return listen_with(http, sxe_new_tcp(NULL, ip, port, sxe__http_on_connected, sxe__http_on_read,
-                                         sxe__http_on_close));
+    return listen_with_config(http, sxe_new_tcp(NULL, ip, port, sxe__http_on_connected,
+                                                sxe__http_on_read, sxe__http_on_close));
 }
 
 SXE_RETURN
 sxe_http_listen_unix(struct sxe_http *http, const char *path)
 {
-    return listen_with(http, sxe_new_unix(NULL, path, sxe__http_on_connected, sxe__http_on_read,
-                                          sxe__http_on_close));
+    return listen_with_config(http, sxe_new_unix(NULL, path, sxe__http_on_connected,
+                                                 sxe__http_on_read, sxe__http_on_close));
 }
 
 SXE *
@@ -306,7 +306,7 @@ has_unread(const SXE *s)
 /* A connection whose handler calls sxe_http_stop is still in the state of its last event: its reply
  * is its last one. */
 static void
-dismiss_all(struct sxe_http *http, enum sxe__http_state state)
+dismiss_connections(struct sxe_http *http, enum sxe__http_state state)
 {
     SXE_POOL_WALKER walker;
     unsigned id;
@@ -338,9 +338,9 @@ sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
     http->is_stopping = true;
     sxe_http_drain(http, NULL);
     http->on_stopped = done;
-    dismiss_all(http, SXE__HTTP_FRESH);
-    dismiss_all(http, SXE__HTTP_IDLE);
-    dismiss_all(http, SXE__HTTP_HEAD);
+    dismiss_connections(http, SXE__HTTP_FRESH);
+    dismiss_connections(http, SXE__HTTP_IDLE);
+    dismiss_connections(http, SXE__HTTP_HEAD);
     sxe__http_check_stopped(http);
 }
 

@@ -21,7 +21,7 @@
 #include "sxe-io.h"
 
 static void
-summarise(struct sxe__http_slot *slot, int result)
+summarise_request(struct sxe__http_slot *slot, int result)
 {
     struct sxe_http_summary summary = {
         .status = slot->progress == SXE__HTTP_UNANSWERED ? 0 : slot->status,
@@ -44,7 +44,7 @@ tell_handler(struct sxe__http_slot *slot, int result)
         slot->response.on_done(&slot->request, &slot->response,
                                slot->outcome != 0 ? slot->outcome : result);
     if (slot->request.http->config.on_reply != NULL && slot->request.data != NULL)
-        summarise(slot, result);
+        summarise_request(slot, result);
     connection->is_inside = false;
     sxe__http_unname_lines(connection->http, outer);
 }
@@ -108,7 +108,7 @@ finish_request(struct sxe__http_connection *connection)
 
 /* Pass a part of the body to on_body. */
 static void
-show_body(struct sxe__http_connection *connection, struct sxe_span part)
+show_body_part(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
     const char *outer = sxe__http_name_lines(slot);
@@ -129,7 +129,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
     /* A handler that starts reading after the last byte still gets the final callback. */
     if (slot->on_body != NULL && slot->is_body_whole && !slot->is_body_shown &&
         sxe__http_body_can_be_shown(slot)) {
-        show_body(connection, (struct sxe_span){slot->request.data, 0});
+        show_body_part(connection, (struct sxe_span){slot->request.data, 0});
         if (connection->slot != slot) /* the connection was upgraded */
             return;
     }
@@ -201,7 +201,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
 
-    show_body(connection, part);
+    show_body_part(connection, part);
     if (connection->slot == slot) /* otherwise it was upgraded */
         sxe__http_follow(connection);
 }
@@ -224,7 +224,7 @@ expects_unknown(const struct sxe_http_request *request)
 
 /* Whether a request with a whole head may go on: 0, or the status that refuses it. */
 static unsigned
-check_head(const struct sxe__http_slot *slot)
+check_request_head(const struct sxe__http_slot *slot)
 {
     const struct sxe_http_request *request = &slot->request;
 
@@ -242,7 +242,7 @@ look_at_head(struct sxe__http_slot *slot)
     unsigned status = sxe__http_route(slot);
 
     if (status == 0)
-        status = check_head(slot);
+        status = check_request_head(slot);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
     else if (status == 0 && slot->is_body_whole) /* the client may wait for "100 Continue" */
@@ -321,7 +321,7 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
 /* Read any head. If it repeats the last one, which had no body, the results of parsing that one
  * still hold. */
 static size_t
-read_head(struct sxe__http_connection *connection, const char *data, size_t length)
+read_request_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     struct sxe__http_slot *slot = connection->slot;
     uint32_t n;
@@ -340,7 +340,7 @@ read_head(struct sxe__http_connection *connection, const char *data, size_t leng
 
 /* The kernel has taken the output of earlier requests: go on with the next ones. */
 static void
-drained(SXE *s, int result)
+on_output_drained(SXE *s, int result)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
@@ -356,13 +356,13 @@ wait_for_reader(struct sxe__http_connection *connection)
 {
     connection->is_waiting = true;
     /* No memory to be told when the output is sent: go on after the loop's next try to send. */
-    if (sxe_send(connection->sxe, "", 0, drained) < 0)
+    if (sxe_send(connection->sxe, "", 0, on_output_drained) < 0)
         sxe__http_changed(connection);
     return 0;
 }
 
 static size_t
-take_bytes(struct sxe__http_connection *connection, const char *data, size_t length)
+take_connection_bytes(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     switch ((enum sxe__http_phase)connection->phase) {
     case SXE__HTTP_READ_PROXY:
@@ -370,7 +370,7 @@ take_bytes(struct sxe__http_connection *connection, const char *data, size_t len
     case SXE__HTTP_READ_HEAD:
         if (SXE_UNLIKELY(sxe_unsent(connection->sxe) > connection->http->unsent_max))
             return wait_for_reader(connection);
-        return read_head(connection, data, length);
+        return read_request_head(connection, data, length);
     case SXE__HTTP_READ_BODY:
         return sxe__http_body_read(connection, data, length);
     case SXE__HTTP_REPLY:
@@ -383,7 +383,7 @@ take_bytes(struct sxe__http_connection *connection, const char *data, size_t len
 
 /* The state of a connection that can do nothing more with its bytes. */
 static enum sxe__http_state
-awaited(const struct sxe__http_connection *connection, bool has_unread)
+awaited_state(const struct sxe__http_connection *connection, bool has_unread)
 {
     switch ((enum sxe__http_phase)connection->phase) {
     case SXE__HTTP_READ_PROXY:
@@ -424,7 +424,7 @@ has_made_progress(struct sxe__http_connection *connection)
 }
 
 static bool
-is_over(SXE_TIME spent_ns, uint32_t timeout_ms)
+is_time_over(SXE_TIME spent_ns, uint32_t timeout_ms)
 {
     return timeout_ms != UINT32_MAX && spent_ns >= timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
 }
@@ -444,13 +444,14 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
     if (from == SXE__HTTP_HANDLING) {
         slot->handler_ns += ns;
         return slot->progress == SXE__HTTP_UNANSWERED &&
-                       is_over(slot->handler_ns, config->handler_timeout_ms)
+                       is_time_over(slot->handler_ns, config->handler_timeout_ms)
                    ? 503
                    : 0;
     }
     slot->body_ns += ns;
     return slot->progress != SXE__HTTP_ENDED && !slot->is_body_whole &&
-                   is_over(slot->body_ns, config->body_timeout_ms) && !has_made_progress(connection)
+                   is_time_over(slot->body_ns, config->body_timeout_ms) &&
+                   !has_made_progress(connection)
                ? 408
                : 0;
 }
@@ -485,7 +486,7 @@ rest_connection(struct sxe__http_connection *connection, bool is_new)
 
     if (connection->phase == SXE__HTTP_OVER)
         return;
-    to = awaited(connection, SXE_BUF_USED(connection->sxe) > 0);
+    to = awaited_state(connection, SXE_BUF_USED(connection->sxe) > 0);
     if (to == SXE__HTTP_IDLE && connection->slot != NULL)
         sxe__http_slot_give(connection);
     if (to == SXE__HTTP_IDLE && connection->http->is_stopping) {
@@ -522,7 +523,7 @@ sxe__http_on_read(SXE *s, int length)
         return;
     }
     do {
-        n = take_bytes(connection, data + taken, unread - taken);
+        n = take_connection_bytes(connection, data + taken, unread - taken);
         taken += n;
     } while (n > 0 && taken < unread);
     sxe_consume(s, (unsigned)taken);
@@ -531,7 +532,7 @@ sxe__http_on_read(SXE *s, int length)
 
 /* After a call of the program's ended a reply, or let a body go on: go on with the connection. */
 static void
-go_on(SXE *s)
+resume_connection(SXE *s)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
@@ -550,9 +551,9 @@ go_on(SXE *s)
 void
 sxe__http_changed(struct sxe__http_connection *connection)
 {
-    /* -EBUSY: go_on is deferred already. */
+    /* -EBUSY: resume_connection is deferred already. */
     if (!connection->is_inside)
-        (void)!sxe_defer(connection->sxe, go_on);
+        (void)!sxe_defer(connection->sxe, resume_connection);
 }
 
 void

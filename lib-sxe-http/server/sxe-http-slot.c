@@ -16,13 +16,13 @@
 #define RESIDENT_MAX (8u * 1024 * 1024) /* bytes that all of them keep */
 
 static size_t
-round_up(size_t size, size_t to)
+round_up_slot(size_t size, size_t to)
 {
     return (size + to - 1) / to * to;
 }
 
 static struct sxe__http_slot *
-slot_at(const struct sxe_http *http, uint32_t index)
+http_slot_at(const struct sxe_http *http, uint32_t index)
 {
     return (struct sxe__http_slot *)(void *)(http->slots + index * http->slot_size);
 }
@@ -34,12 +34,12 @@ sxe__http_slots_new(struct sxe_http *http)
     uint32_t number = config->connections;
     size_t fields = config->head.fields_max * sizeof(struct sxe_http_field);
 
-    http->reply_at = round_up(sizeof(struct sxe__http_slot) + fields, 64);
-    http->path_at = round_up(http->reply_at + config->fields_max, 64);
-    http->head_at = round_up(http->path_at + 2u * config->head.line_max, ALIGN);
+    http->reply_at = round_up_slot(sizeof(struct sxe__http_slot) + fields, 64);
+    http->path_at = round_up_slot(http->reply_at + config->fields_max, 64);
+    http->head_at = round_up_slot(http->path_at + 2u * config->head.line_max, ALIGN);
     /* One byte more, for the NUL after a body. */
     http->slot_size =
-        round_up(http->head_at + config->head.head_max + config->body_max + 1u, ALIGN);
+        round_up_slot(http->head_at + config->head.head_max + config->body_max + 1u, ALIGN);
     http->free_slots = calloc(number, sizeof(*http->free_slots));
     http->touched = calloc(number, sizeof(*http->touched));
     if (http->free_slots == NULL || http->touched == NULL)
@@ -113,7 +113,7 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
 {
     struct sxe_http *http = connection->http;
     uint32_t index = http->free_slots[--http->free_count];
-    struct sxe__http_slot *slot = slot_at(http, index);
+    struct sxe__http_slot *slot = http_slot_at(http, index);
 
     http->resident -= http->touched[index];
     slot->connection = connection;
@@ -137,7 +137,7 @@ release_pages(struct sxe__http_slot *slot, size_t touched, size_t keep)
 {
     if (touched <= keep)
         return (uint32_t)touched;
-    (void)!madvise((char *)slot + keep, round_up(touched, ALIGN) - keep, MADV_DONTNEED);
+    (void)!madvise((char *)slot + keep, round_up_slot(touched, ALIGN) - keep, MADV_DONTNEED);
     return (uint32_t)keep;
 }
 

@@ -98,7 +98,7 @@ write_chunk(struct sxe__http_slot *slot, const struct part *part)
 /* Leave room for the last chunk and the trailer, so that a handler that filled the output can end
  * it. */
 static int
-write_part(struct sxe__http_slot *slot, const struct part *part)
+write_stream_part(struct sxe__http_slot *slot, const struct part *part)
 {
     size_t framing = slot->is_chunked ? 2 * FRAMING_MAX + slot->fields_used : 0;
     int result;
@@ -112,7 +112,7 @@ write_part(struct sxe__http_slot *slot, const struct part *part)
 }
 
 static int
-add_part(struct sxe__http_slot *slot, const struct part *part)
+add_reply_part(struct sxe__http_slot *slot, const struct part *part)
 {
     bool has_length = slot->length_left != SXE_HTTP_LENGTH_UNKNOWN;
     int result = 0;
@@ -120,7 +120,7 @@ add_part(struct sxe__http_slot *slot, const struct part *part)
     if (slot->progress != SXE__HTTP_BEGUN || (has_length && part->length > slot->length_left))
         return -EINVAL;
     if (part->length > 0 && sxe__http_has_reply_body(slot)) {
-        result = write_part(slot, part);
+        result = write_stream_part(slot, part);
         if (result < 0)
             return result;
         slot->is_lending |= part->kind != COPIED;
@@ -136,7 +136,7 @@ sxe_http_write(struct sxe_http_response *response, const void *data, size_t leng
 {
     struct part part = {.kind = COPIED, .data = data, .length = length};
 
-    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return add_reply_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 int
@@ -144,7 +144,7 @@ sxe__http_write_borrowed(struct sxe_http_response *response, const void *data, s
 {
     struct part part = {.kind = LENT, .data = data, .length = length};
 
-    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return add_reply_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 static int
@@ -161,7 +161,7 @@ sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset, si
     struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
     int result = check_place(fd, offset);
 
-    return result < 0 ? result : add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return result < 0 ? result : add_reply_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 int
@@ -237,7 +237,7 @@ is_end_of_reply(const struct sxe__http_slot *slot, const struct part *part)
 
 /* The last part of a reply, which may be the only one. */
 static int
-end_with(struct sxe__http_slot *slot, struct part *part)
+end_reply_with_part(struct sxe__http_slot *slot, struct part *part)
 {
     bool is_whole = slot->progress == SXE__HTTP_UNANSWERED;
     int result = 0;
@@ -249,7 +249,7 @@ end_with(struct sxe__http_slot *slot, struct part *part)
             return result;
     }
     part->on_sent = is_end_of_reply(slot, part) ? lent_is_sent : NULL;
-    result = add_part(slot, part);
+    result = add_reply_part(slot, part);
     if (result == 0) {
         slot->is_sending = part->on_sent != NULL;
         return end_stream(slot);
@@ -262,7 +262,7 @@ sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length
 {
     struct part part = {.kind = COPIED, .data = data, .length = length};
 
-    return slot->progress == SXE__HTTP_BEGUN ? end_with(slot, &part) : -EINVAL;
+    return slot->progress == SXE__HTTP_BEGUN ? end_reply_with_part(slot, &part) : -EINVAL;
 }
 
 int
@@ -272,7 +272,7 @@ sxe_http_end_borrowed(struct sxe_http_response *response, const void *body, size
 
     if (length <= SXE__HTTP_COPY_MAX)
         return sxe_http_end(response, body, length);
-    return end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return end_reply_with_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 int
@@ -281,7 +281,7 @@ sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset, size
     struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
     int result = check_place(fd, offset);
 
-    return result < 0 ? result : end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return result < 0 ? result : end_reply_with_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 /* ---- Room for more output ---- */

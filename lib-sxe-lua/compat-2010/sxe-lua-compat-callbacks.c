@@ -295,7 +295,7 @@ read_content(lua_State *L)
 
 /* Whether the buffer has the same bytes as the last time, so that the same string will do. */
 static bool
-is_repeated(const SXE *s)
+is_buffer_repeated(const SXE *s)
 {
     size_t length = (size_t)SXE_BUF_USED(s);
 
@@ -310,7 +310,7 @@ call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
     int top = lua_gettop(L);
 
     lua_pushcfunction(L, sxe__lua_message_handler);
-    if (contract == CONTENT && !is_repeated(s)) {
+    if (contract == CONTENT && !is_buffer_repeated(s)) {
         lua_pushcfunction(L, read_content);
         lua_pushlightuserdata(L, s);
     } else {
@@ -326,7 +326,7 @@ call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
 
 /* Consume what the read callback has used. Its result is on top of the stack. */
 static void
-consume(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
+consume_used_bytes(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {
     enum contract contract = (enum contract)sets->set[slot->owner].contract;
     lua_Integer used = SXE_BUF_USED(s);
@@ -371,7 +371,7 @@ sxe__lua_on_read(SXE *s, int length)
         SXE_BUF_CLEAR(s);
         sxe_close(s);
     } else {
-        consume(L, s, slot);
+        consume_used_bytes(L, s, slot);
         if (SXE_UNLIKELY(SXE_BUF_USED(s) > 0 && SXE_BUF_ROOM(s) == 0))
             refuse_full(L, s, slot);
     }

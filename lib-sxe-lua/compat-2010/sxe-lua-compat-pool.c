@@ -24,7 +24,7 @@ struct pool {
 };
 
 static struct pool *
-check_pool(lua_State *L)
+check_compat_pool(lua_State *L)
 {
     return luaL_checkudata(L, 1, class_name);
 }
@@ -40,7 +40,7 @@ check_index(lua_State *L, const struct pool *pool, int argument)
 }
 
 static unsigned
-check_state(lua_State *L, const struct pool *pool, int argument)
+check_compat_state(lua_State *L, const struct pool *pool, int argument)
 {
     lua_Integer state = luaL_checkinteger(L, argument);
 
@@ -82,31 +82,31 @@ l_new(lua_State *L)
 static int
 l_get_name(lua_State *L)
 {
-    lua_pushstring(L, sxe_pool_get_name(check_pool(L)->array));
+    lua_pushstring(L, sxe_pool_get_name(check_compat_pool(L)->array));
     return 1;
 }
 
 static int
 l_get_number_in_state(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
+    const struct pool *pool = check_compat_pool(L);
 
-    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_state(L, pool, 2)));
+    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_compat_state(L, pool, 2)));
     return 1;
 }
 
 static int
 l_get_oldest_element_index(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
+    const struct pool *pool = check_compat_pool(L);
 
-    return push_index(L, sxe_pool_get_oldest(pool->array, check_state(L, pool, 2)));
+    return push_index(L, sxe_pool_get_oldest(pool->array, check_compat_state(L, pool, 2)));
 }
 
 static int
 l_index_to_state(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
+    const struct pool *pool = check_compat_pool(L);
 
     lua_pushinteger(L, sxe_pool_get_state(pool->array, check_index(L, pool, 2)));
     return 1;
@@ -115,10 +115,10 @@ l_index_to_state(lua_State *L)
 static int
 l_set_indexed_element_state(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
+    const struct pool *pool = check_compat_pool(L);
     unsigned index = check_index(L, pool, 2);
-    unsigned from = check_state(L, pool, 3);
-    unsigned to = check_state(L, pool, 4);
+    unsigned from = check_compat_state(L, pool, 3);
+    unsigned to = check_compat_state(L, pool, 4);
 
     if (sxe_pool_try_move(pool->array, index, from, &to) != index)
         return luaL_error(L, "pool %s: element %d is in state %d, not %d",
@@ -129,16 +129,16 @@ l_set_indexed_element_state(lua_State *L)
 static int
 l_set_oldest_element_state(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
-    unsigned from = check_state(L, pool, 2);
+    const struct pool *pool = check_compat_pool(L);
+    unsigned from = check_compat_state(L, pool, 2);
 
-    return push_index(L, sxe_pool_take(pool->array, from, check_state(L, pool, 3)));
+    return push_index(L, sxe_pool_take(pool->array, from, check_compat_state(L, pool, 3)));
 }
 
 static int
 l_touch_indexed_element(lua_State *L)
 {
-    const struct pool *pool = check_pool(L);
+    const struct pool *pool = check_compat_pool(L);
 
     sxe_pool_touch(pool->array, check_index(L, pool, 2));
     return 0;
@@ -147,7 +147,7 @@ l_touch_indexed_element(lua_State *L)
 static int
 l_get_indexed_element(lua_State *L)
 {
-    unsigned index = check_index(L, check_pool(L), 2);
+    unsigned index = check_index(L, check_compat_pool(L), 2);
 
     lua_getiuservalue(L, 1, 1);
     if (lua_rawgeti(L, -1, index) != LUA_TNIL)

@@ -64,7 +64,7 @@ l_listen(lua_State *L)
 }
 
 static int
-l_connect(lua_State *L)
+l_compat_connect(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check_socket(L, &slot);
@@ -98,7 +98,7 @@ make_text(lua_State *L, int argument)
 }
 
 static int
-l_write(lua_State *L)
+l_compat_write(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     const char *bytes;
@@ -116,7 +116,7 @@ l_write(lua_State *L)
 }
 
 static int
-l_close(lua_State *L)
+l_compat_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check_socket(L, &slot);
@@ -147,7 +147,7 @@ typedef void *(*look)(const void *, size_t, const void *, size_t);
 
 /* As string.find does with a plain text: its first and last byte, or nil. */
 static int
-find_socket(lua_State *L, look look_for)
+find_in_socket_buffer(lua_State *L, look look_for)
 {
     size_t length, wanted_length;
     const char *bytes, *wanted;
@@ -176,13 +176,13 @@ find_socket(lua_State *L, look look_for)
 static int
 l_buf_find(lua_State *L)
 {
-    return find_socket(L, sxe_find);
+    return find_in_socket_buffer(L, sxe_find);
 }
 
 static int
 l_buf_ifind(lua_State *L)
 {
-    return find_socket(L, sxe_find_nocase);
+    return find_in_socket_buffer(L, sxe_find_nocase);
 }
 
 static int
@@ -231,7 +231,7 @@ push_callback(lua_State *L, const SXE *s, const struct sxe__lua_slot *slot, cons
 }
 
 static int
-get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_compat_socket_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     struct sxe__lua_slot *slot;
     const SXE *s;
@@ -279,27 +279,32 @@ l_property(lua_State *L)
     uint32_t generation = 0;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_SOCKET, &generation);
 
-    return get_member(L, index, generation, name);
+    return get_compat_socket_member(L, index, generation, name);
 }
 
 void
 sxe__lua_open_compat_socket(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"listen", l_listen}, {"connect", l_connect},     {"write", l_write},
-        {"close", l_close},   {"buf_clear", l_buf_clear}, {"kill", sxe__lua_spawn_kill},
-        {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"listen", l_listen},
+                                       {"connect", l_compat_connect},
+                                       {"write", l_compat_write},
+                                       {"close", l_compat_close},
+                                       {"buf_clear", l_buf_clear},
+                                       {"kill", sxe__lua_spawn_kill},
+                                       {NULL, NULL}};
     static const luaL_Reg buf_methods[] = {
         {"find", l_buf_find}, {"ifind", l_buf_ifind}, {"text", l_buf_text}, {NULL, NULL}};
-    static const struct sxe__lua_class_spec spec = {
-        .name = "sxe socket", .methods = methods, .get = get_member, .set = set_member};
+    static const struct sxe__lua_class_spec spec = {.name = "sxe socket",
+                                                    .methods = methods,
+                                                    .get = get_compat_socket_member,
+                                                    .set = set_member};
     static const struct sxe__lua_class_spec buf_spec = {
         .name = "sxe buffer", .methods = buf_methods, .length = buf_length};
     static const luaL_Reg functions[] = {{"sxe_new_tcp", l_new_tcp},
                                          {"sxe_listen", l_listen},
-                                         {"sxe_connect", l_connect},
-                                         {"sxe_write", l_write},
-                                         {"sxe_close", l_close},
+                                         {"sxe_connect", l_compat_connect},
+                                         {"sxe_write", l_compat_write},
+                                         {"sxe_close", l_compat_close},
                                          {"sxe_buf_clear", l_buf_clear},
                                          {NULL, NULL}};
     static const char *const properties[] = {"id",        "buf",        "buf_used",  "peer_addr",

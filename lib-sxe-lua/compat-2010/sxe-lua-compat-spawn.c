@@ -26,7 +26,7 @@ static _Thread_local struct child *children; /* whose processes run */
 /* ---- The end of a child ---- */
 
 static void
-take_out(const struct child *child)
+remove_spawned_child(const struct child *child)
 {
     struct child **link = &children;
 
@@ -44,11 +44,11 @@ drop_child(lua_State *L, const struct child *child)
 }
 
 static void
-on_end(struct sxe__lua_process *process)
+on_compat_child_end(struct sxe__lua_process *process)
 {
     const struct child *child = (struct child *)(void *)process;
 
-    take_out(child);
+    remove_spawned_child(child);
     drop_child(sxe__lua_main(sxe__lua_current()), child);
 }
 
@@ -60,7 +60,7 @@ collect_children(lua_State *L)
 
     if (!sxe__lua_process_is_running(&child->process))
         return 0;
-    take_out(child);
+    remove_spawned_child(child);
     sxe__lua_process_forget(&child->process);
     return 0;
 }
@@ -81,7 +81,7 @@ make_child(lua_State *L)
 
 /* Connect the socket and run the command at its other end: 0 or -errno. */
 static int
-spawn_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *child)
+spawn_compat_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *child)
 {
     struct sxe__lua_command command = {.argv = argv, .environment = environ};
     int fd = sxe__lua_process_connect(s, name);
@@ -93,7 +93,7 @@ spawn_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *
     command.fd[1] = fd;
     command.fd[2] = SXE__LUA_FD_SAME;
     child->socket = sxe_handle(s);
-    result = sxe__lua_process_start(&child->process, &command, on_end);
+    result = sxe__lua_process_start(&child->process, &command, on_compat_child_end);
     close(fd);
     if (result < 0)
         return result;
@@ -103,7 +103,7 @@ spawn_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *
 }
 
 static int
-l_spawn(lua_State *L)
+l_compat_spawn(lua_State *L)
 {
     const char *argv[] = {sxe__lua_check_text(L, 1), luaL_opt(L, sxe__lua_check_text, 2, NULL),
                           luaL_opt(L, sxe__lua_check_text, 3, NULL), NULL};
@@ -123,7 +123,7 @@ l_spawn(lua_State *L)
         drop_child(L, child);
         return result;
     }
-    result = spawn_child((char *const *)(uintptr_t)argv, s, &name, child);
+    result = spawn_compat_child((char *const *)(uintptr_t)argv, s, &name, child);
     if (result == 0)
         return 1;
     sxe__lua_leave(sxe__lua_slot_of(s), s->id);
@@ -152,7 +152,7 @@ void
 sxe__lua_open_compat_spawn(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"sxe_spawn", l_spawn}, {"sxe_spawn_kill", sxe__lua_spawn_kill}, {NULL, NULL}};
+        {"sxe_spawn", l_compat_spawn}, {"sxe_spawn_kill", sxe__lua_spawn_kill}, {NULL, NULL}};
 
     sxe__lua_new_class(L, class_name);
     lua_pushcfunction(L, collect_children);

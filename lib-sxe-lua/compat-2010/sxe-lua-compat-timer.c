@@ -9,7 +9,7 @@ static const char name[] = "sxe timer";
 /* A timer is a userdata whose user value is its function. While it runs it is in the registry,
  * under its own address. */
 static void
-on_timer(struct sxe_timer *timer)
+on_compat_timer(struct sxe_timer *timer)
 {
     lua_State *L = sxe__lua_main(sxe__lua_current());
 
@@ -41,7 +41,7 @@ l_timer_new(lua_State *L)
 
     luaL_checktype(L, 1, LUA_TFUNCTION);
     timer = lua_newuserdatauv(L, sizeof(*timer), 1);
-    sxe_timer_init(timer, on_timer, after, repeat);
+    sxe_timer_init(timer, on_compat_timer, after, repeat);
     luaL_setmetatable(L, name);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);

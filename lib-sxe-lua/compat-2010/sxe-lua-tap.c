@@ -23,7 +23,7 @@ tap_of(lua_State *L)
 /* Print the value as text, on a line of its own after `before`. Its further lines are comments, and
  * in a name a # is none, so that no text is taken for a result or a directive. */
 static void
-print_text(lua_State *L, const char *before, int index, bool is_name)
+print_tap_value(lua_State *L, const char *before, int index, bool is_name)
 {
     size_t length;
     const char *text = luaL_tolstring(L, index, &length);
@@ -55,7 +55,7 @@ report_test(lua_State *L, bool is_ok, int name)
     tap->failed += !is_ok;
     printf("%sok %lld", is_ok ? "" : "not ", (long long)tap->run);
     if (has_name)
-        print_text(L, " - ", -1, true);
+        print_tap_value(L, " - ", -1, true);
     else
         putchar('\n');
     fflush(stdout);
@@ -89,8 +89,8 @@ l_is(lua_State *L)
     is_ok = lua_compare(L, 1, 2, LUA_OPEQ);
     report_test(L, is_ok, 3);
     if (!is_ok) {
-        print_text(L, "#      got: ", 1, false);
-        print_text(L, "# expected: ", 2, false);
+        print_tap_value(L, "#      got: ", 1, false);
+        print_tap_value(L, "# expected: ", 2, false);
     }
     return 1;
 }
@@ -110,7 +110,7 @@ l_fail(lua_State *L)
 static int
 l_diag(lua_State *L)
 {
-    print_text(L, "# ", 1, false);
+    print_tap_value(L, "# ", 1, false);
     fflush(stdout);
     return 0;
 }

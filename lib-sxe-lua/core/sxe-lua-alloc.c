@@ -187,7 +187,7 @@ is_full(const struct sxe__lua_page *page)
 /* ---- Blocks ---- */
 
 static void *
-take_small(struct sxe__lua_heap *heap, size_t size)
+allocate_small(struct sxe__lua_heap *heap, size_t size)
 {
     unsigned size_class = size_classes[(size - 1) / UNIT];
     struct sxe__lua_page *page = heap->pages[size_class];
@@ -231,7 +231,7 @@ take_block(struct sxe__lua_heap *heap, size_t size)
     void *block;
 
     if (size <= SMALL_MAX)
-        return take_small(heap, size);
+        return allocate_small(heap, size);
     if (!hold_bytes(heap, size))
         return NULL;
     block = malloc(size);
@@ -294,7 +294,7 @@ must_fail(struct sxe__lua_heap *heap)
 }
 
 static void *
-resize(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t new_size)
+resize_block(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t new_size)
 {
     void *moved;
 
@@ -326,7 +326,8 @@ sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
         if (must_fail(heap))
             return NULL;
     }
-    return old_size == 0 ? take_block(heap, new_size) : resize(heap, block, old_size, new_size);
+    return old_size == 0 ? take_block(heap, new_size)
+                         : resize_block(heap, block, old_size, new_size);
 }
 
 void

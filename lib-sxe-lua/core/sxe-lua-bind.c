@@ -45,31 +45,31 @@ push_variable(lua_State *L, const struct tied *tied)
 }
 
 static int
-refuse_value(lua_State *L, const char *wanted)
+refuse_bound_value(lua_State *L, const char *wanted)
 {
     return luaL_error(L, "field '%s' is tied to a variable of C: %s expected, got %s",
                       lua_tostring(L, 2), wanted, luaL_tolstring(L, 3, NULL));
 }
 
 static lua_Integer
-check_integer(lua_State *L, lua_Integer least, lua_Integer most)
+check_bound_integer(lua_State *L, lua_Integer least, lua_Integer most)
 {
     int is_integer;
     lua_Integer value = lua_tointegerx(L, 3, &is_integer);
 
     if (!is_integer || value < least || value > most)
-        refuse_value(L, most == INT_MAX ? "an int" : "an integer");
+        refuse_bound_value(L, most == INT_MAX ? "an int" : "an integer");
     return value;
 }
 
 static void
-copy_text(lua_State *L, const struct tied *tied)
+push_text_copy(lua_State *L, const struct tied *tied)
 {
     size_t length;
     const char *text = lua_tolstring(L, 3, &length);
 
     if (text == NULL || strlen(text) != length)
-        refuse_value(L, "a string without zero bytes");
+        refuse_bound_value(L, "a string without zero bytes");
     if (length >= tied->size)
         length = tied->size - 1;
     memcpy(tied->variable, text, length);
@@ -82,22 +82,22 @@ assign_variable(lua_State *L, const struct tied *tied)
     switch (tied->type) {
     case SXE_LUA_BOOL:
         if (!lua_isboolean(L, 3))
-            refuse_value(L, "a boolean");
+            refuse_bound_value(L, "a boolean");
         *(bool *)tied->variable = lua_toboolean(L, 3) != 0;
         break;
     case SXE_LUA_INT:
-        *(int *)tied->variable = (int)check_integer(L, INT_MIN, INT_MAX);
+        *(int *)tied->variable = (int)check_bound_integer(L, INT_MIN, INT_MAX);
         break;
     case SXE_LUA_INT64:
-        *(int64_t *)tied->variable = check_integer(L, LUA_MININTEGER, LUA_MAXINTEGER);
+        *(int64_t *)tied->variable = check_bound_integer(L, LUA_MININTEGER, LUA_MAXINTEGER);
         break;
     case SXE_LUA_DOUBLE:
         if (!lua_isnumber(L, 3))
-            refuse_value(L, "a number");
+            refuse_bound_value(L, "a number");
         *(double *)tied->variable = lua_tonumber(L, 3);
         break;
     case SXE_LUA_STRING:
-        copy_text(L, tied);
+        push_text_copy(L, tied);
         break;
     }
 }
@@ -161,7 +161,7 @@ push_fields(lua_State *L, const char *table)
 }
 
 static int
-tie(lua_State *L)
+l_tie(lua_State *L)
 {
     const struct request *request = lua_touserdata(L, 1);
 
@@ -190,7 +190,7 @@ tie_variable(struct sxe_lua *lua, struct request *request)
 {
     if (lua == NULL)
         return -EINVAL;
-    return sxe__lua_protect(lua, tie, request, "sxe_lua_bind");
+    return sxe__lua_protect(lua, l_tie, request, "sxe_lua_bind");
 }
 
 int

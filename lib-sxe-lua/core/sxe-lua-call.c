@@ -119,7 +119,7 @@ push_named(lua_State *L, const char *name)
 }
 
 static void
-push_value(lua_State *L, char type, va_list *values)
+push_call_argument(lua_State *L, char type, va_list *values)
 {
     switch (type) {
     case 'i':
@@ -150,7 +150,7 @@ push_value(lua_State *L, char type, va_list *values)
 
 /* Return the function and its arguments; nothing if there is no such function. */
 static int
-push_call(lua_State *L)
+push_named_call(lua_State *L)
 {
     struct c_call *call = lua_touserdata(L, 1);
 
@@ -160,7 +160,7 @@ push_call(lua_State *L)
         return 0;
     for (; *call->signature != '\0' && *call->signature != '>'; call->signature++) {
         luaL_checkstack(L, 2, "too many arguments");
-        push_value(L, *call->signature, &call->values);
+        push_call_argument(L, *call->signature, &call->values);
     }
     return lua_gettop(L);
 }
@@ -196,7 +196,7 @@ string_result(lua_State *L, int result, size_t *length)
 }
 
 static void
-take_value(lua_State *L, int result, char type, va_list *values)
+take_result_value(lua_State *L, int result, char type, va_list *values)
 {
     size_t *length;
     const char **text;
@@ -241,7 +241,7 @@ take_values(lua_State *L, struct sxe__lua_call *call)
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &strings_key);
     for (int i = 0; types[i] != '\0'; i++)
-        take_value(L, i + 1, types[i], &c_call->values);
+        take_result_value(L, i + 1, types[i], &c_call->values);
     return 0;
 }
 
@@ -253,7 +253,7 @@ sxe_lua_call(struct sxe_lua *lua, const char *function, const char *signature, .
     int result;
 
     va_start(call.values, signature);
-    pushed = sxe__lua_prepare(lua, push_call, &call, function);
+    pushed = sxe__lua_prepare(lua, push_named_call, &call, function);
     if (pushed > 0)
         result = sxe__lua_run(lua, pushed - 1, &call.call, sxe__lua_call_ended);
     else

@@ -52,7 +52,7 @@ sxe_lua_set_clock(const struct sxe_lua_clock *clock)
 /* ---- The functions for scripts; upvalue 1 is the function of Lua that each replaces ---- */
 
 static int
-call_replaced(lua_State *L)
+call_replaced_clock(lua_State *L)
 {
     int arguments = lua_gettop(L);
 
@@ -72,7 +72,7 @@ static int
 os_time(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1))
-        return call_replaced(L);
+        return call_replaced_clock(L);
     lua_pushinteger(L, wall_time());
     return 1;
 }
@@ -88,7 +88,7 @@ os_date(lua_State *L)
         lua_settop(L, 1);
         lua_pushinteger(L, wall_time());
     }
-    return call_replaced(L);
+    return call_replaced_clock(L);
 }
 
 static int
@@ -105,7 +105,7 @@ random_seed(lua_State *L)
         lua_pushinteger(L, (lua_Integer)sxe_lua_get_clock()->random());
         lua_pushinteger(L, (lua_Integer)sxe_lua_get_clock()->random());
     }
-    return call_replaced(L);
+    return call_replaced_clock(L);
 }
 
 static void

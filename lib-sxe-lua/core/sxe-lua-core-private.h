@@ -144,6 +144,7 @@ struct sxe__lua_contents {
     const struct sxe__lua_module *modules; /* the last one has no name */
     void (*open)(lua_State *L);            /* once, in a protected call */
     void (*close)(void);                   /* after the tasks have ended, before lua_close */
+    const char *(*id_of)(uint64_t origin); /* of the request that is a task's origin, for the log */
 };
 
 struct sxe_lua {

@@ -38,7 +38,7 @@ sxe__lua_may_yield(lua_State *L)
 }
 
 /* ---- resume and wrap ----
- * Both run go_on(), in whose frame the coroutine is at index 1. */
+ * Both run resume_coroutine(), in whose frame the coroutine is at index 1. */
 
 /* lua_resume of a script's coroutine, with what a script's resume needs around it. */
 static int
@@ -96,18 +96,18 @@ has_failed(lua_State *L, lua_State *coroutine, int status, bool is_wrap)
     return 2;
 }
 
-static int go_on(lua_State *L, lua_KContext is_wrap, int arguments);
+static int resume_coroutine(lua_State *L, lua_KContext is_wrap, int arguments);
 
 static int
-passed_through(lua_State *L, int status, lua_KContext is_wrap)
+resume_after_pass(lua_State *L, int status, lua_KContext is_wrap)
 {
     (void)status;
     sxe__lua_unbar(lua_tothread(L, 1));
-    return go_on(L, is_wrap, 0);
+    return resume_coroutine(L, is_wrap, 0);
 }
 
 static int
-go_on(lua_State *L, lua_KContext is_wrap, int arguments)
+resume_coroutine(lua_State *L, lua_KContext is_wrap, int arguments)
 {
     lua_State *coroutine = lua_tothread(L, 1);
     int results = 0;
@@ -117,7 +117,7 @@ go_on(lua_State *L, lua_KContext is_wrap, int arguments)
         return has_failed(L, coroutine, status, is_wrap != 0);
     if (status == LUA_YIELD && sxe__lua_is_leaving()) {
         sxe__lua_bar(coroutine);
-        return lua_yieldk(L, 0, is_wrap, passed_through);
+        return lua_yieldk(L, 0, is_wrap, resume_after_pass);
     }
     if (!lua_checkstack(L, results + 1)) {
         lua_pop(coroutine, results);
@@ -156,7 +156,7 @@ begin_resume(lua_State *L, bool is_wrap)
 
     if (refusal == NULL) {
         lua_xmove(L, coroutine, arguments);
-        return go_on(L, is_wrap, arguments);
+        return resume_coroutine(L, is_wrap, arguments);
     }
     if (is_wrap)
         return luaL_error(L, "%s", refusal);
@@ -232,7 +232,7 @@ take_finalizer_thread(lua_State *L)
 
 /* Upvalue 1: the script's finalizer. */
 static int
-finalize(lua_State *L)
+run_finalizer(lua_State *L)
 {
     lua_State *thread = take_finalizer_thread(L);
     int results = 0;
@@ -253,22 +253,22 @@ finalize(lua_State *L)
     return 0;
 }
 
-/* Whether the __gc on top can be called, and is not finalize() already. Functions of C are wrapped,
- * too, because they may call Lua, as pcall does. */
+/* Whether the __gc on top can be called, and is not run_finalizer() already. Functions of C are
+ * wrapped, too, because they may call Lua, as pcall does. */
 static bool
 is_to_be_wrapped(lua_State *L)
 {
     if (lua_isfunction(L, -1))
-        return lua_tocfunction(L, -1) != finalize;
+        return lua_tocfunction(L, -1) != run_finalizer;
     if (luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
         return false;
     lua_pop(L, 1);
     return true;
 }
 
-/* setmetatable, which wraps a __gc in finalize(). */
+/* setmetatable, which wraps a __gc in run_finalizer(). */
 static int
-set_metatable(lua_State *L)
+wrap_setmetatable(lua_State *L)
 {
     int type = lua_type(L, 2);
 
@@ -282,7 +282,7 @@ set_metatable(lua_State *L)
         lua_pushvalue(L, -1);
         lua_rawget(L, 2);
         if (is_to_be_wrapped(L)) {
-            lua_pushcclosure(L, finalize, 1);
+            lua_pushcclosure(L, run_finalizer, 1);
             lua_rawset(L, 2);
         }
         lua_settop(L, 2);
@@ -302,6 +302,6 @@ sxe__lua_open_coroutine(lua_State *L)
     lua_getglobal(L, "coroutine");
     luaL_setfuncs(L, functions, 0);
     lua_pop(L, 1);
-    lua_pushcfunction(L, set_metatable);
+    lua_pushcfunction(L, wrap_setmetatable);
     lua_setglobal(L, "setmetatable");
 }

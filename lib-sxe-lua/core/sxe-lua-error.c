@@ -20,7 +20,7 @@ static const char trace_key = 0;
 /* ---- Tracebacks ---- */
 
 static bool
-is_text(lua_State *L, int index)
+is_text_value(lua_State *L, int index)
 {
     if (lua_type(L, index) == LUA_TSTRING)
         return true;
@@ -33,7 +33,7 @@ is_text(lua_State *L, int index)
 /* Push where the error at index was raised: the calls of the coroutines that it left, then those of
  * the coroutine that it is in now, from level on. */
 static void
-push_trace(lua_State *L, int error, lua_State *coroutine, int level)
+push_error_trace(lua_State *L, int error, lua_State *coroutine, int level)
 {
     luaL_checkstack(L, STACK_ROOM, NULL); /* luaL_traceback of 5.4.4 forgets to */
     lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
@@ -52,7 +52,7 @@ push_trace(lua_State *L, int error, lua_State *coroutine, int level)
 }
 
 static int
-to_text(lua_State *L)
+push_value_text(lua_State *L)
 {
     luaL_tolstring(L, 1, NULL);
     return 1;
@@ -61,13 +61,13 @@ to_text(lua_State *L)
 /* Push the text of the error at index. Its __tostring may fail, and an error in a message handler
  * would call that handler again, until Lua gives up with "error in error handling". */
 static void
-push_text(lua_State *L, int index)
+push_error_text(lua_State *L, int index)
 {
     if (lua_type(L, index) == LUA_TSTRING) {
         lua_pushvalue(L, index);
         return;
     }
-    lua_pushcfunction(L, to_text);
+    lua_pushcfunction(L, push_value_text);
     lua_pushvalue(L, index);
     if (lua_pcall(L, 1, 1, 0) == LUA_OK)
         return;
@@ -107,15 +107,15 @@ was_raised(lua_State *L, int index)
 static int
 add_trace(lua_State *L, lua_State *coroutine, int level)
 {
-    if (is_text(L, 1)) {
+    if (is_text_value(L, 1)) {
         if (sxe__lua_config()->is_dev && !was_raised(L, 1))
             sxe__lua_keep_locals(L, coroutine, level);
-        push_text(L, 1);
+        push_error_text(L, 1);
         lua_pushliteral(L, "\n");
-        push_trace(L, 1, coroutine, level);
+        push_error_trace(L, 1, coroutine, level);
         lua_concat(L, 3);
     } else if (!is_reply(L, 1)) {
-        push_trace(L, 1, coroutine, level);
+        push_error_trace(L, 1, coroutine, level);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
         lua_pushvalue(L, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
@@ -134,7 +134,7 @@ sxe__lua_keep_trace(lua_State *L, lua_State *coroutine)
 {
     if (sxe__lua_config()->is_dev)
         sxe__lua_keep_locals(L, coroutine, 0);
-    push_trace(L, lua_gettop(L), coroutine, 0);
+    push_error_trace(L, lua_gettop(L), coroutine, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &trace_key);
 }
 
@@ -219,8 +219,8 @@ describe_error(lua_State *L, int error)
 {
     const char *message = "";
 
-    if (is_text(L, error) || lua_type(L, error) == LUA_TNUMBER) {
-        push_text(L, error);
+    if (is_text_value(L, error) || lua_type(L, error) == LUA_TNUMBER) {
+        push_error_text(L, error);
         return lua_tostring(L, -1);
     }
     if (!lua_istable(L, error))
@@ -240,7 +240,7 @@ describe_with_trace(lua_State *L, int error)
 {
     const char *text = describe_error(L, error);
 
-    if (!was_raised(L, error) || is_text(L, error))
+    if (!was_raised(L, error) || is_text_value(L, error))
         return text;
     lua_pushnil(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);

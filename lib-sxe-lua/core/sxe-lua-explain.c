@@ -27,10 +27,10 @@ struct text {
     size_t used;
 };
 
-static void add_line(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_explained_line(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add_line(struct text *text, const char *format, ...)
+add_explained_line(struct text *text, const char *format, ...)
 {
     va_list arguments;
     int length;
@@ -77,7 +77,7 @@ read_place(const char *at, const char *end, struct place *place)
 
 /* Find the place in the message; or, where a module does not compile, in the line below. */
 static struct place
-find_place(const char *text, const char *end)
+find_message_place(const char *text, const char *end)
 {
     struct place place = {.line = 0, .message = {text, (size_t)(end - text)}};
     const char *below = memmem(text, (size_t)(end - text), "\n\t", 2);
@@ -103,7 +103,7 @@ is_source(const char *path)
 }
 
 static bool
-is_name(char c)
+is_lua_name_byte(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
@@ -116,7 +116,7 @@ struct culprit {
 
 /* The byte before a name: '.', ':', or ' ' for all others. Two dots are an operator. */
 static char
-before(const char *line, const char *at)
+byte_before(const char *line, const char *at)
 {
     if (at == line || (at[-1] != '.' && at[-1] != ':'))
         return ' ';
@@ -124,7 +124,7 @@ before(const char *line, const char *at)
 }
 
 static struct culprit
-quoted(struct sxe_span message)
+find_quoted_culprit(struct sxe_span message)
 {
     static const struct {
         const char *word;
@@ -154,8 +154,9 @@ static bool
 is_culprit(const struct culprit *culprit, const char *line, const char *at)
 {
     return strncmp(at, culprit->name.base, culprit->name.length) == 0 &&
-           (at == line || !is_name(at[-1])) && !is_name(at[culprit->name.length]) &&
-           (culprit->before == '\0' || culprit->before == before(line, at));
+           (at == line || !is_lua_name_byte(at[-1])) &&
+           !is_lua_name_byte(at[culprit->name.length]) &&
+           (culprit->before == '\0' || culprit->before == byte_before(line, at));
 }
 
 /* Lua tells the line and the name, but no column: mark each place where it may be. Returns how many
@@ -178,7 +179,7 @@ mark_culprits(char *marks, const char *line, const struct culprit *culprit)
 static void
 mark_place(struct text *text, const char *line, struct sxe_span message)
 {
-    struct culprit culprit = quoted(message);
+    struct culprit culprit = find_quoted_culprit(message);
     size_t length = strlen(line);
     size_t indent = strspn(line, " \t");
     char marks[LINE_SIZE];
@@ -192,22 +193,22 @@ mark_place(struct text *text, const char *line, struct sxe_span message)
     }
     while (length > 0 && marks[length - 1] != '^')
         length--;
-    add_line(text, "%*s | %.*s\n", NUMBER_WIDTH, "", (int)length, marks);
+    add_explained_line(text, "%*s | %.*s\n", NUMBER_WIDTH, "", (int)length, marks);
 }
 
 static void
-add_lines(struct text *text, FILE *file, const struct place *place)
+add_source_lines(struct text *text, FILE *file, const struct place *place)
 {
     char line[LINE_SIZE];
     unsigned number = 1;
 
-    add_line(text, "%*s |\n", NUMBER_WIDTH, "");
+    add_explained_line(text, "%*s |\n", NUMBER_WIDTH, "");
     while (number <= place->line + AROUND && fgets(line, sizeof(line), file) != NULL) {
         bool is_whole = strchr(line, '\n') != NULL;
 
         line[strcspn(line, "\n")] = '\0';
         if (number + AROUND >= place->line)
-            add_line(text, "%*u | %s\n", NUMBER_WIDTH, number, line);
+            add_explained_line(text, "%*u | %s\n", NUMBER_WIDTH, number, line);
         if (number == place->line)
             mark_place(text, line, place->message);
         while (!is_whole && fgets(line, sizeof(line), file) != NULL)
@@ -221,18 +222,18 @@ add_source(struct text *text, const struct place *place)
 {
     FILE *file;
 
-    add_line(text, "%*s--> %s:%u\n", NUMBER_WIDTH, "", place->path, place->line);
+    add_explained_line(text, "%*s--> %s:%u\n", NUMBER_WIDTH, "", place->path, place->line);
     file = is_source(place->path) ? fopen(place->path, "re") : NULL;
     if (file == NULL)
         return;
-    add_lines(text, file, place);
+    add_source_lines(text, file, place);
     fclose(file);
 }
 
 /* ---- Hints ---- */
 
 static void
-add_hint(struct text *text, struct sxe_span message)
+add_message_hint(struct text *text, struct sxe_span message)
 {
     static const char *const hints[][2] = {
         {" ms of CPU", "wait or make way in long computing: task.sleep(0); or allow it more time"},
@@ -248,7 +249,7 @@ add_hint(struct text *text, struct sxe_span message)
 
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         if (memmem(message.base, message.length, hints[i][0], strlen(hints[i][0])) != NULL) {
-            add_line(text, "hint: %s\n", hints[i][1]);
+            add_explained_line(text, "hint: %s\n", hints[i][1]);
             return;
         }
     }
@@ -259,16 +260,16 @@ sxe_lua_explain(const char *error, char *room, size_t size)
 {
     struct text text = {.room = room, .size = size};
     const char *trace = strstr(error, TRACE);
-    struct place place = find_place(error, trace != NULL ? trace : error + strlen(error));
+    struct place place = find_message_place(error, trace != NULL ? trace : error + strlen(error));
 
     if (size == 0)
         return 0;
     *room = '\0';
-    add_line(&text, "error: %.*s\n", (int)place.message.length, place.message.base);
+    add_explained_line(&text, "error: %.*s\n", (int)place.message.length, place.message.base);
     if (place.line > 0)
         add_source(&text, &place);
-    add_hint(&text, place.message);
+    add_message_hint(&text, place.message);
     if (trace != NULL)
-        add_line(&text, "%s\n", trace + 1);
+        add_explained_line(&text, "%s\n", trace + 1);
     return text.used;
 }

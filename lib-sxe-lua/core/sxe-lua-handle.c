@@ -31,7 +31,7 @@ spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 /* The text of the key at 2; NULL: it is no string. A number is not converted in place, as
  * lua_tolstring would do; a key with a zero byte raises. */
 static const char *
-key_of(lua_State *L)
+key_of_index(lua_State *L)
 {
     const char *key = sxe__lua_text(L, 2);
 
@@ -55,7 +55,7 @@ index_handle(lua_State *L)
             return 1;
         lua_pop(L, 2);
     }
-    key = key_of(L);
+    key = key_of_index(L);
     if (key != NULL && spec->get != NULL && spec->get(L, index, generation, key) != 0)
         return 1;
     return luaL_error(L, "%s has no field '%s'", spec->name, luaL_tolstring(L, 2, NULL));
@@ -67,7 +67,7 @@ assign_handle(lua_State *L)
     uint32_t index, generation;
     unsigned class_;
     const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
-    const char *key = key_of(L);
+    const char *key = key_of_index(L);
 
     if (spec == NULL)
         return luaL_error(L, "attempt to index a userdata value");

@@ -97,7 +97,8 @@ open_parts(lua_State *L)
 struct sxe_lua *
 sxe_lua_new(const struct sxe_lua_config *config)
 {
-    static const struct sxe__lua_contents contents = {modules, open_parts, sxe__lua_close_http};
+    static const struct sxe__lua_contents contents = {modules, open_parts, sxe__lua_close_http,
+                                                      sxe__lua_http_id_of};
 
     return sxe__lua_new(config, &contents);
 }

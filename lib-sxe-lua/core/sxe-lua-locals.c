@@ -69,7 +69,7 @@ find_function(lua_State *coroutine, int level, lua_Debug *function)
 
 /* Add "name = value" for the value on top, and pop it. */
 static void
-add_line(lua_State *L, luaL_Buffer *lines, const char *name)
+add_local_line(lua_State *L, luaL_Buffer *lines, const char *name)
 {
     char fields[LINE_ROOM - 64];
     char line[LINE_ROOM];
@@ -104,7 +104,7 @@ sxe__lua_keep_locals(lua_State *L, lua_State *coroutine, int level)
             if (*name == '(') /* a temporary of Lua's own */
                 lua_pop(L, 1);
             else
-                add_line(L, &lines, name);
+                add_local_line(L, &lines, name);
         }
     }
     luaL_pushresult(&lines);

@@ -72,7 +72,7 @@ get_level(lua_State *L)
 }
 
 static int
-set_level(lua_State *L)
+set_lua_log_level(lua_State *L)
 {
     const char *text = sxe__lua_check_text(L, 3);
     int level;
@@ -109,7 +109,7 @@ sxe__lua_open_log(lua_State *L)
     lua_createtable(L, 0, 2);
     lua_pushcfunction(L, get_level);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, set_level);
+    lua_pushcfunction(L, set_lua_log_level);
     lua_setfield(L, -2, "__newindex");
     lua_setmetatable(L, -2);
     return 1;

@@ -8,7 +8,7 @@
 #include "sxe-lua-pool-private.h"
 
 static bool
-is_one_of(lua_State *L, int key, const char *const *names)
+is_option_name(lua_State *L, int key, const char *const *names)
 {
     const char *name = sxe__lua_text(L, key);
 
@@ -22,7 +22,7 @@ sxe__lua_option_names(lua_State *L, int table, const char *const *names, const c
 {
     luaL_checktype(L, table, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
-        if (!is_one_of(L, -2, names))
+        if (!is_option_name(L, -2, names))
             luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
     }
 }
@@ -32,7 +32,7 @@ sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
 {
     luaL_checktype(L, table, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
-        if (!lua_isinteger(L, -2) && !is_one_of(L, -2, names))
+        if (!lua_isinteger(L, -2) && !is_option_name(L, -2, names))
             luaL_error(L, "%s has no option '%s'", what, luaL_tolstring(L, -2, NULL));
     }
 }

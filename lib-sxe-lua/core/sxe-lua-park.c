@@ -175,8 +175,8 @@ raise_cancelled(lua_State *L, uint32_t index, unsigned counts)
 }
 
 static int
-park(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFunction k,
-     lua_KContext context)
+park_running_task(lua_State *L, uint64_t deadline_ns, struct sxe__lua_line *line, lua_KFunction k,
+                  lua_KContext context)
 {
     uint32_t index = SCHEDULER->running;
     struct sxe__lua_task *task = sxe__lua_task_at(index);
@@ -212,7 +212,7 @@ sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), 
     }
     sxe__lua_task_at(SCHEDULER->running)->on_leave = on_leave;
     sxe__lua_task_at(SCHEDULER->running)->what = what;
-    return park(L, deadline_ns, NULL, k, context);
+    return park_running_task(L, deadline_ns, NULL, k, context);
 }
 
 int
@@ -221,7 +221,7 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
 {
     if (!can_park(L))
         return refuse_to_wait(L);
-    return park(L, deadline_ns, line, k, context);
+    return park_running_task(L, deadline_ns, line, k, context);
 }
 
 /* A task that was told of its cancelling gets time to clean up before it is interrupted. */

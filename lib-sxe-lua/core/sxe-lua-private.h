@@ -294,7 +294,7 @@ int sxe__lua_init_compat(lua_State *main);
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
 
-/* The id of the request that is a task's origin; NULL: it is over. */
+/* The id of the request that is a task's origin, for sxe__lua_contents; NULL: it is over. */
 const char *sxe__lua_http_id_of(uint64_t origin);
 
 /* A function for scripts: traceparent and tracestate for requests of the running task. Returns

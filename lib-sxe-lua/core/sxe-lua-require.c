@@ -78,7 +78,7 @@ find_loader(lua_State *L)
 
 /* Store the module's result, which is on top, and return it with the loader's data. */
 static int
-loaded(lua_State *L, int status, lua_KContext context)
+store_loaded_module(lua_State *L, int status, lua_KContext context)
 {
     (void)status;
     (void)context;
@@ -109,25 +109,25 @@ load_module(lua_State *L)
     lua_pop(L, 1);
     lua_pushvalue(L, NAME);
     lua_pushvalue(L, DATA);
-    lua_callk(L, 2, 1, 0, loaded);
-    return loaded(L, LUA_OK, 0);
+    lua_callk(L, 2, 1, 0, store_loaded_module);
+    return store_loaded_module(L, LUA_OK, 0);
 }
 
-static int look_up(lua_State *L);
+static int look_up_module(lua_State *L);
 
 static int
-after_wait(lua_State *L, int status, lua_KContext context)
+look_up_after_wait(lua_State *L, int status, lua_KContext context)
 {
     (void)status;
     (void)context;
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return luaL_error(L, "cancelled");
     lua_settop(L, LOADED);
-    return look_up(L);
+    return look_up_module(L);
 }
 
 static int
-look_up(lua_State *L)
+look_up_module(lua_State *L)
 {
     struct mark *mark;
 
@@ -145,23 +145,23 @@ look_up(lua_State *L)
     }
     if (mark->task == sxe__lua_running(L))
         return luaL_error(L, "module '%s' requires itself", lua_tostring(L, NAME));
-    return sxe__lua_park_in(L, &mark->waiting, 0, after_wait, 0);
+    return sxe__lua_park_in(L, &mark->waiting, 0, look_up_after_wait, 0);
 }
 
 static int
-require(lua_State *L)
+l_require(lua_State *L)
 {
     sxe__lua_check_text(L, NAME);
     lua_settop(L, NAME);
     lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    return look_up(L);
+    return look_up_module(L);
 }
 
 /* ---- The modules of libsxe ---- */
 
 /* A searcher: the loader and its data, or why there is none. */
 static int
-find_ours(lua_State *L)
+find_required_loader(lua_State *L)
 {
     const char *name = sxe__lua_check_text(L, 1);
     const struct sxe__lua_module *module = sxe__lua_find_module(name);
@@ -196,13 +196,13 @@ load_text_only(lua_State *L, int mode)
 }
 
 static int
-load_text(lua_State *L)
+load_module_text(lua_State *L)
 {
     return load_text_only(L, 3);
 }
 
 static int
-load_file(lua_State *L)
+load_module_file(lua_State *L)
 {
     (void)luaL_opt(L, sxe__lua_check_text, 1, NULL);
     return load_text_only(L, 2);
@@ -240,7 +240,7 @@ replace_global(lua_State *L, const char *name, lua_CFunction function)
 
 /* Put text before package[field]; package is on top. */
 static void
-prepend(lua_State *L, const char *field, const char *text)
+prepend_to_field(lua_State *L, const char *field, const char *text)
 {
     lua_pushstring(L, text);
     lua_getfield(L, -2, field);
@@ -248,7 +248,8 @@ prepend(lua_State *L, const char *field, const char *text)
     lua_setfield(L, -2, field);
 }
 
-/* Add find_ours after package.preload, so that a program's own "sxe.redis" is found first. */
+/* Add find_required_loader after package.preload, so that a program's own "sxe.redis" is found
+ * first. */
 static void
 add_searcher(lua_State *L)
 {
@@ -257,7 +258,7 @@ add_searcher(lua_State *L)
         lua_rawgeti(L, -1, i);
         lua_rawseti(L, -2, i + 1);
     }
-    lua_pushcfunction(L, find_ours);
+    lua_pushcfunction(L, find_required_loader);
     lua_rawseti(L, -2, 2);
     lua_pop(L, 1);
 }
@@ -266,15 +267,15 @@ void
 sxe__lua_open_require(lua_State *L)
 {
     lua_getglobal(L, "package");
-    prepend(L, "path", SXE__LUA_PATH ";");
-    prepend(L, "cpath", CPATH);
+    prepend_to_field(L, "path", SXE__LUA_PATH ";");
+    prepend_to_field(L, "cpath", CPATH);
     add_searcher(L);
     lua_newtable(L);
     lua_pushcfunction(L, close_mark);
     lua_setfield(L, -2, "__close");
-    lua_pushcclosure(L, require, 2);
+    lua_pushcclosure(L, l_require, 2);
     lua_setglobal(L, "require");
-    replace_global(L, "load", load_text);
-    replace_global(L, "loadfile", load_file);
+    replace_global(L, "load", load_module_text);
+    replace_global(L, "loadfile", load_module_file);
     replace_global(L, "dofile", do_file);
 }

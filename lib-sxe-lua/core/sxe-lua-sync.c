@@ -88,7 +88,7 @@ sxe__lua_release_locks(uint32_t index)
 }
 
 static int
-acquired(lua_State *L, int status, lua_KContext context)
+return_acquired(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__lua_permits *permits = lua_touserdata(L, 1);
 
@@ -122,7 +122,7 @@ l_acquire(lua_State *L)
     if (permits->free == 0) {
         if (permits->is_lock && permits->owner == sxe__lua_running(L))
             return luaL_error(L, "this task has the lock already");
-        return sxe__lua_park_in(L, &permits->line, deadline_ns, acquired, 0);
+        return sxe__lua_park_in(L, &permits->line, deadline_ns, return_acquired, 0);
     }
     if (permits->is_lock)
         set_anchor(L, permits, 1); /* first: it may raise, for lack of memory */
@@ -178,7 +178,7 @@ struct event {
 };
 
 static int
-happened(lua_State *L, int status, lua_KContext context)
+return_happened(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -189,13 +189,13 @@ happened(lua_State *L, int status, lua_KContext context)
 }
 
 static int
-l_wait(lua_State *L)
+l_event_wait(lua_State *L)
 {
     struct event *event = luaL_checkudata(L, 1, EVENT);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     if (!event->is_set)
-        return sxe__lua_park_in(L, &event->line, deadline_ns, happened, 0);
+        return sxe__lua_park_in(L, &event->line, deadline_ns, return_happened, 0);
     lua_pushboolean(L, true);
     return 1;
 }
@@ -211,7 +211,7 @@ l_set(lua_State *L)
 }
 
 static int
-l_clear(lua_State *L)
+l_event_clear(lua_State *L)
 {
     struct event *event = luaL_checkudata(L, 1, EVENT);
 
@@ -272,7 +272,7 @@ add_message(lua_State *L, struct queue *queue)
 }
 
 static int
-take_message(lua_State *L, struct queue *queue)
+take_queue_message(lua_State *L, struct queue *queue)
 {
     lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, -1, queue->first);
@@ -303,7 +303,7 @@ put_woken(lua_State *L, int status, lua_KContext context)
 }
 
 static int
-l_put(lua_State *L)
+l_queue_put(lua_State *L)
 {
     struct queue *queue = check_queue(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 3);
@@ -330,7 +330,7 @@ get_woken(lua_State *L, int status, lua_KContext context)
     if (queue->promised_items == 0)
         return sxe__lua_fail(L, "closed");
     queue->promised_items--;
-    return take_message(L, queue);
+    return take_queue_message(L, queue);
 }
 
 static int
@@ -339,14 +339,14 @@ get_message(lua_State *L, uint64_t deadline_ns)
     struct queue *queue = check_queue(L);
 
     if (queue->count > queue->promised_items)
-        return take_message(L, queue);
+        return take_queue_message(L, queue);
     if (queue->is_closed)
         return sxe__lua_fail(L, "closed");
     return sxe__lua_park_in(L, &queue->getters, deadline_ns, get_woken, 0);
 }
 
 static int
-l_get(lua_State *L)
+l_queue_get(lua_State *L)
 {
     return get_message(L, sxe__lua_deadline(L, 2));
 }
@@ -359,7 +359,7 @@ next_item(lua_State *L)
 }
 
 static int
-l_each(lua_State *L)
+l_queue_each(lua_State *L)
 {
     check_queue(L);
     lua_pushcfunction(L, next_item);
@@ -368,7 +368,7 @@ l_each(lua_State *L)
 }
 
 static int
-l_close(lua_State *L)
+l_queue_close(lua_State *L)
 {
     struct queue *queue = check_queue(L);
 
@@ -405,11 +405,18 @@ l_queue(lua_State *L)
 static const luaL_Reg of_permits[] = {
     {"acquire", l_acquire}, {"release", l_release}, {"__close", l_release}, {NULL, NULL}};
 
-static const luaL_Reg of_event[] = {
-    {"wait", l_wait}, {"set", l_set}, {"clear", l_clear}, {"is_set", l_is_set}, {NULL, NULL}};
+static const luaL_Reg of_event[] = {{"wait", l_event_wait},
+                                    {"set", l_set},
+                                    {"clear", l_event_clear},
+                                    {"is_set", l_is_set},
+                                    {NULL, NULL}};
 
-static const luaL_Reg of_queue[] = {{"put", l_put},     {"get", l_get},      {"each", l_each},
-                                    {"close", l_close}, {"__len", l_length}, {"__close", l_close},
+static const luaL_Reg of_queue[] = {{"put", l_queue_put},
+                                    {"get", l_queue_get},
+                                    {"each", l_queue_each},
+                                    {"close", l_queue_close},
+                                    {"__len", l_length},
+                                    {"__close", l_queue_close},
                                     {NULL, NULL}};
 
 static const luaL_Reg functions[] = {{"lock", l_lock},

@@ -158,7 +158,7 @@ give_coroutine(lua_State *L, uint32_t index)
 /* A free task that has a coroutine. While one is made, another task may become the youngest free
  * one: so look again. SXE_NONE: no task is free, or no memory. */
 static uint32_t
-find_free(lua_State *L)
+find_free_task(lua_State *L)
 {
     for (;;) {
         uint32_t index = sxe_pool_get_youngest(SCHEDULER->tasks, SXE__LUA_FREE);
@@ -226,7 +226,7 @@ reset_coroutine(uint32_t index)
 /* End a task that did not come to its end, or not even to its beginning. Its coroutine is not used
  * again, because hooks may be off in it. */
 static void
-abandon(uint32_t index, int status)
+abandon_task(uint32_t index, int status)
 {
     lua_State *L = sxe__lua_task_at(index)->coroutine;
     int closed;
@@ -241,8 +241,8 @@ abandon(uint32_t index, int status)
 }
 
 /* ---- Running ----
- * run_task() calls a task's function in a protected call, so that errors leave a coroutine that can
- * be used again: variables are closed there, where they may wait and be interrupted. */
+ * run_task_function() calls a task's function in a protected call, so that errors leave a coroutine
+ * that can be used again: variables are closed there, where they may wait and be interrupted. */
 
 /* Is the error on top the one that a cancelled task's wait raised, or an assert about it? */
 static bool
@@ -260,7 +260,7 @@ is_of_cancelling(lua_State *L)
     return length >= word_length && memcmp(text + length - word_length, word, word_length) == 0;
 }
 
-/* The traceback does not show run_task(), its last line. */
+/* The traceback does not show run_task_function(), its last line. */
 int
 sxe__lua_task_message_handler(lua_State *L)
 {
@@ -296,7 +296,7 @@ has_run(lua_State *L, int status, lua_KContext context)
 
 /* Arguments: the task's function and the function's arguments. */
 static int
-run_task(lua_State *L)
+run_task_function(lua_State *L)
 {
     lua_pushcfunction(L, sxe__lua_task_message_handler);
     lua_insert(L, 1);
@@ -327,7 +327,7 @@ run_slice(uint32_t index, lua_State *from)
     if (status == LUA_OK) {
         end_task(index, task->status, results);
     } else if (status != LUA_YIELD) {
-        abandon(index, status);
+        abandon_task(index, status);
     } else {
         lua_pop(task->coroutine, results);
         /* A script's own coroutine.yield() makes way, too. */
@@ -335,7 +335,7 @@ run_slice(uint32_t index, lua_State *from)
             sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
         else if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_OVER)) {
             sxe__lua_task_move(index, SXE__LUA_READY, SXE__LUA_RUNNING);
-            abandon(index, LUA_YIELD);
+            abandon_task(index, LUA_YIELD);
         }
     }
 }
@@ -349,7 +349,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
 
     SCHEDULER->origin = origin;
     if (SXE_UNLIKELY(origin != 0))
-        request = sxe_log_set_request(sxe__lua_http_id_of(origin));
+        request = sxe_log_set_request(sxe__lua_current()->contents->id_of(origin));
     run_slice(index, from);
     if (SXE_UNLIKELY(origin != 0))
         sxe_log_set_request(request);
@@ -361,7 +361,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
 uint64_t
 sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end, void *user)
 {
-    uint32_t index = SCHEDULER->is_closing ? SXE_NONE : find_free(from);
+    uint32_t index = SCHEDULER->is_closing ? SXE_NONE : find_free_task(from);
     struct sxe__lua_task *task;
     uint64_t handle;
 
@@ -372,7 +372,7 @@ sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_e
         return 0;
     }
     task = sxe__lua_task_at(index);
-    lua_pushcfunction(task->coroutine, run_task);
+    lua_pushcfunction(task->coroutine, run_task_function);
     lua_xmove(from, task->coroutine, arguments + 1);
     *task = (struct sxe__lua_task){.coroutine = task->coroutine,
                                    .on_end = on_end != NULL ? on_end : log_failure,
@@ -453,7 +453,7 @@ fail:
 /* End all tasks in a state without logging anything; their <close> variables run, and may wake
  * others. */
 static void
-end_all(enum sxe__lua_task_state state)
+end_all_tasks(enum sxe__lua_task_state state)
 {
     uint32_t index;
 
@@ -461,7 +461,7 @@ end_all(enum sxe__lua_task_state state)
         sxe__lua_task_at(index)->cancel = SXE__LUA_CANCEL_TOLD;
         sxe__lua_unhook(index, SXE__LUA_CANCELLED);
         sxe__lua_task_move(index, state, SXE__LUA_RUNNING);
-        abandon(index, LUA_YIELD);
+        abandon_task(index, LUA_YIELD);
     }
 }
 
@@ -472,9 +472,9 @@ sxe__lua_tasks_close(void)
     SCHEDULER->is_closing = true;
     sxe__lua_turn_stop();
     if (SCHEDULER->tasks != NULL) {
-        end_all(SXE__LUA_PARKED);
-        end_all(SXE__LUA_READY);
-        end_all(SXE__LUA_LATER);
+        end_all_tasks(SXE__LUA_PARKED);
+        end_all_tasks(SXE__LUA_READY);
+        end_all_tasks(SXE__LUA_LATER);
     }
     sxe_pool_delete(SCHEDULER->tasks);
     free(SCHEDULER->heap);

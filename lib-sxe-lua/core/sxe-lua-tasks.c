@@ -98,7 +98,7 @@ pack_results(lua_State *L, int first, int count)
 
 /* Arguments: the task's index, 1 if it failed, then its results or the error. */
 static int
-keep_value(lua_State *L)
+keep_task_results(lua_State *L)
 {
     uint32_t index = (uint32_t)lua_tointeger(L, 1);
     const int results = lua_gettop(L) - 2;
@@ -118,7 +118,7 @@ static bool
 keep_results(uint32_t index, lua_State *L, bool is_failed, int results)
 {
     if (lua_checkstack(L, results + 6)) {
-        lua_pushcfunction(L, keep_value);
+        lua_pushcfunction(L, keep_task_results);
         lua_pushinteger(L, index);
         lua_pushboolean(L, is_failed);
         for (int i = 0; i < results; i++)
@@ -232,7 +232,7 @@ push_outcome(lua_State *L, struct sxe__lua_object *object)
 }
 
 static int
-joined(lua_State *L, int status, lua_KContext context)
+return_joined(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__lua_object *object = lua_touserdata(L, 1);
 
@@ -253,7 +253,7 @@ l_join(lua_State *L)
         return push_outcome(L, object);
     if (object->task == sxe__lua_running(L))
         return luaL_error(L, "a task cannot wait for its own end");
-    return sxe__lua_park_in(L, &object->joiners, deadline_ns, joined, 0);
+    return sxe__lua_park_in(L, &object->joiners, deadline_ns, return_joined, 0);
 }
 
 static int
@@ -284,7 +284,7 @@ l_on_cancel(lua_State *L)
 /* ---- Waiting ---- */
 
 static int
-after_sleep(lua_State *L, int status, lua_KContext context)
+return_after_sleep(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -298,7 +298,7 @@ static int
 l_sleep(lua_State *L)
 {
     luaL_checknumber(L, 1);
-    return sxe__lua_park(L, sxe__lua_deadline(L, 1), NULL, NULL, after_sleep, 0);
+    return sxe__lua_park(L, sxe__lua_deadline(L, 1), NULL, NULL, return_after_sleep, 0);
 }
 
 /* ---- Looking at tasks ---- */
@@ -348,7 +348,7 @@ l_all(lua_State *L)
 }
 
 static const char *
-status_of(const struct sxe__lua_object *object)
+name_of_task_state(const struct sxe__lua_object *object)
 {
     static const char *const states[] = {"", "ready", "running", "waiting", "ready"};
     static const char *const outcomes[] = {"", "done", "failed", "cancelled"};
@@ -359,7 +359,7 @@ status_of(const struct sxe__lua_object *object)
 
 /* Push the task's traceback: "" if it has ended. */
 static void
-push_trace(lua_State *L, const struct sxe__lua_object *object)
+push_task_trace(lua_State *L, const struct sxe__lua_object *object)
 {
     if (object->outcome != ALIVE) {
         lua_pushliteral(L, "");
@@ -370,7 +370,7 @@ push_trace(lua_State *L, const struct sxe__lua_object *object)
 }
 
 static void
-push_name(lua_State *L, const struct sxe__lua_object *object)
+push_task_name(lua_State *L, const struct sxe__lua_object *object)
 {
     if (lua_getiuservalue(L, 1, NAME) != LUA_TNIL)
         return;
@@ -384,11 +384,11 @@ l_index(lua_State *L)
     const char *key = sxe__lua_check_text(L, 2);
 
     if (strcmp(key, "status") == 0) {
-        lua_pushstring(L, status_of(object));
+        lua_pushstring(L, name_of_task_state(object));
     } else if (strcmp(key, "name") == 0) {
-        push_name(L, object);
+        push_task_name(L, object);
     } else if (strcmp(key, "trace") == 0) {
-        push_trace(L, object);
+        push_task_trace(L, object);
     } else {
         lua_settop(L, 2);
         lua_gettable(L, lua_upvalueindex(1));
@@ -413,8 +413,8 @@ l_tostring(lua_State *L)
 {
     const struct sxe__lua_object *object = check_object(L);
 
-    push_name(L, object);
-    lua_pushfstring(L, CLASS " \"%s\" (%s)", lua_tostring(L, -1), status_of(object));
+    push_task_name(L, object);
+    lua_pushfstring(L, CLASS " \"%s\" (%s)", lua_tostring(L, -1), name_of_task_state(object));
     return 1;
 }
 

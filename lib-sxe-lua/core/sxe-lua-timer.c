@@ -20,10 +20,10 @@ struct timer {
 
 /* ---- In the timer's task: the timer is at 1, its function at 2 ---- */
 
-static int after_call(lua_State *L, int status, lua_KContext context);
+static int end_timer_call(lua_State *L, int status, lua_KContext context);
 
 static int
-after_sleep(lua_State *L, int status, lua_KContext context)
+fire_after_sleep(lua_State *L, int status, lua_KContext context)
 {
     struct timer *timer = lua_touserdata(L, 1);
 
@@ -34,18 +34,18 @@ after_sleep(lua_State *L, int status, lua_KContext context)
         return 0;
     lua_pushcfunction(L, sxe__lua_message_handler);
     lua_pushvalue(L, 2);
-    return after_call(L, lua_pcallk(L, 0, 0, 3, 0, after_call), 0);
+    return end_timer_call(L, lua_pcallk(L, 0, 0, 3, 0, end_timer_call), 0);
 }
 
 static int
 sleep_until_due(lua_State *L, struct timer *timer)
 {
     timer->is_sleeping = true;
-    return sxe__lua_park(L, timer->due_ns, NULL, NULL, after_sleep, 0);
+    return sxe__lua_park(L, timer->due_ns, NULL, NULL, fire_after_sleep, 0);
 }
 
 static int
-after_call(lua_State *L, int status, lua_KContext context)
+end_timer_call(lua_State *L, int status, lua_KContext context)
 {
     struct timer *timer = lua_touserdata(L, 1);
     uint64_t now_ns = sxe_lua_get_clock()->now_ns();
@@ -75,7 +75,7 @@ begin_timer(lua_State *L)
 /* ---- The module ---- */
 
 static int
-start_timer(lua_State *L, bool is_repeated)
+push_started_timer(lua_State *L, bool is_repeated)
 {
     uint64_t due_ns = sxe__lua_deadline(L, 1);
     lua_Number period_s = luaL_checknumber(L, 1);
@@ -98,13 +98,13 @@ start_timer(lua_State *L, bool is_repeated)
 static int
 l_after(lua_State *L)
 {
-    return start_timer(L, false);
+    return push_started_timer(L, false);
 }
 
 static int
 l_every(lua_State *L)
 {
-    return start_timer(L, true);
+    return push_started_timer(L, true);
 }
 
 static int

@@ -34,7 +34,7 @@ place_in_heap(uint32_t index, uint32_t at)
 
 /* Place a task at a free place, or above it. */
 static void
-rise(uint32_t index, uint32_t at)
+rise_in_heap(uint32_t index, uint32_t at)
 {
     while (at > 0 && is_sooner(index, SCHEDULER->heap[(at - 1) / 2])) {
         place_in_heap(SCHEDULER->heap[(at - 1) / 2], at);
@@ -45,7 +45,7 @@ rise(uint32_t index, uint32_t at)
 
 /* Move what is below a free place up into it, down to the end; the place that is free then. */
 static uint32_t
-sink(uint32_t at)
+sink_in_heap(uint32_t at)
 {
     const uint32_t *heap = SCHEDULER->heap;
 
@@ -60,8 +60,8 @@ sink(uint32_t at)
 void
 sxe__lua_heap_add(uint32_t index)
 {
-    rise(index, SCHEDULER->heap_used++);
-    /* lib-sxe's own watcher comes after before_wait, and may begin the next request of a
+    rise_in_heap(index, SCHEDULER->heap_used++);
+    /* lib-sxe's own watcher comes after run_before_wait, and may begin the next request of a
      * connection: the loop must not wait before that deadline is in the alarm. */
     if (SCHEDULER->heap[0] == index)
         sxe__lua_turn_soon();
@@ -74,7 +74,7 @@ sxe__lua_heap_remove(uint32_t index)
     uint32_t last = SCHEDULER->heap[--SCHEDULER->heap_used];
 
     if (last != index)
-        rise(last, sink(at));
+        rise_in_heap(last, sink_in_heap(at));
     SCHEDULER->tasks[index].heap_place = 0;
 }
 
@@ -142,7 +142,7 @@ wake_due(uint64_t now_ns)
 
 /* Run a task, and charge its group for the time since since_ns. Returns the time afterwards. */
 static uint64_t
-run_task(uint32_t index, uint64_t since_ns)
+run_task_in_turn(uint32_t index, uint64_t since_ns)
 {
     const uint32_t group = sxe__lua_task_at(index)->group;
     uint64_t now_ns;
@@ -171,7 +171,7 @@ run_ready(uint64_t now_ns)
             sxe__lua_stand_back(index, SXE__LUA_RUNNING);
             continue;
         }
-        now_ns = run_task(index, now_ns);
+        now_ns = run_task_in_turn(index, now_ns);
         if (++runs >= SCHEDULER->ready_max || now_ns >= end_ns)
             break;
     }
@@ -180,7 +180,7 @@ run_ready(uint64_t now_ns)
 
 /* Run LATER tasks, one after the other, as long as the slice lasts. */
 static void
-run_later(uint64_t now_ns)
+run_task_later(uint64_t now_ns)
 {
     const uint64_t end_ns = now_ns + SCHEDULER->slice_ns;
 
@@ -189,21 +189,21 @@ run_later(uint64_t now_ns)
 
         if (index == SXE_NONE)
             return;
-        now_ns = run_task(index, now_ns);
+        now_ns = run_task_in_turn(index, now_ns);
     }
 }
 
 static void
-run_all(void)
+run_all_tasks(void)
 {
     if (number_ready() + number_later() > 0)
-        run_later(run_ready(sxe_time_ns()));
+        run_task_later(run_ready(sxe_time_ns()));
 }
 
 /* A timer of libev's, to end the loop's wait in time. It is moved only when something is due
  * earlier than it; firing too early does no harm. */
 static void
-arm(struct ev_loop *loop, uint64_t now_ns)
+arm_alarm(struct ev_loop *loop, uint64_t now_ns)
 {
     uint64_t due_ns = SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns;
 
@@ -216,14 +216,14 @@ arm(struct ev_loop *loop, uint64_t now_ns)
 }
 
 static void
-before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
+run_before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     uint64_t now_ns = sxe_lua_get_clock()->now_ns();
 
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
     wake_due(now_ns);
-    run_all();
+    run_all_tasks();
     sxe__lua_relieve();
     if (number_ready() + number_later() > 0 || is_due(now_ns)) {
         sxe__lua_turn_soon();
@@ -231,7 +231,7 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     }
     ev_idle_stop(loop, &SCHEDULER->no_wait);
     if (SCHEDULER->heap_used > 0)
-        arm(loop, now_ns);
+        arm_alarm(loop, now_ns);
     else
         ev_timer_stop(loop, &SCHEDULER->alarm);
 }
@@ -257,11 +257,11 @@ void
 sxe__lua_tasks_start(struct ev_loop *loop)
 {
     SCHEDULER->loop = loop;
-    ev_prepare_init(&SCHEDULER->before_wait, before_wait);
+    ev_prepare_init(&SCHEDULER->before_wait, run_before_wait);
     ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
     ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
     ev_prepare_start(loop, &SCHEDULER->before_wait);
-    /* before_wait does not keep the loop running: tasks that are ready or have a deadline do. */
+    /* run_before_wait does not keep the loop running; ready tasks and deadlines do. */
     ev_unref(loop);
     /* Start these now, so that libev's arrays grow now, not later. */
     ev_idle_start(loop, &SCHEDULER->no_wait);

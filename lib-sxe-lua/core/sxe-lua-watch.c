@@ -98,7 +98,7 @@ is_planning(uint64_t used_ns)
 }
 
 static void
-make_way(lua_State *L, struct sxe__lua_watch *watch)
+make_way_for_tasks(lua_State *L, struct sxe__lua_watch *watch)
 {
     uint64_t used = LOAD(watch->asked_cpu_ns) - LOAD(watch->start_cpu_ns);
 
@@ -191,7 +191,7 @@ interrupt_task(lua_State *L, lua_Debug *ar)
     if (demand >= SXE__LUA_RAISE)
         raise_exceeded(L, ar);
     if (demand == SXE__LUA_MAKE_WAY && can_leave)
-        make_way(L, watch);
+        make_way_for_tasks(L, watch);
 }
 
 void
@@ -226,7 +226,7 @@ set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
 /* Set the hook. A script that does not end may be in a handler of the last error, with hooks
  * off. */
 static void
-on_signal(int number)
+on_watch_signal(int number)
 {
     struct sxe_lua *lua = sxe__lua_current();
     const enum sxe__lua_demand demand = lua != NULL ? demand_of(&lua->watch) : SXE__LUA_NO_DEMAND;
@@ -358,7 +358,7 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
 /* Log that the loop is blocked. Only the loop's thread can tell where, and does when the call is
  * back. It may have answered since now_ns was read. */
 static void
-complain(struct sxe__lua_watch *watch, uint64_t now_ns)
+log_blocked_loop(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
     const uint64_t asked_ns = LOAD(watch->asked_ns);
     const uint64_t blocked_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
@@ -389,7 +389,7 @@ sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns)
     if (demand_of(watch) == SXE__LUA_NO_DEMAND)
         STORE(watch->asked_ns, now_ns);
     else
-        complain(watch, now_ns);
+        log_blocked_loop(watch, now_ns);
     STORE(watch->asked_cpu_ns, cpu_ns);
     STORE(watch->demand, demand);
     STORE(watch->asked_sequence, sequence);
@@ -397,7 +397,7 @@ sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns)
 }
 
 static void
-look_at_all(void)
+look_at_all_watches(void)
 {
     uint64_t now_ns = sxe_time_ns();
 
@@ -438,7 +438,7 @@ falls_asleep(void)
 }
 
 static void *
-watch_all(void *unused)
+watch_all_threads(void *unused)
 {
     bool has_work = true;
     bool sleeps;
@@ -447,7 +447,7 @@ watch_all(void *unused)
         poll(NULL, 0, TICK_MS);
         pthread_mutex_lock(&dog.lock);
         sleeps = falls_asleep();
-        look_at_all();
+        look_at_all_watches();
         has_work = dog.first != NULL;
         dog.has_thread = has_work;
         pthread_mutex_unlock(&dog.lock);
@@ -472,7 +472,7 @@ unlock_watch(void)
 }
 
 static void
-begin_child(void)
+restart_watch_in_child(void)
 {
     dog.has_thread = false;
     dog.asleep = 0;
@@ -482,12 +482,12 @@ begin_child(void)
 static void
 prepare_process(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_watch_signal, .sa_flags = SA_RESTART};
 
     sxe__lua_find_hook_flag();
     dog.may_sleep = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
     sigaction(SIGNAL, &action, NULL);
-    pthread_atfork(lock_watch, unlock_watch, begin_child);
+    pthread_atfork(lock_watch, unlock_watch, restart_watch_in_child);
 }
 
 static int
@@ -499,7 +499,7 @@ start_thread(void)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, NULL, watch_all, NULL);
+    error = pthread_create(&thread, NULL, watch_all_threads, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         pthread_detach(thread);

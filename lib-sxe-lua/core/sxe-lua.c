@@ -14,7 +14,7 @@
 /* ---- Making a state ---- */
 
 static void
-fill_in(struct sxe_lua_config *config)
+fill_in_lua_config(struct sxe_lua_config *config)
 {
     if (config->memory_max == 0)
         config->memory_max = config->is_sandbox ? SXE__LUA_SANDBOX_MEMORY : (size_t)256 << 20;
@@ -81,7 +81,7 @@ sxe__lua_new(const struct sxe_lua_config *config, const struct sxe__lua_contents
     sxe__lua_set_current(lua);
     lua->contents = contents;
     lua->config = *config;
-    fill_in(&lua->config);
+    fill_in_lua_config(&lua->config);
     lua->heap.max = lua->config.memory_max;
     lua->main = lua_newstate(sxe__lua_allocate, &lua->heap);
     if (lua->main == NULL)

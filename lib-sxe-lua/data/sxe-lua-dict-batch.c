@@ -19,7 +19,7 @@ struct snapshot {
 };
 
 static SXE_DICT_SNAPSHOT *
-check_snapshot(lua_State *L, int argument)
+check_dict_snapshot(lua_State *L, int argument)
 {
     const struct snapshot *snapshot = luaL_checkudata(L, argument, SNAPSHOT);
 
@@ -29,7 +29,7 @@ check_snapshot(lua_State *L, int argument)
 }
 
 static int
-close_snapshot(lua_State *L)
+close_dict_snapshot(lua_State *L)
 {
     struct snapshot *snapshot = luaL_checkudata(L, 1, SNAPSHOT);
 
@@ -42,7 +42,7 @@ close_snapshot(lua_State *L)
 }
 
 static int
-take_snapshot(lua_State *L, int status, lua_KContext until)
+push_dict_snapshot(lua_State *L, int status, lua_KContext until)
 {
     struct snapshot *snapshot;
 
@@ -60,7 +60,7 @@ take_snapshot(lua_State *L, int status, lua_KContext until)
     if (snapshot->snapshot == NULL && sxe__lua_makes_room(L, errno))
         snapshot->snapshot = sxe_dict_snapshot_take(sxe__lua_dict_check(L, 1));
     if (snapshot->snapshot == NULL)
-        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), errno, take_snapshot, until);
+        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), errno, push_dict_snapshot, until);
     snapshot->of->users++;
     return 1;
 }
@@ -69,13 +69,13 @@ take_snapshot(lua_State *L, int status, lua_KContext until)
 int
 sxe__lua_dict_snapshot(lua_State *L)
 {
-    return take_snapshot(L, LUA_OK, 0);
+    return push_dict_snapshot(L, LUA_OK, 0);
 }
 
 static ssize_t
 read_snapshot(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
 {
-    return sxe_dict_snapshot_get(check_snapshot(L, 1), key, key_size, value, size);
+    return sxe_dict_snapshot_get(check_dict_snapshot(L, 1), key, key_size, value, size);
 }
 
 static uint64_t
@@ -89,7 +89,7 @@ get_of_snapshot(lua_State *L, int status, lua_KContext until)
 {
     int result;
 
-    (void)check_snapshot(L, 1);
+    (void)check_dict_snapshot(L, 1);
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, 2);
@@ -124,18 +124,18 @@ struct walk {
 };
 
 static void
-check_source(lua_State *L)
+check_walk_source(lua_State *L)
 {
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(SOURCE));
     if (luaL_testudata(L, 1, SNAPSHOT) != NULL)
-        check_snapshot(L, 1);
+        check_dict_snapshot(L, 1);
     else
         sxe__lua_dict_check(L, 1);
 }
 
 static void
-grow_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
+grow_walk_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
 {
     const size_t key_room = entry->key_size > walk->key_room ? entry->key_size : walk->key_room;
     const size_t value_room =
@@ -150,7 +150,7 @@ grow_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
 /* Read an entry; if there was no room for it, make room and read it again. Returns what
  * sxe_dict_walker_step does. */
 static int
-read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
+read_next_entry_of_walk(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
 {
     for (;;) {
         const SXE_DICT_WALKER before = walk->walker;
@@ -166,27 +166,27 @@ read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
             (entry->key_size <= walk->key_room && entry->value_size <= walk->value_room))
             return result;
         walk->walker = before;
-        grow_room(L, walk, entry);
-        check_source(L); /* a finalizer may have closed it */
+        grow_walk_room(L, walk, entry);
+        check_walk_source(L); /* a finalizer may have closed it */
     }
 }
 
 /* Return key, value, seconds to live, state. A failure raises, because nil would look like the
  * end. */
 static int
-step_walk(lua_State *L, int status, lua_KContext until)
+step_dict_walk(lua_State *L, int status, lua_KContext until)
 {
     static const char *const states[] = {"live", "pinned", "dirty"};
     struct walk *walk = lua_touserdata(L, lua_upvalueindex(WALK));
     SXE_DICT_ENTRY entry;
     int result;
 
-    check_source(L);
+    check_walk_source(L);
     if (sxe__lua_was_cancelled(L, status))
         return luaL_error(L, "cancelled");
-    result = read_next(L, walk, &entry);
+    result = read_next_entry_of_walk(L, walk, &entry);
     if (result == -EAGAIN && sxe__lua_may_try_again(L, walk->wait_ns, until))
-        return sxe__lua_again(L, walk->wait_ns, step_walk, until);
+        return sxe__lua_again(L, walk->wait_ns, step_dict_walk, until);
     if (result < 0)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
@@ -200,9 +200,9 @@ step_walk(lua_State *L, int status, lua_KContext until)
 }
 
 static int
-next_of_each(lua_State *L)
+next_entry_of_each(lua_State *L)
 {
-    return step_walk(L, LUA_OK, 0);
+    return step_dict_walk(L, LUA_OK, 0);
 }
 
 /* Push the iterator of the walk at 2, which is constructed already. */
@@ -214,7 +214,7 @@ push_iterator(lua_State *L, struct walk *walk, uint64_t wait_ns)
     walk->value_room = FIRST_VALUE_ROOM;
     lua_newuserdatauv(L, FIRST_KEY_ROOM + FIRST_VALUE_ROOM, 0);
     lua_pushvalue(L, 1);
-    lua_pushcclosure(L, next_of_each, SOURCE);
+    lua_pushcclosure(L, next_entry_of_each, SOURCE);
     return 1;
 }
 
@@ -237,7 +237,7 @@ l_each_of_snapshot(lua_State *L)
 
     lua_settop(L, 1);
     walk = lua_newuserdatauv(L, sizeof(*walk), 0);
-    sxe_dict_snapshot_walk(&walk->walker, check_snapshot(L, 1));
+    sxe_dict_snapshot_walk(&walk->walker, check_dict_snapshot(L, 1));
     return push_iterator(L, walk, wait_of_snapshot(L));
 }
 
@@ -276,21 +276,22 @@ check_batch(lua_State *L, int argument)
 
 /* Raise if a change could not be noted, so that no batch is committed without it. */
 static int
-noted(lua_State *L, int result)
+check_noted(lua_State *L, int result)
 {
     return result < 0 ? luaL_error(L, "%s", sxe__lua_dict_text(-result)) : 0;
 }
 
 /* batch:put(key, value [, ttl]) */
 static int
-l_put(lua_State *L)
+l_batch_put(lua_State *L)
 {
     SXE_DICT_BATCH *batch = check_batch(L, 1);
     size_t key_size, size;
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_checklstring(L, 3, &size);
 
-    return noted(L, sxe_dict_batch_put(batch, key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
+    return check_noted(
+        L, sxe_dict_batch_put(batch, key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
 }
 
 /* batch:remove(key) */
@@ -301,7 +302,7 @@ l_remove(lua_State *L)
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return noted(L, sxe_dict_batch_remove(batch, key, key_size));
+    return check_noted(L, sxe_dict_batch_remove(batch, key, key_size));
 }
 
 /* batch:expect(key, value); value nil: there is no such entry */
@@ -313,7 +314,7 @@ l_expect(lua_State *L)
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_optlstring(L, 3, NULL, &size);
 
-    return noted(L, sxe_dict_batch_expect(batch, key, key_size, value, size));
+    return check_noted(L, sxe_dict_batch_expect(batch, key, key_size, value, size));
 }
 
 /* Note the changes in the table at WHAT; the value false removes its key. */
@@ -328,9 +329,9 @@ note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
         key = lua_tolstring(L, -2, &key_size);
         value = lua_tolstring(L, -1, &size);
         if (value != NULL)
-            noted(L, sxe_dict_batch_put(batch, key, key_size, value, size, ttl));
+            check_noted(L, sxe_dict_batch_put(batch, key, key_size, value, size, ttl));
         else if (lua_isboolean(L, -1) && !lua_toboolean(L, -1))
-            noted(L, sxe_dict_batch_remove(batch, key, key_size));
+            check_noted(L, sxe_dict_batch_remove(batch, key, key_size));
         else
             luaL_argerror(L, WHAT, "values are strings, or false");
     }
@@ -348,7 +349,7 @@ notes_to_commit(lua_State *L)
 }
 
 static int
-commit_batch(lua_State *L, int status, lua_KContext until)
+commit_lua_batch(lua_State *L, int status, lua_KContext until)
 {
     SXE_DICT_BATCH *batch;
     int result;
@@ -360,18 +361,18 @@ commit_batch(lua_State *L, int status, lua_KContext until)
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
-        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, commit_batch, until);
+        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, commit_lua_batch, until);
     lua_pushboolean(L, result == 0);
     return 1;
 }
 
 /* The function that notes has returned; it may have waited. */
 static int
-after_call(lua_State *L, int status, lua_KContext context)
+commit_after_call(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return commit_batch(L, LUA_OK, 0);
+    return commit_lua_batch(L, LUA_OK, 0);
 }
 
 /* dict:batch(function(batch) ... end), dict:batch({key = value, other = false} [, ttl]) */
@@ -397,12 +398,12 @@ sxe__lua_dict_batch(lua_State *L)
     notes->of->users++;
     if (lua_istable(L, WHAT)) {
         note_table(L, notes->batch, ttl);
-        return commit_batch(L, LUA_OK, 0);
+        return commit_lua_batch(L, LUA_OK, 0);
     }
     lua_pushvalue(L, WHAT);
     lua_pushvalue(L, NOTES);
-    lua_callk(L, 1, 0, 0, after_call);
-    return after_call(L, LUA_OK, 0);
+    lua_callk(L, 1, 0, 0, commit_after_call);
+    return commit_after_call(L, LUA_OK, 0);
 }
 
 /* ---- The module ---- */
@@ -411,15 +412,15 @@ void
 sxe__lua_dict_open_batch(lua_State *L)
 {
     static const luaL_Reg snapshot_ends[] = {
-        {"__gc", close_snapshot}, {"__close", close_snapshot}, {NULL, NULL}};
+        {"__gc", close_dict_snapshot}, {"__close", close_dict_snapshot}, {NULL, NULL}};
     static const luaL_Reg of_snapshot[] = {{"get", l_get_of_snapshot},
                                            {"each", l_each_of_snapshot},
-                                           {"close", close_snapshot},
+                                           {"close", close_dict_snapshot},
                                            {NULL, NULL}};
     static const luaL_Reg batch_ends[] = {
         {"__gc", close_notes}, {"__close", close_notes}, {NULL, NULL}};
     static const luaL_Reg of_batch[] = {
-        {"put", l_put}, {"remove", l_remove}, {"expect", l_expect}, {NULL, NULL}};
+        {"put", l_batch_put}, {"remove", l_remove}, {"expect", l_expect}, {NULL, NULL}};
 
     sxe__lua_dict_class(L, SNAPSHOT, snapshot_ends, of_snapshot);
     sxe__lua_dict_class(L, BATCH, batch_ends, of_batch);

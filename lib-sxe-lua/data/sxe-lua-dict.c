@@ -156,7 +156,7 @@ dict_of(lua_State *L)
 /* Push true, or false for -ENOENT (no such entry) and -EEXIST (not the expected value). Return
  * other errors. */
 static int
-push_done(lua_State *L, int result)
+push_success(lua_State *L, int result)
 {
     if (result < 0 && result != -ENOENT && result != -EEXIST)
         return result;
@@ -165,7 +165,7 @@ push_done(lua_State *L, int result)
 }
 
 static ssize_t
-get_value(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
+get_dict_value(lua_State *L, const void *key, size_t key_size, void *value, size_t size)
 {
     return sxe_dict_get(dict_of(L), key, key_size, value, size);
 }
@@ -189,7 +189,7 @@ or_nil(lua_State *L, int result)
 static int
 dict_get(lua_State *L)
 {
-    return or_nil(L, sxe__lua_dict_push_value(L, get_value));
+    return or_nil(L, sxe__lua_dict_push_value(L, get_dict_value));
 }
 
 static int
@@ -205,8 +205,8 @@ dict_put(lua_State *L)
     const char *key = sxe__lua_dict_key(L, &key_size);
     const char *value = luaL_checklstring(L, 3, &size);
 
-    return push_done(L,
-                     sxe_dict_put(dict_of(L), key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
+    return push_success(
+        L, sxe_dict_put(dict_of(L), key, key_size, value, size, sxe__lua_dict_ttl(L, 4)));
 }
 
 static int
@@ -217,7 +217,8 @@ compare_and_put(lua_State *L)
     const char *expected = luaL_optlstring(L, 3, NULL, &expected_size);
     const char *value = luaL_checklstring(L, 4, &size);
 
-    return push_done(L, sxe_dict_compare_and_put(dict_of(L), key, key_size, expected, expected_size,
+    return push_success(L,
+                        sxe_dict_compare_and_put(dict_of(L), key, key_size, expected, expected_size,
                                                  value, size, sxe__lua_dict_ttl(L, 5)));
 }
 
@@ -238,7 +239,7 @@ dict_add(lua_State *L)
 
 /* Push the counter's value, or nil; a missing counter is not made. */
 static int
-counter(lua_State *L)
+push_counter(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -259,7 +260,7 @@ remove_entry(lua_State *L)
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_remove(dict_of(L), key, key_size));
+    return push_success(L, sxe_dict_remove(dict_of(L), key, key_size));
 }
 
 static int
@@ -268,7 +269,7 @@ dict_touch(lua_State *L)
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_touch(dict_of(L), key, key_size));
+    return push_success(L, sxe_dict_touch(dict_of(L), key, key_size));
 }
 
 static int
@@ -277,11 +278,11 @@ dict_expire(lua_State *L)
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
 
-    return push_done(L, sxe_dict_expire(dict_of(L), key, key_size, sxe__lua_dict_ttl(L, 3)));
+    return push_success(L, sxe_dict_expire(dict_of(L), key, key_size, sxe__lua_dict_ttl(L, 3)));
 }
 
 static int
-ttl(lua_State *L)
+l_dict_ttl(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -303,7 +304,7 @@ dict_mark(lua_State *L)
 
     sxe__lua_check_text(L, 3);
     state = SXE_DICT_LIVE + luaL_checkoption(L, 3, NULL, states);
-    return push_done(L, sxe_dict_set_state(dict_of(L), key, key_size, (SXE_DICT_STATE)state));
+    return push_success(L, sxe_dict_set_state(dict_of(L), key, key_size, (SXE_DICT_STATE)state));
 }
 
 static void
@@ -314,7 +315,7 @@ set_count(lua_State *L, const char *name, uint64_t count)
 }
 
 static int
-stats(lua_State *L)
+l_dict_stats(lua_State *L)
 {
     SXE_DICT_STATS counts;
 
@@ -328,7 +329,7 @@ stats(lua_State *L)
 }
 
 static int
-chains(lua_State *L)
+l_dict_chains(lua_State *L)
 {
     SXE_DICT_CHAINS lengths;
     const int result = sxe_dict_get_chains(dict_of(L), &lengths);
@@ -344,13 +345,11 @@ chains(lua_State *L)
 }
 
 static const struct operation operations[] = {
-    {"get", dict_get},        {"peek", dict_peek},
-    {"put", dict_put},        {"cas", compare_and_put},
-    {"add", dict_add},        {"counter", counter},
-    {"remove", remove_entry}, {"touch", dict_touch},
-    {"expire", dict_expire},  {"ttl", ttl},
-    {"mark", dict_mark},      {"stats", stats},
-    {"chains", chains},
+    {"get", dict_get},         {"peek", dict_peek},   {"put", dict_put},
+    {"cas", compare_and_put},  {"add", dict_add},     {"counter", push_counter},
+    {"remove", remove_entry},  {"touch", dict_touch}, {"expire", dict_expire},
+    {"ttl", l_dict_ttl},       {"mark", dict_mark},   {"stats", l_dict_stats},
+    {"chains", l_dict_chains},
 };
 
 static int
@@ -377,7 +376,7 @@ call_patiently(lua_State *L)
 /* ---- The dict ---- */
 
 static int
-l_count(lua_State *L)
+l_dict_count(lua_State *L)
 {
     lua_pushinteger(L, (lua_Integer)sxe_dict_get_count(sxe__lua_dict_check(L, 1)));
     return 1;
@@ -413,7 +412,7 @@ l_check(lua_State *L)
 }
 
 static int
-l_sync(lua_State *L)
+l_dict_sync(lua_State *L)
 {
     return sxe__lua_pool_push_synced(L, sxe_dict_sync(sxe__lua_dict_check(L, 1)));
 }
@@ -426,7 +425,7 @@ collect_dict(lua_State *L)
 }
 
 static void
-take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
+take_dict_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
 {
     static const char *const said[] = {"cell_size", "shards", "evicts", NULL};
     bool is_shared = sxe__lua_option_flag(L, "shared");
@@ -463,7 +462,7 @@ tell_collector(lua_State *L, const SXE_DICT *dict)
 
 /* dict.open{...} */
 static int
-l_open(lua_State *L)
+l_dict_open(lua_State *L)
 {
     static const char *const names[] = {"name",   "cells",    "cell_size", "shards",
                                         "evicts", "shared",   "file",      "repair",
@@ -475,7 +474,7 @@ l_open(lua_State *L)
     uint64_t wait_ns;
 
     sxe__lua_option_names(L, 1, names, "dict.open");
-    take_spec(L, &spec, name);
+    take_dict_spec(L, &spec, name);
     wait_ns = sxe__lua_option_wait(L);
     sxe__lua_refuse_at_end(L);
     dict = lua_newuserdatauv(L, sizeof(*dict), 0);
@@ -511,12 +510,12 @@ add_operations(lua_State *L)
 int
 sxe__lua_open_dict(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", l_dict_open}, {NULL, NULL}};
     static const luaL_Reg metamethods[] = {
-        {"__len", l_count}, {"__gc", collect_dict}, {"__close", collect_dict}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"count", l_count},
+        {"__len", l_dict_count}, {"__gc", collect_dict}, {"__close", collect_dict}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"count", l_dict_count},
                                        {"check", l_check},
-                                       {"sync", l_sync},
+                                       {"sync", l_dict_sync},
                                        {"close", collect_dict},
                                        {"each", sxe__lua_dict_each},
                                        {"batch", sxe__lua_dict_batch},

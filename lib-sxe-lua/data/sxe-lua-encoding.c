@@ -18,7 +18,7 @@ enum { NO_DIGIT = 0xff };
 
 /* nil, "base64: ... at byte n", n; at counts from 0. */
 static int
-refuse_text(lua_State *L, const char *what, const char *why, size_t at)
+refuse_encoded_text(lua_State *L, const char *what, const char *why, size_t at)
 {
     lua_pushnil(L);
     lua_pushfstring(L, "%s: %s, at byte %I", what, why, (LUAI_UACINT)(at + 1));
@@ -145,7 +145,7 @@ decode_base64(lua_State *L)
                          luaL_buffinitsize(L, &bytes, text.length / 4 * 3 + 3), &rest);
     why = find_fault(&text, digits, rest, base64.is_padded, &at);
     if (why != NULL)
-        return refuse_text(L, "base64", why, at);
+        return refuse_encoded_text(L, "base64", why, at);
     luaL_pushresultsize(&bytes, digits / 4 * 3 + digits % 4 * 3 / 4);
     return 1;
 }
@@ -197,13 +197,13 @@ decode_hex(lua_State *L)
         const unsigned value = take_hex(text[i]);
 
         if (value == NO_DIGIT)
-            return refuse_text(L, "hex", "this is no digit", i);
+            return refuse_encoded_text(L, "hex", "this is no digit", i);
         bits = bits << 4 | value;
         if (i % 2 != 0)
             *room++ = (char)bits;
     }
     if (length % 2 != 0)
-        return refuse_text(L, "hex", "the text ends within a byte", length);
+        return refuse_encoded_text(L, "hex", "the text ends within a byte", length);
     luaL_pushresultsize(&bytes, length / 2);
     return 1;
 }
@@ -266,7 +266,7 @@ decode_url(lua_State *L)
         }
         /* The zero byte that ends a string of Lua is no digit. */
         if (take_hex(text.base[i + 1]) == NO_DIGIT || take_hex(text.base[i + 2]) == NO_DIGIT)
-            return refuse_text(L, "url", "two hexadecimal digits must follow this %", i);
+            return refuse_encoded_text(L, "url", "two hexadecimal digits must follow this %", i);
         *room++ = (char)(take_hex(text.base[i + 1]) << 4 | take_hex(text.base[i + 2]));
         i += 2;
     }
@@ -284,7 +284,7 @@ enum {
 };
 
 static void
-make_random(lua_State *L, uint8_t *bytes)
+make_random_bytes(lua_State *L, uint8_t *bytes)
 {
     if (getrandom(bytes, UUID_SIZE, 0) != UUID_SIZE)
         luaL_error(L, "the system gives no random bytes: %s", strerror(errno));
@@ -310,11 +310,11 @@ push_uuid(lua_State *L, uint8_t *bytes, unsigned version)
 }
 
 static int
-uuid4(lua_State *L)
+l_uuid4(lua_State *L)
 {
     uint8_t bytes[UUID_SIZE];
 
-    make_random(L, bytes);
+    make_random_bytes(L, bytes);
     return push_uuid(L, bytes, 4);
 }
 
@@ -333,12 +333,12 @@ next_tick(void)
 }
 
 static int
-uuid7(lua_State *L)
+l_uuid7(lua_State *L)
 {
     const uint64_t tick = next_tick();
     uint8_t bytes[UUID_SIZE];
 
-    make_random(L, bytes);
+    make_random_bytes(L, bytes);
     for (unsigned i = 0; i < 6; i++)
         bytes[i] = (uint8_t)(tick >> (52 - 8 * i));
     bytes[6] = (uint8_t)(tick >> 8);
@@ -357,8 +357,8 @@ sxe__lua_open_encoding(lua_State *L)
                                          {"decode_hex", decode_hex},
                                          {"encode_url", encode_url},
                                          {"decode_url", decode_url},
-                                         {"uuid4", uuid4},
-                                         {"uuid7", uuid7},
+                                         {"uuid4", l_uuid4},
+                                         {"uuid7", l_uuid7},
                                          {NULL, NULL}};
 
     luaL_newlib(L, functions);

@@ -40,21 +40,21 @@ struct reader {
 };
 
 static bool
-refuse_text(struct reader *r, const char *problem)
+refuse_json_text(struct reader *r, const char *problem)
 {
     r->problem = problem;
     return false;
 }
 
 static void
-skip_blanks(struct reader *r)
+skip_space(struct reader *r)
 {
     while (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')
         r->at++;
 }
 
 static bool
-is_digit(char c)
+is_json_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -70,9 +70,9 @@ hex_at(const char *text)
     for (int i = 0; i < 4; i++) {
         int letter = (text[i] | 0x20) - 'a';
 
-        if (!is_digit(text[i]) && (letter < 0 || letter > 5))
+        if (!is_json_digit(text[i]) && (letter < 0 || letter > 5))
             return -1;
-        value = value << 4 | (is_digit(text[i]) ? text[i] - '0' : letter + 10);
+        value = value << 4 | (is_json_digit(text[i]) ? text[i] - '0' : letter + 10);
     }
     return value;
 }
@@ -92,7 +92,7 @@ read_unicode(struct reader *r, luaL_Buffer *buffer)
         code = -1;
     }
     if (code < 0)
-        return refuse_text(r, "\\u without a character");
+        return refuse_json_text(r, "\\u without a character");
     r->at += 4;
     lua_pushfstring(r->L, "%U", code);
     luaL_addvalue(buffer);
@@ -101,7 +101,7 @@ read_unicode(struct reader *r, luaL_Buffer *buffer)
 
 /* Read an escape, after its backslash. */
 static bool
-read_escape(struct reader *r, luaL_Buffer *buffer)
+read_string_escape(struct reader *r, luaL_Buffer *buffer)
 {
     static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
 
@@ -116,7 +116,7 @@ read_escape(struct reader *r, luaL_Buffer *buffer)
             return true;
         }
     }
-    return refuse_text(r, "a backslash without an escape");
+    return refuse_json_text(r, "a backslash without an escape");
 }
 
 static bool
@@ -155,7 +155,7 @@ problem_of_byte(const struct reader *r, const char *at)
 
 /* Read a string, after its first quotation mark, and push it. */
 static bool
-read_string(struct reader *r)
+push_json_string(struct reader *r)
 {
     const char *end = plain_end(r->at);
     luaL_Buffer buffer;
@@ -172,9 +172,9 @@ read_string(struct reader *r)
         if (*end == '"')
             break;
         if (*end != '\\')
-            return refuse_text(r, problem_of_byte(r, end));
+            return refuse_json_text(r, problem_of_byte(r, end));
         r->at++;
-        if (!read_escape(r, &buffer))
+        if (!read_string_escape(r, &buffer))
             return false;
         end = plain_end(r->at);
     }
@@ -187,11 +187,11 @@ read_string(struct reader *r)
 
 /* Digits, at least one: where they end, or NULL. */
 static const char *
-skip_digits(const char *text)
+end_of_digits(const char *text)
 {
-    if (!is_digit(*text))
+    if (!is_json_digit(*text))
         return NULL;
-    while (is_digit(*text))
+    while (is_json_digit(*text))
         text++;
     return text;
 }
@@ -201,13 +201,13 @@ static const char *
 number_end(const char *text, bool *is_integer)
 {
     text += *text == '-';
-    text = *text == '0' ? text + 1 : skip_digits(text);
+    text = *text == '0' ? text + 1 : end_of_digits(text);
     *is_integer = text != NULL && *text != '.' && *text != 'e' && *text != 'E';
     if (text != NULL && *text == '.')
-        text = skip_digits(text + 1);
+        text = end_of_digits(text + 1);
     if (text != NULL && (*text == 'e' || *text == 'E')) {
         text++;
-        text = skip_digits(text + (*text == '+' || *text == '-'));
+        text = end_of_digits(text + (*text == '+' || *text == '-'));
     }
     return text;
 }
@@ -232,7 +232,7 @@ to_integer(const char *text, const char *end, lua_Integer *integer)
 }
 
 static bool
-read_number(struct reader *r)
+read_json_number(struct reader *r)
 {
     bool is_integer;
     const char *end = number_end(r->at, &is_integer);
@@ -240,7 +240,7 @@ read_number(struct reader *r)
     double value;
 
     if (end == NULL)
-        return refuse_text(r, "not a number");
+        return refuse_json_text(r, "not a number");
     if (is_integer && to_integer(r->at, end, &integer)) {
         lua_pushinteger(r->L, integer);
         r->at = end;
@@ -249,7 +249,7 @@ read_number(struct reader *r)
     /* The locale of C needs no memory, and is the same object each time. */
     value = strtod_l(r->at, NULL, newlocale(LC_ALL_MASK, "C", NULL));
     if (!isfinite(value))
-        return refuse_text(r, "a number that is too large");
+        return refuse_json_text(r, "a number that is too large");
     if (!is_integer && fabs(value) < EXACT_END && floor(value) == value &&
         !(value == 0 && signbit(value)))
         lua_pushinteger(r->L, (lua_Integer)value);
@@ -262,12 +262,12 @@ read_number(struct reader *r)
 /* ---- Values ---- */
 
 static bool
-take_word(struct reader *r, const char *word)
+take_json_word(struct reader *r, const char *word)
 {
     size_t length = strlen(word);
 
     if (strncmp(r->at, word, length) != 0)
-        return refuse_text(r, "expected a value");
+        return refuse_json_text(r, "expected a value");
     r->at += length;
     return true;
 }
@@ -279,35 +279,35 @@ read_scalar(struct reader *r)
     switch (*r->at) {
     case '"':
         r->at++;
-        return read_string(r);
+        return push_json_string(r);
     case 't':
         lua_pushboolean(r->L, 1);
-        return take_word(r, "true");
+        return take_json_word(r, "true");
     case 'f':
         lua_pushboolean(r->L, 0);
-        return take_word(r, "false");
+        return take_json_word(r, "false");
     case 'n':
         lua_pushlightuserdata(r->L, NULL);
-        return take_word(r, "null");
+        return take_json_word(r, "null");
     default:
-        return *r->at == '-' || is_digit(*r->at) ? read_number(r)
-                                                 : refuse_text(r, "expected a value");
+        return *r->at == '-' || is_json_digit(*r->at) ? read_json_number(r)
+                                                      : refuse_json_text(r, "expected a value");
     }
 }
 
 /* Push the name of a member, and go after its colon. */
 static bool
-read_name(struct reader *r)
+push_member_name(struct reader *r)
 {
-    skip_blanks(r);
+    skip_space(r);
     if (*r->at != '"')
-        return refuse_text(r, "expected a name in quotation marks");
+        return refuse_json_text(r, "expected a name in quotation marks");
     r->at++;
-    if (!read_string(r))
+    if (!push_json_string(r))
         return false;
-    skip_blanks(r);
+    skip_space(r);
     if (*r->at != ':')
-        return refuse_text(r, "expected : after a name");
+        return refuse_json_text(r, "expected : after a name");
     r->at++;
     return true;
 }
@@ -319,19 +319,19 @@ open_value(struct reader *r, bool *is_open)
     bool is_list = *r->at++ == '[';
 
     if (r->depth == DEPTH_MAX)
-        return refuse_text(r, "more than 1000 values in one another");
+        return refuse_json_text(r, "more than 1000 values in one another");
     luaL_checkstack(r->L, STACK_ROOM, "JSON");
     lua_newtable(r->L);
     if (is_list)
         sxe__lua_json_mark(r->L);
-    skip_blanks(r);
+    skip_space(r);
     *is_open = *r->at != (is_list ? ']' : '}');
     if (!*is_open) {
         r->at++;
         return true;
     }
     r->items[++r->depth] = is_list ? 0 : OBJECT;
-    return is_list || read_name(r);
+    return is_list || push_member_name(r);
 }
 
 /* The value on top is complete: put it into the value around it, and so on for each value that ends
@@ -346,14 +346,14 @@ close_values(struct reader *r)
             lua_rawseti(r->L, -2, ++r->items[r->depth]);
         else
             lua_rawset(r->L, -3);
-        skip_blanks(r);
+        skip_space(r);
         if (*r->at == ',') {
             r->at++;
-            return is_list || read_name(r);
+            return is_list || push_member_name(r);
         }
         if (*r->at != (is_list ? ']' : '}'))
-            return refuse_text(r, is_list ? "expected , or ] in a list"
-                                          : "expected , or } in an object");
+            return refuse_json_text(r, is_list ? "expected , or ] in a list"
+                                               : "expected , or } in an object");
         r->at++;
         r->depth--;
     }
@@ -361,7 +361,7 @@ close_values(struct reader *r)
 }
 
 static bool
-read_all(struct reader *r)
+read_document(struct reader *r)
 {
     unsigned values = 0;
 
@@ -370,7 +370,7 @@ read_all(struct reader *r)
 
         if (++values % VALUES_A_LOOK == 0)
             sxe__lua_watch_poll(r->L);
-        skip_blanks(r);
+        skip_space(r);
         if (*r->at == '{' || *r->at == '[') {
             if (!open_value(r, &is_open))
                 return false;
@@ -380,8 +380,8 @@ read_all(struct reader *r)
         if (!is_open && !close_values(r))
             return false;
     } while (r->depth > 0);
-    skip_blanks(r);
-    return r->at == r->end || refuse_text(r, "more after the value");
+    skip_space(r);
+    return r->at == r->end || refuse_json_text(r, "more after the value");
 }
 
 bool
@@ -397,7 +397,7 @@ sxe__lua_json_decode(lua_State *L)
     r.problem = NULL;
     r.depth = 0;
     luaL_checkstack(L, STACK_ROOM, "JSON");
-    if (read_all(&r)) {
+    if (read_document(&r)) {
         lua_replace(L, top);
         return true;
     }

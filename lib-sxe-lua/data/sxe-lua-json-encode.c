@@ -47,7 +47,7 @@ static bool write_value(struct writer *w);
 /* ---- Text ---- */
 
 static bool
-put_bytes(struct writer *w, const char *text, size_t length)
+put_json_bytes(struct writer *w, const char *text, size_t length)
 {
     if ((size_t)(w->end - w->at) < length)
         return false;
@@ -66,7 +66,7 @@ put_char(struct writer *w, char c)
 }
 
 static bool
-refuse_value(struct writer *w, int index, const char *problem)
+refuse_encoded_value(struct writer *w, int index, const char *problem)
 {
     w->type = lua_type(w->L, index);
     w->problem = problem;
@@ -122,7 +122,7 @@ put_whole(struct writer *w, int64_t value)
     while ((left /= 10) > 0);
     if (value < 0)
         *--at = '-';
-    return put_bytes(w, at, (size_t)(end - at));
+    return put_json_bytes(w, at, (size_t)(end - at));
 }
 
 /* The fewest digits, from 14 on, that are read as the same number. 17 always are. */
@@ -148,7 +148,7 @@ write_number(struct writer *w, int index)
     char *at;
 
     if (!isfinite(value))
-        return refuse_value(w, index, "must not be NaN or Inf");
+        return refuse_encoded_value(w, index, "must not be NaN or Inf");
     if (lua_isinteger(w->L, index))
         return put_whole(w, lua_tointeger(w->L, index));
     if (fabs(value) <= WHOLE_MAX && value == (double)(int64_t)value &&
@@ -158,7 +158,7 @@ write_number(struct writer *w, int index)
     at = text + strspn(text, "-0123456789");
     if (at < end && *at != 'e')
         *at = '.'; /* in place of the point of os.setlocale's locale */
-    return put_bytes(w, text, (size_t)(end - text));
+    return put_json_bytes(w, text, (size_t)(end - text));
 }
 
 /* ---- Tables ---- */
@@ -166,7 +166,7 @@ write_number(struct writer *w, int index)
 /* The last index of the table on top if it is an array, 0 if it is not; negative: no array that can
  * be written. */
 static int
-measure(struct writer *w)
+measure_table(struct writer *w)
 {
     lua_State *L = w->L;
     int last = 0;
@@ -185,7 +185,7 @@ measure(struct writer *w)
         last = key > last ? (int)key : last;
     }
     if (last > SPARSE_SAFE && last > items * SPARSE_RATIO)
-        return refuse_value(w, -1, "excessively sparse array") - 1;
+        return refuse_encoded_value(w, -1, "excessively sparse array") - 1;
     return last;
 }
 
@@ -202,15 +202,15 @@ write_array(struct writer *w, int last)
 }
 
 static bool
-write_key(struct writer *w)
+write_json_key(struct writer *w)
 {
     int type = lua_type(w->L, -2);
 
     if (type == LUA_TSTRING)
         return write_string(w, -2) && put_char(w, ':');
     if (type == LUA_TNUMBER)
-        return put_char(w, '"') && write_number(w, -2) && put_bytes(w, "\":", 2);
-    return refuse_value(w, -2, "table key must be a number or string");
+        return put_char(w, '"') && write_number(w, -2) && put_json_bytes(w, "\":", 2);
+    return refuse_encoded_value(w, -2, "table key must be a number or string");
 }
 
 static bool
@@ -220,12 +220,12 @@ write_object(struct writer *w)
 
     lua_pushnil(w->L);
     for (; lua_next(w->L, -2) != 0; lua_pop(w->L, 1)) {
-        if (!put_char(w, before) || !write_key(w) || !write_value(w))
+        if (!put_char(w, before) || !write_json_key(w) || !write_value(w))
             return false;
         before = ',';
     }
     if (before == '{')
-        return put_bytes(w, sxe__lua_json_is_marked(w->L) ? "[]" : "{}", 2);
+        return put_json_bytes(w, sxe__lua_json_is_marked(w->L) ? "[]" : "{}", 2);
     return put_char(w, '}');
 }
 
@@ -236,8 +236,8 @@ write_table(struct writer *w)
 
     w->steps += TABLE_STEPS;
     if (++w->depth > DEPTH_MAX || !lua_checkstack(w->L, 4))
-        return refuse_value(w, -1, too_deep);
-    last = measure(w);
+        return refuse_encoded_value(w, -1, too_deep);
+    last = measure_table(w);
     if (last < 0 || !(last > 0 ? write_array(w, last) : write_object(w)))
         return false;
     w->depth--;
@@ -258,20 +258,21 @@ write_value(struct writer *w)
     case LUA_TNUMBER:
         return write_number(w, -1);
     case LUA_TBOOLEAN:
-        return lua_toboolean(w->L, -1) ? put_bytes(w, "true", 4) : put_bytes(w, "false", 5);
+        return lua_toboolean(w->L, -1) ? put_json_bytes(w, "true", 4)
+                                       : put_json_bytes(w, "false", 5);
     case LUA_TTABLE:
         return write_table(w);
     case LUA_TNIL:
-        return put_bytes(w, "null", 4);
+        return put_json_bytes(w, "null", 4);
     default:
         if (lua_islightuserdata(w->L, -1) && lua_touserdata(w->L, -1) == NULL)
-            return put_bytes(w, "null", 4);
-        return refuse_value(w, -1, "type not supported");
+            return put_json_bytes(w, "null", 4);
+        return refuse_encoded_value(w, -1, "type not supported");
     }
 }
 
 static bool
-write_at(struct writer *w, lua_State *L, bool may_raise, char *room, size_t size)
+write_value_at(struct writer *w, lua_State *L, bool may_raise, char *room, size_t size)
 {
     int top = lua_gettop(L);
     bool is_written;
@@ -287,7 +288,7 @@ sxe__lua_json_write(lua_State *L, char *room, size_t size)
 {
     struct writer w;
 
-    return write_at(&w, L, false, room, size) ? w.at - room : -1;
+    return write_value_at(&w, L, false, room, size) ? w.at - room : -1;
 }
 
 void
@@ -299,7 +300,7 @@ sxe__lua_json_encode(lua_State *L)
     size_t size = sizeof(first);
     struct writer w;
 
-    while (!write_at(&w, L, true, room, size)) {
+    while (!write_value_at(&w, L, true, room, size)) {
         if (w.problem == too_deep)
             luaL_error(L, "Cannot serialise, excessive nesting (%d)", w.depth);
         if (w.problem != NULL)

@@ -89,7 +89,7 @@ json_decode(lua_State *L)
 
 /* json.array([table]): the table, a list also when it is empty */
 static int
-array(lua_State *L)
+l_json_array(lua_State *L)
 {
     lua_settop(L, 1);
     if (lua_isnil(L, 1)) {
@@ -109,7 +109,7 @@ int
 sxe__lua_open_json(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"encode", json_encode}, {"decode", json_decode}, {"array", array}, {NULL, NULL}};
+        {"encode", json_encode}, {"decode", json_decode}, {"array", l_json_array}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL); /* json.null, for encode and decode */

@@ -69,13 +69,13 @@ sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 
 /* ---- Fields: an element's handle is at 1, the name at 2 ---- */
 
-static int get_again(lua_State *L, int status, lua_KContext until);
+static int get_member_again(lua_State *L, int status, lua_KContext until);
 
 static int
 half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KContext until)
 {
     if (sxe__lua_may_try_again(L, pool->wait_ns, until))
-        return sxe__lua_again(L, pool->wait_ns, get_again, until);
+        return sxe__lua_again(L, pool->wait_ns, get_member_again, until);
     return luaL_error(L,
                       "element %d of pool %s is half written; if who wrote it was killed, write it "
                       "again with pool:write()",
@@ -83,7 +83,8 @@ half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KC
 }
 
 static int
-get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KContext until)
+get_element_member(lua_State *L, uint32_t index, uint32_t generation, const char *name,
+                   lua_KContext until)
 {
     unsigned id;
     const struct sxe__lua_pool *pool = sxe__lua_pool_find_element(index, generation, &id);
@@ -113,20 +114,20 @@ get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name, 
 }
 
 static int
-get_again(lua_State *L, int status, lua_KContext until)
+get_member_again(lua_State *L, int status, lua_KContext until)
 {
     uint32_t generation;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_ELEMENT, &generation);
 
     if (sxe__lua_was_cancelled(L, status))
         return luaL_error(L, "cancelled");
-    return get_member(L, index, generation, lua_tostring(L, 2), until);
+    return get_element_member(L, index, generation, lua_tostring(L, 2), until);
 }
 
 static int
 get_of_element(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
-    return get_member(L, index, generation, name, 0);
+    return get_element_member(L, index, generation, name, 0);
 }
 
 static int

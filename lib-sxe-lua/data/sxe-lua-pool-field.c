@@ -12,7 +12,7 @@
 /* ---- Declarations of fields ---- */
 
 static uint32_t
-alignment_of(const struct sxe_pool_field *field)
+alignment_of_field(const struct sxe_pool_field *field)
 {
     return field->kind == 'c' ? 1 : field->size;
 }
@@ -23,17 +23,17 @@ compare_fields(const void *left, const void *right)
     const struct sxe_pool_field *a = left;
     const struct sxe_pool_field *b = right;
 
-    if (alignment_of(a) != alignment_of(b))
-        return alignment_of(a) > alignment_of(b) ? -1 : 1;
+    if (alignment_of_field(a) != alignment_of_field(b))
+        return alignment_of_field(a) > alignment_of_field(b) ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
 /* Place the largest fields first, so that there are no gaps. */
 static void
-lay_out(struct sxe_pool_layout *fields)
+lay_out_fields(struct sxe_pool_layout *fields)
 {
     qsort(fields->field, fields->number, sizeof(fields->field[0]), compare_fields);
-    fields->alignment = alignment_of(&fields->field[0]);
+    fields->alignment = alignment_of_field(&fields->field[0]);
     fields->size = 0;
     for (unsigned i = 0; i < fields->number; i++) {
         fields->field[i].offset = fields->size;
@@ -66,7 +66,7 @@ take_pair(lua_State *L, struct sxe_pool_field *field)
 
 /* The text of fields that were given as a table; too long a one is cut. */
 static void
-write_text(const struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
+write_field_texts(const struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
 {
     size_t used = 0;
 
@@ -95,13 +95,13 @@ take_pairs(lua_State *L, struct sxe_pool_layout *fields, char text[SXE_POOL_FIEL
             luaL_error(L, "more than %d fields", (int)SXE_POOL_LAYOUT_MAX);
         take_pair(L, &fields->field[fields->number++]);
     }
-    lay_out(fields);
-    write_text(fields, text);
+    lay_out_fields(fields);
+    write_field_texts(fields, text);
 }
 
 /* Replace the list of texts on top by one text, with commas in between. */
 static void
-join_texts(lua_State *L)
+join_listed_texts(lua_State *L)
 {
     luaL_Buffer parts;
     int list = lua_gettop(L);
@@ -135,7 +135,7 @@ sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
         return;
     }
     if (lua_istable(L, -1))
-        join_texts(L);
+        join_listed_texts(L);
     given = sxe__lua_text(L, -1);
     if (given == NULL)
         luaL_error(L, "fields: a text, or a table of names and types expected, got %s",
@@ -225,7 +225,7 @@ store_number(lua_State *L, const struct sxe_pool_field *field, void *at, lua_Num
 }
 
 static void
-push_text(lua_State *L, const char *text, size_t length)
+push_field_text(lua_State *L, const char *text, size_t length)
 {
     while (length > 0 && text[length - 1] == '\0')
         length--;
@@ -238,7 +238,7 @@ sxe__lua_pool_push(lua_State *L, const struct sxe_pool_field *field, const void 
     const char *at = (const char *)element + field->offset;
 
     if (field->kind == 'c')
-        push_text(L, at, field->size);
+        push_field_text(L, at, field->size);
     else if (field->kind == 'f')
         lua_pushnumber(L, load_number(field, at));
     else if (field->kind == 'b')
@@ -263,7 +263,7 @@ store_text(lua_State *L, const struct sxe_pool_field *field, char *at, int index
 }
 
 static lua_Integer
-check_integer(lua_State *L, const struct sxe_pool_field *field, int index)
+check_integer_field(lua_State *L, const struct sxe_pool_field *field, int index)
 {
     int is_integer;
     lua_Integer value = lua_tointegerx(L, index, &is_integer);
@@ -297,7 +297,7 @@ sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *elemen
     else if (field->kind == 'b')
         *at = (char)lua_toboolean(L, index);
     else
-        store_integer(L, field, at, check_integer(L, field, index));
+        store_integer(L, field, at, check_integer_field(L, field, index));
 }
 
 void
@@ -311,7 +311,8 @@ sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *elemen
     } else if (field->kind == 'f') {
         store_number(L, field, at, load_number(field, at) + check_number(L, field, index));
     } else {
-        if (__builtin_add_overflow(load_integer(field, at), check_integer(L, field, index), &sum))
+        if (__builtin_add_overflow(load_integer(field, at), check_integer_field(L, field, index),
+                                   &sum))
             luaL_error(L, "field %s: the sum does not fit %c64", field->name, field->kind);
         store_integer(L, field, at, sum);
     }

@@ -22,7 +22,7 @@ enum { EMPTY_ELEMENT_SIZE = 8 }; /* of an element without fields */
  * steps check the lease, so an element that another process has taken meanwhile is not changed.
  * In a shared pool another process may hold the lock; then sxe__lua_pool_came tries again soon. */
 static void
-on_timeout(void *array, unsigned id, void *user)
+on_pool_timeout(void *array, unsigned id, void *user)
 {
     struct sxe__lua_pool *pool = user;
     lua_State *L = sxe__lua_main(sxe__lua_current());
@@ -43,7 +43,7 @@ on_timeout(void *array, unsigned id, void *user)
 }
 
 static void
-take_timeouts(lua_State *L, struct sxe__lua_pool *pool)
+take_pool_timeouts(lua_State *L, struct sxe__lua_pool *pool)
 {
     if (lua_getfield(L, 1, "timeouts") != LUA_TNIL) {
         luaL_argcheck(L, lua_istable(L, -1), 1, "timeouts: a table of states and seconds expected");
@@ -118,7 +118,7 @@ join_states(lua_State *L, const struct sxe__lua_pool *pool, char text[SXE_POOL_N
 }
 
 static void
-take_fields(lua_State *L, struct sxe__lua_pool *pool, char text[SXE_POOL_FIELDS_MAX + 1])
+take_field_options(lua_State *L, struct sxe__lua_pool *pool, char text[SXE_POOL_FIELDS_MAX + 1])
 {
     static const char *const ours[] = {"index", "state", "age"};
 
@@ -136,7 +136,7 @@ take_fields(lua_State *L, struct sxe__lua_pool *pool, char text[SXE_POOL_FIELDS_
 }
 
 static void
-take_name(lua_State *L, struct sxe__lua_pool *pool)
+take_pool_name(lua_State *L, struct sxe__lua_pool *pool)
 {
     lua_getfield(L, 1, "name");
     sxe__lua_option_name(L, pool->name, "the pool");
@@ -155,18 +155,18 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
     struct texts texts;
     unsigned count;
 
-    take_name(L, pool);
+    take_pool_name(L, pool);
     count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
     /* Only checked: a pool that is not shared has one shard. */
     (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
-    take_fields(L, pool, texts.fields);
-    take_timeouts(L, pool);
-    pool->array = pool->is_timed
-                      ? sxe_pool_new_with_timeouts(pool->name, count, pool->element_size,
-                                                   pool->states, pool->timeouts, on_timeout, pool)
-                      : sxe_pool_new(pool->name, count, pool->element_size, pool->states,
-                                     SXE_POOL_OPTION_UNLOCKED);
+    take_field_options(L, pool, texts.fields);
+    take_pool_timeouts(L, pool);
+    pool->array = pool->is_timed ? sxe_pool_new_with_timeouts(pool->name, count, pool->element_size,
+                                                              pool->states, pool->timeouts,
+                                                              on_pool_timeout, pool)
+                                 : sxe_pool_new(pool->name, count, pool->element_size, pool->states,
+                                                SXE_POOL_OPTION_UNLOCKED);
     if (pool->array == NULL)
         luaL_error(L, "not enough memory for pool %s", pool->name);
 }
@@ -176,7 +176,7 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 /* Read states and fields from the pool itself. Returns the number of results if scripts cannot use
  * the pool, otherwise 0. */
 static int
-learn(lua_State *L, struct sxe__lua_pool *pool)
+learn_layout(lua_State *L, struct sxe__lua_pool *pool)
 {
     snprintf(pool->name, sizeof(pool->name), "%s", sxe_pool_get_name(pool->array));
     if (sxe_pool_get_states(pool->array) > SXE__LUA_POOL_STATES ||
@@ -198,7 +198,7 @@ learn(lua_State *L, struct sxe__lua_pool *pool)
  * count opens a pool that exists. Its file says all of these, so giving one of them raises an
  * error. */
 static void
-take_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
+take_pool_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
 {
     static const char *const said[] = {"states", "fields", "shards", NULL};
     bool is_said = !sxe__lua_option_is_nil(L, "count") || spec->file == NULL;
@@ -207,12 +207,12 @@ take_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct 
         sxe__lua_option_unsaid(L, said, "count");
         return;
     }
-    take_name(L, pool);
+    take_pool_name(L, pool);
     spec->number = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
     spec->shards = sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
     join_states(L, pool, texts->states);
-    take_fields(L, pool, texts->fields);
+    take_field_options(L, pool, texts->fields);
 }
 
 /* Open the pool: 0, or the number of results of a failure. */
@@ -225,7 +225,7 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
     int results = 0;
 
     spec.file = sxe__lua_option_file(L);
-    take_spec(L, pool, &spec, &texts);
+    take_pool_spec(L, pool, &spec, &texts);
     spec.options |= sxe__lua_option_file_options(L);
     spec.element_size = pool->element_size;
     spec.states = pool->states;
@@ -237,11 +237,12 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
     if (pool->array == NULL)
         return sxe__lua_option_refused(L, why, errno);
     if (spec.number == 0)
-        results = learn(L, pool);
+        results = learn_layout(L, pool);
     if (results > 0)
         return results;
-    take_timeouts(L, pool);
-    if (pool->is_timed && sxe_pool_set_timeouts(pool->array, pool->timeouts, on_timeout, pool) < 0)
+    take_pool_timeouts(L, pool);
+    if (pool->is_timed &&
+        sxe_pool_set_timeouts(pool->array, pool->timeouts, on_pool_timeout, pool) < 0)
         luaL_error(L, "not enough memory for pool %s", pool->name);
     return 0;
 }

@@ -50,7 +50,7 @@ sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name)
 }
 
 static unsigned
-check_state(lua_State *L, const struct sxe__lua_pool *pool, int argument)
+check_state_argument(lua_State *L, const struct sxe__lua_pool *pool, int argument)
 {
     const char *name = sxe__lua_check_text(L, argument);
     unsigned state = sxe__lua_pool_find_state(pool, name);
@@ -63,7 +63,7 @@ check_state(lua_State *L, const struct sxe__lua_pool *pool, int argument)
 
 /* An element or an index at argument 2; SXE_POOL_NO_INDEX: the element is gone. */
 static unsigned
-check_element(lua_State *L, const struct sxe__lua_pool *pool)
+check_element_argument(lua_State *L, const struct sxe__lua_pool *pool)
 {
     uint32_t index, generation;
     unsigned id;
@@ -81,7 +81,7 @@ check_element(lua_State *L, const struct sxe__lua_pool *pool)
 }
 
 static const struct sxe_pool_field *
-check_field(lua_State *L, const struct sxe__lua_pool *pool, const char *name, int argument)
+check_field_name(lua_State *L, const struct sxe__lua_pool *pool, const char *name, int argument)
 {
     const struct sxe_pool_field *field = sxe_pool_layout_find(&pool->fields, name);
 
@@ -95,8 +95,8 @@ check_field(lua_State *L, const struct sxe__lua_pool *pool, const char *name, in
 
 /* A call of the pool found a lock held (try again), or damage (raise). */
 static int
-not_now(lua_State *L, const struct sxe__lua_pool *pool, unsigned result, lua_KFunction k,
-        lua_KContext until)
+retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned result,
+                     lua_KFunction k, lua_KContext until)
 {
     return result == SXE_POOL_DAMAGED ? sxe__lua_pool_raise_damaged(L, pool)
                                       : sxe__lua_again(L, pool->wait_ns, k, until);
@@ -124,8 +124,8 @@ sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
 
 /* An element came from a state into another. */
 static int
-moved(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LEASE *lease, unsigned from,
-      unsigned to)
+return_moved_element(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LEASE *lease,
+                     unsigned from, unsigned to)
 {
     if (to != from)
         sxe__lua_pool_came(pool, to);
@@ -149,11 +149,11 @@ check_lease(lua_State *L, unsigned id, int argument)
 enum { FROM = 2, TO, SECONDS, DEADLINE };
 
 static int
-take_element(lua_State *L, int status, lua_KContext until)
+take_pool_element(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
-    unsigned from = check_state(L, pool, FROM);
-    unsigned to = check_state(L, pool, TO);
+    unsigned from = check_state_argument(L, pool, FROM);
+    unsigned to = check_state_argument(L, pool, TO);
     const void *contents;
     SXE_POOL_LEASE lease;
     unsigned id;
@@ -168,15 +168,15 @@ take_element(lua_State *L, int status, lua_KContext until)
     if (id < sxe_pool_get_number(pool->array)) {
         if (status == LUA_YIELD)
             sxe__lua_pool_waited(pool, from);
-        return moved(L, pool, &lease, from, to);
+        return return_moved_element(L, pool, &lease, from, to);
     }
     if (id == SXE_POOL_DAMAGED ||
         (id == SXE_POOL_LOCK_NOT_TAKEN &&
          (lua_isnil(L, SECONDS) || sxe__lua_may_try_again(L, pool->wait_ns, until))))
-        return not_now(L, pool, id, take_element, until);
+        return retry_unless_damaged(L, pool, id, take_pool_element, until);
     if (!lua_isnil(L, SECONDS))
         return sxe__lua_pool_wait(L, pool, from, (uint64_t)lua_tointeger(L, DEADLINE),
-                                  take_element);
+                                  take_pool_element);
     lua_pushnil(L);
     return 1;
 }
@@ -187,7 +187,7 @@ l_take(lua_State *L)
 {
     lua_settop(L, SECONDS);
     lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, SECONDS));
-    return take_element(L, LUA_OK, 0);
+    return take_pool_element(L, LUA_OK, 0);
 }
 
 /* Places in the stack of move, and of touch, which has no states. */
@@ -208,8 +208,8 @@ static int
 move_element(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
-    unsigned to = check_state(L, pool, MOVE_TO);
+    unsigned id = check_element_argument(L, pool);
+    unsigned to = check_state_argument(L, pool, MOVE_TO);
     SXE_POOL_LEASE lease = check_lease(L, id, MOVE_LEASE);
     unsigned state, from, result;
 
@@ -218,17 +218,17 @@ move_element(lua_State *L, int status, lua_KContext until)
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     state = sxe__lua_pool_state_of(L, pool, id);
-    from = lua_isnoneornil(L, MOVE_FROM) ? state : check_state(L, pool, MOVE_FROM);
+    from = lua_isnoneornil(L, MOVE_FROM) ? state : check_state_argument(L, pool, MOVE_FROM);
     if (lease.stamp != 0 && from != state)
         return sxe__lua_fail(L, sxe_pool_lease_is_held(pool->array, &lease) ? "moved" : "lost");
     result = change_element(pool, &lease, from, to);
     if (result == SXE_POOL_LOCK_TAKEN)
-        return moved(L, pool, &lease, from, to);
+        return return_moved_element(L, pool, &lease, from, to);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
     if (result == SXE_POOL_INCORRECT_STATE && !lua_isnoneornil(L, MOVE_FROM))
         return sxe__lua_fail(L, "moved");
-    return not_now(L, pool, result, move_element, until);
+    return retry_unless_damaged(L, pool, result, move_element, until);
 }
 
 /* pool:move(element, to [, from [, lease]]) */
@@ -242,7 +242,7 @@ static int
 touch_element(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
+    unsigned id = check_element_argument(L, pool);
     SXE_POOL_LEASE lease = check_lease(L, id, TOUCH_LEASE);
     unsigned state, result;
 
@@ -257,7 +257,7 @@ touch_element(lua_State *L, int status, lua_KContext until)
         return sxe__lua_pool_push_leased(L, pool, &lease);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
-    return not_now(L, pool, result, touch_element, until);
+    return retry_unless_damaged(L, pool, result, touch_element, until);
 }
 
 /* pool:touch(element [, lease]) */
@@ -282,7 +282,7 @@ sxe__lua_pool_push_synced(lua_State *L, int result)
 }
 
 static int
-l_sync(lua_State *L)
+l_pool_sync(lua_State *L)
 {
     return sxe__lua_pool_push_synced(L, sxe_pool_sync(check_pool(L)->array));
 }
@@ -290,11 +290,11 @@ l_sync(lua_State *L)
 /* ---- Methods that look ---- */
 
 static int
-l_count(lua_State *L)
+l_pool_count(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
 
-    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_state(L, pool, 2)));
+    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_state_argument(L, pool, 2)));
     return 1;
 }
 
@@ -302,7 +302,7 @@ static int
 l_oldest(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned state = check_state(L, pool, 2);
+    unsigned state = check_state_argument(L, pool, 2);
 
     return sxe__lua_pool_push_element(L, pool, sxe_pool_get_oldest(pool->array, state));
 }
@@ -311,7 +311,7 @@ static int
 l_age(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    SXE_TIME since = sxe_pool_get_oldest_time(pool->array, check_state(L, pool, 2));
+    SXE_TIME since = sxe_pool_get_oldest_time(pool->array, check_state_argument(L, pool, 2));
 
     if (since == 0)
         lua_pushnil(L);
@@ -325,12 +325,12 @@ l_at(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
 
-    return sxe__lua_pool_push_element(L, pool, check_element(L, pool));
+    return sxe__lua_pool_push_element(L, pool, check_element_argument(L, pool));
 }
 
 /* Upvalues: the walker, the pool. */
 static int
-step_walk(lua_State *L, int status, lua_KContext until)
+step_pool_walk(lua_State *L, int status, lua_KContext until)
 {
     SXE_POOL_WALKER *walker = lua_touserdata(L, lua_upvalueindex(1));
     const struct sxe__lua_pool *pool;
@@ -347,33 +347,33 @@ step_walk(lua_State *L, int status, lua_KContext until)
     /* nil would look like the end. */
     if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, pool->wait_ns, until))
         return luaL_error(L, "pool %s is busy", pool->name);
-    return not_now(L, pool, id, step_walk, until);
+    return retry_unless_damaged(L, pool, id, step_pool_walk, until);
 }
 
 static int
-next_of_each(lua_State *L)
+next_element_of_each(lua_State *L)
 {
-    return step_walk(L, LUA_OK, 0);
+    return step_pool_walk(L, LUA_OK, 0);
 }
 
 static int
-l_each(lua_State *L)
+l_pool_each(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned state = check_state(L, pool, 2);
+    unsigned state = check_state_argument(L, pool, 2);
     SXE_POOL_WALKER *walker = lua_newuserdatauv(L, sizeof(*walker), 0);
 
     sxe_pool_walker_construct(walker, pool->array, state);
     lua_pushvalue(L, 1);
-    lua_pushcclosure(L, next_of_each, 2);
+    lua_pushcclosure(L, next_element_of_each, 2);
     return 1;
 }
 
 /* ---- Methods about contents ---- */
 
 static int
-add_at_once(lua_State *L, const struct sxe__lua_pool *pool, unsigned id,
-            const struct sxe_pool_field *field)
+add_element_at_once(lua_State *L, const struct sxe__lua_pool *pool, unsigned id,
+                    const struct sxe_pool_field *field)
 {
     if ((field->kind != 'u' && field->kind != 'i') || field->size != sizeof(uint64_t) ||
         pool->element_size % sizeof(uint64_t) != 0)
@@ -384,11 +384,11 @@ add_at_once(lua_State *L, const struct sxe__lua_pool *pool, unsigned id,
 }
 
 static int
-l_add(lua_State *L)
+l_pool_add(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
-    const struct sxe_pool_field *field = check_field(L, pool, sxe__lua_check_text(L, 3), 3);
+    unsigned id = check_element_argument(L, pool);
+    const struct sxe_pool_field *field = check_field_name(L, pool, sxe__lua_check_text(L, 3), 3);
     char *element;
 
     lua_settop(L, 4);
@@ -399,7 +399,7 @@ l_add(lua_State *L)
     if (id == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     if (pool->is_shared)
-        return add_at_once(L, pool, id, field);
+        return add_element_at_once(L, pool, id, field);
     element = (char *)pool->array + id * pool->element_size;
     sxe__lua_pool_add(L, field, element, 4);
     sxe__lua_pool_push(L, field, element);
@@ -407,10 +407,10 @@ l_add(lua_State *L)
 }
 
 static int
-read_whole(lua_State *L, int status, lua_KContext until)
+push_whole_element(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
+    unsigned id = check_element_argument(L, pool);
     void *element;
 
     if (sxe__lua_was_cancelled(L, status))
@@ -419,9 +419,9 @@ read_whole(lua_State *L, int status, lua_KContext until)
     /* Use memory of its own: a finalizer that runs meanwhile may use the scratch. */
     element = lua_newuserdatauv(L, pool->element_size, 0);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
-        return sxe__lua_again(L, pool->wait_ns, read_whole, until);
+        return sxe__lua_again(L, pool->wait_ns, push_whole_element, until);
     /* The element may have returned to state 0 meanwhile, which ends its handle. */
-    if (check_element(L, pool) == SXE_POOL_NO_INDEX)
+    if (check_element_argument(L, pool) == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     lua_createtable(L, 0, (int)pool->fields.number);
     for (unsigned i = 0; i < pool->fields.number; i++) {
@@ -433,9 +433,9 @@ read_whole(lua_State *L, int status, lua_KContext until)
 
 /* pool:read(element): a table of all its fields at one moment */
 static int
-l_read(lua_State *L)
+l_pool_read(lua_State *L)
 {
-    return read_whole(L, LUA_OK, 0);
+    return push_whole_element(L, LUA_OK, 0);
 }
 
 /* The element that is written is at WRITTEN: its own, as the scratch changes while a task waits. */
@@ -445,7 +445,7 @@ static int
 write_leased(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
+    unsigned id = check_element_argument(L, pool);
     SXE_POOL_LEASE lease = check_lease(L, id, WRITE_LEASE);
     unsigned result;
 
@@ -459,15 +459,15 @@ write_leased(lua_State *L, int status, lua_KContext until)
         return sxe__lua_pool_push_leased(L, pool, &lease);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
-    return not_now(L, pool, result, write_leased, until);
+    return retry_unless_damaged(L, pool, result, write_leased, until);
 }
 
 /* pool:write(element, {field = value, ...} [, lease]): fields without a value become 0 */
 static int
-l_write(lua_State *L)
+l_pool_write(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    unsigned id = check_element(L, pool);
+    unsigned id = check_element_argument(L, pool);
     void *element;
 
     luaL_checktype(L, WRITE_FIELDS, LUA_TTABLE);
@@ -478,7 +478,7 @@ l_write(lua_State *L)
         const char *name = sxe__lua_text(L, -2);
 
         luaL_argcheck(L, name != NULL, WRITE_FIELDS, "names of fields expected");
-        sxe__lua_pool_set(L, check_field(L, pool, name, WRITE_FIELDS), element, lua_gettop(L));
+        sxe__lua_pool_set(L, check_field_name(L, pool, name, WRITE_FIELDS), element, lua_gettop(L));
     }
     if (!lua_isnil(L, WRITE_LEASE))
         return write_leased(L, LUA_OK, 0);
@@ -543,10 +543,18 @@ int
 sxe__lua_open_pool(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"open", sxe__lua_pool_open}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"take", l_take},   {"move", l_move},     {"touch", l_touch},
-                                       {"count", l_count}, {"oldest", l_oldest}, {"age", l_age},
-                                       {"at", l_at},       {"each", l_each},     {"add", l_add},
-                                       {"read", l_read},   {"write", l_write},   {"sync", l_sync},
+    static const luaL_Reg methods[] = {{"take", l_take},
+                                       {"move", l_move},
+                                       {"touch", l_touch},
+                                       {"count", l_pool_count},
+                                       {"oldest", l_oldest},
+                                       {"age", l_age},
+                                       {"at", l_at},
+                                       {"each", l_pool_each},
+                                       {"add", l_pool_add},
+                                       {"read", l_pool_read},
+                                       {"write", l_pool_write},
+                                       {"sync", l_pool_sync},
                                        {NULL, NULL}};
     static const struct sxe__lua_class_spec pool_spec = {
         .name = "sxe.pool", .methods = methods, .get = get_of_pool, .length = length_of_pool};

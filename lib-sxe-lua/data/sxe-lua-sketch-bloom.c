@@ -14,7 +14,7 @@ check_bloom(lua_State *L, int argument)
 }
 
 static int
-l_add(lua_State *L)
+l_bloom_add(lua_State *L)
 {
     size_t size;
     const char *thing = luaL_checklstring(L, 2, &size);
@@ -34,7 +34,7 @@ l_has(lua_State *L)
 }
 
 static int
-l_count(lua_State *L)
+l_bloom_count(lua_State *L)
 {
     lua_pushnumber(L, sxe_bloom_count(check_bloom(L, 1)));
     return 1;
@@ -48,14 +48,14 @@ l_error_rate(lua_State *L)
 }
 
 static int
-l_merge(lua_State *L)
+l_bloom_merge(lua_State *L)
 {
     return sxe__lua_sketch_push_result(L, sxe_bloom_merge(check_bloom(L, 1), check_bloom(L, 2)),
                                        "filters of different capacity or error cannot be merged");
 }
 
 static int
-l_clear(lua_State *L)
+l_bloom_clear(lua_State *L)
 {
     sxe_bloom_clear(check_bloom(L, 1));
     return 0;
@@ -92,15 +92,19 @@ get_pool_of_bloom(const void *sketch)
 }
 
 static void
-push_number(lua_State *L, const void *sketch, unsigned property)
+push_bloom_number(lua_State *L, const void *sketch, unsigned property)
 {
     lua_pushinteger(L, property == BITS ? (lua_Integer)sxe_bloom_get_bits(sketch)
                                         : (lua_Integer)sxe_bloom_get_hashes(sketch));
 }
 
-static const luaL_Reg methods[] = {
-    {"add", l_add},     {"has", l_has},     {"count", l_count}, {"error_rate", l_error_rate},
-    {"merge", l_merge}, {"clear", l_clear}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"add", l_bloom_add},
+                                   {"has", l_has},
+                                   {"count", l_bloom_count},
+                                   {"error_rate", l_error_rate},
+                                   {"merge", l_bloom_merge},
+                                   {"clear", l_bloom_clear},
+                                   {NULL, NULL}};
 
 const struct sxe__lua_sketch_kind sxe__lua_sketch_bloom = {
     .class = "sxe.sketch.bloom",
@@ -112,5 +116,5 @@ const struct sxe__lua_sketch_kind sxe__lua_sketch_bloom = {
     .open = open_bloom,
     .close = close_bloom,
     .get_pool = get_pool_of_bloom,
-    .push_property = push_number,
+    .push_property = push_bloom_number,
 };

@@ -13,7 +13,7 @@ check_hll(lua_State *L, int argument)
 
 /* Add all arguments; true: the count may have grown. */
 static int
-l_add(lua_State *L)
+l_hll_add(lua_State *L)
 {
     const int last = lua_gettop(L);
     bool has_grown = false;
@@ -30,7 +30,7 @@ l_add(lua_State *L)
 }
 
 static int
-l_count(lua_State *L)
+l_hll_count(lua_State *L)
 {
     const double count = sxe_hll_count(check_hll(L, 1));
 
@@ -41,7 +41,7 @@ l_count(lua_State *L)
 }
 
 static int
-l_merge(lua_State *L)
+l_hll_merge(lua_State *L)
 {
     return sxe__lua_sketch_push_result(
         L, sxe_hll_merge(check_hll(L, 1), check_hll(L, 2)),
@@ -49,7 +49,7 @@ l_merge(lua_State *L)
 }
 
 static int
-l_clear(lua_State *L)
+l_hll_clear(lua_State *L)
 {
     sxe_hll_clear(check_hll(L, 1));
     return 0;
@@ -114,8 +114,12 @@ push_precision(lua_State *L, const void *sketch, unsigned property)
     lua_pushinteger(L, sxe_hll_get_precision(sketch));
 }
 
-static const luaL_Reg methods[] = {{"add", l_add},     {"count", l_count},   {"merge", l_merge},
-                                   {"clear", l_clear}, {"export", l_export}, {"import", l_import},
+static const luaL_Reg methods[] = {{"add", l_hll_add},
+                                   {"count", l_hll_count},
+                                   {"merge", l_hll_merge},
+                                   {"clear", l_hll_clear},
+                                   {"export", l_export},
+                                   {"import", l_import},
                                    {NULL, NULL}};
 
 const struct sxe__lua_sketch_kind sxe__lua_sketch_hll = {

@@ -15,7 +15,7 @@ check_topk(lua_State *L, int argument)
 
 /* topk:add(key [, times]): raises for a key that is too long. */
 static int
-l_add(lua_State *L)
+l_topk_add(lua_State *L)
 {
     size_t size;
     const char *key = luaL_checklstring(L, 2, &size);
@@ -30,7 +30,7 @@ l_add(lua_State *L)
 }
 
 static int
-l_count(lua_State *L)
+l_topk_count(lua_State *L)
 {
     size_t size;
     const char *key = luaL_checklstring(L, 2, &size);
@@ -72,14 +72,14 @@ l_list(lua_State *L)
 }
 
 static int
-l_merge(lua_State *L)
+l_topk_merge(lua_State *L)
 {
     return sxe__lua_sketch_push_result(L, sxe_topk_merge(check_topk(L, 1), check_topk(L, 2)),
                                        "sketches of different error or key_size cannot be merged");
 }
 
 static int
-l_clear(lua_State *L)
+l_topk_clear(lua_State *L)
 {
     sxe_topk_clear(check_topk(L, 1));
     return 0;
@@ -113,15 +113,15 @@ get_pool_of_topk(const void *sketch)
 }
 
 static void
-push_number(lua_State *L, const void *sketch, unsigned property)
+push_topk_number(lua_State *L, const void *sketch, unsigned property)
 {
     lua_pushinteger(L, property == NUMBER ? sxe_topk_get_number(sketch)
                                           : sxe_topk_get_key_size(sketch));
 }
 
-static const luaL_Reg methods[] = {{"add", l_add},   {"count", l_count}, {"total", l_total},
-                                   {"list", l_list}, {"merge", l_merge}, {"clear", l_clear},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {
+    {"add", l_topk_add},     {"count", l_topk_count}, {"total", l_total}, {"list", l_list},
+    {"merge", l_topk_merge}, {"clear", l_topk_clear}, {NULL, NULL}};
 
 const struct sxe__lua_sketch_kind sxe__lua_sketch_topk = {
     .class = "sxe.sketch.topk",
@@ -134,5 +134,5 @@ const struct sxe__lua_sketch_kind sxe__lua_sketch_topk = {
     .open = open_topk,
     .close = close_topk,
     .get_pool = get_pool_of_topk,
-    .push_property = push_number,
+    .push_property = push_topk_number,
 };

@@ -42,7 +42,7 @@ sxe__lua_sketch_push_result(lua_State *L, int result, const char *why)
 /* ---- Methods of all kinds: the kind is the first upvalue ---- */
 
 static int
-l_sync(lua_State *L)
+l_sketch_sync(lua_State *L)
 {
     const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
 
@@ -121,7 +121,7 @@ take_opening(lua_State *L, const struct sxe__lua_sketch_kind *kind,
 
 /* sketch.hll{...}, sketch.bloom{...}, sketch.topk{...} */
 static int
-l_open(lua_State *L)
+l_sketch_open(lua_State *L)
 {
     const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
     struct sxe__lua_sketch_opening opening = {.name = NULL};
@@ -163,12 +163,12 @@ add_kind(lua_State *L, const struct sxe__lua_sketch_kind *kind)
     lua_pushlightuserdata(L, (void *)(uintptr_t)kind);
     lua_newtable(L);
     luaL_setfuncs(L, kind->methods, 0);
-    set_function(L, "sync", l_sync, kind);
+    set_function(L, "sync", l_sketch_sync, kind);
     set_function(L, "close", collect_sketch, kind);
     lua_pushcclosure(L, index_sketch, 2);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
-    set_function(L, strchr(kind->call, '.') + 1, l_open, kind);
+    set_function(L, strchr(kind->call, '.') + 1, l_sketch_open, kind);
 }
 
 int

@@ -11,7 +11,7 @@
 enum { TEXT = 1, SEPARATOR, AT };
 
 static int
-next_part(lua_State *L)
+next_split_part(lua_State *L)
 {
     size_t length, separator_length;
     const char *text = lua_tolstring(L, lua_upvalueindex(TEXT), &length);
@@ -44,6 +44,6 @@ sxe__lua_split(lua_State *L)
     luaL_argcheck(L, length > 0, SEPARATOR, "a separator is expected");
     lua_settop(L, SEPARATOR);
     lua_pushinteger(L, 0);
-    lua_pushcclosure(L, next_part, AT);
+    lua_pushcclosure(L, next_split_part, AT);
     return 1;
 }

@@ -82,7 +82,7 @@ check_group(lua_State *L)
 
 /* A counter that would not fit stays at its limit: one that wrapped around would be a lie. */
 static int64_t
-sum(int64_t value, int64_t by, bool is_less)
+sum_at_limit(int64_t value, int64_t by, bool is_less)
 {
     int64_t result;
 
@@ -102,20 +102,20 @@ change_counter(lua_State *L, bool is_less)
 
     if (group == NULL)
         return luaL_argerror(L, 2, "no such counter");
-    group->values[which] = sum(group->values[which], luaL_optinteger(L, 3, 1), is_less);
+    group->values[which] = sum_at_limit(group->values[which], luaL_optinteger(L, 3, 1), is_less);
     lua_pushinteger(L, group->values[which]);
     return 1;
 }
 
 /* stats:inc(name [, by]): the counter's new value */
 static int
-increase(lua_State *L)
+l_stats_inc(lua_State *L)
 {
     return change_counter(L, false);
 }
 
 static int
-decrease(lua_State *L)
+l_stats_dec(lua_State *L)
 {
     return change_counter(L, true);
 }
@@ -133,7 +133,7 @@ reset_counters(lua_State *L)
 
 /* stats:uptime(): seconds since it was made or reset */
 static int
-uptime(lua_State *L)
+l_stats_uptime(lua_State *L)
 {
     const struct group *group = check_group(L);
 
@@ -168,10 +168,10 @@ forget_groups(lua_State *L)
 static void
 register_class(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"inc", increase},
-                                       {"dec", decrease},
+    static const luaL_Reg methods[] = {{"inc", l_stats_inc},
+                                       {"dec", l_stats_dec},
                                        {"reset", reset_counters},
-                                       {"uptime", uptime},
+                                       {"uptime", l_stats_uptime},
                                        {NULL, NULL}};
     static const struct sxe__lua_class_spec spec = {.name = "sxe.stats",
                                                     .methods = methods,
@@ -187,7 +187,7 @@ register_class(lua_State *L)
 }
 
 static void
-check_room(lua_State *L)
+check_group_room(lua_State *L)
 {
     if (stats.number == GROUPS_MAX)
         luaL_error(L, "there are %d groups of counters already", GROUPS_MAX);
@@ -209,7 +209,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
     struct group *group;
 
     register_class(L);
-    check_room(L);
+    check_group_room(L);
     check_new_group(L, name);
     group = &stats.groups[stats.number];
     *group = (struct group){.names = names,
@@ -275,7 +275,7 @@ new_group(lua_State *L)
 
     sxe__lua_option_names_of_list(L, 2, options, "stats");
     lua_settop(L, 2);
-    check_room(L);
+    check_group_room(L);
     number = (unsigned)lua_rawlen(L, 2);
     luaL_argcheck(L, number > 0 && number <= 1000, 2, "a list of 1 to 1000 names expected");
     name = check_group_name(L);

@@ -25,8 +25,8 @@ keep_part(lua_State *L)
 }
 
 static void
-on_body(struct sxe_http_request *request, struct sxe_http_response *response, struct sxe_span part,
-        bool last)
+on_request_body(struct sxe_http_request *request, struct sxe_http_response *response,
+                struct sxe_span part, bool last)
 {
     struct sxe__lua_exchange *exchange = response->user;
     lua_State *L = sxe__lua_http.main;
@@ -53,7 +53,7 @@ sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange)
 }
 
 static bool
-make_room(struct sxe__lua_exchange *exchange, size_t needed)
+make_body_room(struct sxe__lua_exchange *exchange, size_t needed)
 {
     struct sxe__lua_gathered *gathered = exchange->gathered;
     const struct sxe_http_parser *head = &exchange->request->head;
@@ -73,13 +73,13 @@ make_room(struct sxe__lua_exchange *exchange, size_t needed)
 
 /* Add a part to the body. Returns the body's new state. */
 static enum sxe__lua_body
-add_part(struct sxe__lua_exchange *exchange, struct sxe_span part)
+add_body_part(struct sxe__lua_exchange *exchange, struct sxe_span part)
 {
     struct sxe__lua_gathered *gathered = exchange->gathered;
 
     if (part.length > gathered->most - gathered->used)
         return SXE__LUA_BODY_LONG;
-    if (!make_room(exchange, gathered->used + part.length) ||
+    if (!make_body_room(exchange, gathered->used + part.length) ||
         sxe_http_keep_body(exchange->request, part.length) < 0)
         return SXE__LUA_BODY_LOST;
     gathered = exchange->gathered;
@@ -94,7 +94,7 @@ gather_part(struct sxe_http_request *request, struct sxe_http_response *response
             struct sxe_span part, bool last)
 {
     struct sxe__lua_exchange *exchange = response->user;
-    enum sxe__lua_body body = add_part(exchange, part);
+    enum sxe__lua_body body = add_body_part(exchange, part);
 
     if (body != SXE__LUA_BODY_GATHERED) {
         exchange->part.length = exchange->gathered->most;
@@ -130,7 +130,7 @@ has_body(const struct sxe_http_request *request)
 
 /* Push the part that came, or nil after the last one, and return true. False: wait for a part. */
 static bool
-take_part(lua_State *L, struct sxe__lua_exchange *exchange)
+take_body_part(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     struct sxe_span whole;
 
@@ -175,7 +175,7 @@ wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
               lua_KContext context)
 {
     if (exchange->body == SXE__LUA_BODY_UNREAD)
-        sxe_http_read(exchange->request, on_body);
+        sxe_http_read(exchange->request, on_request_body);
     else
         sxe_http_resume(exchange->request);
     exchange->body = SXE__LUA_BODY_AWAITED;
@@ -184,7 +184,7 @@ wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
 
 /* After a wait: the exchange; NULL: nil and the reason are pushed. */
 static struct sxe__lua_exchange *
-woken(lua_State *L)
+woken_exchange(lua_State *L)
 {
     enum sxe__lua_reason reason = sxe__lua_woken(L);
     uint32_t generation = 0;
@@ -203,27 +203,27 @@ woken(lua_State *L)
 static int
 part_came(lua_State *L, int status, lua_KContext context)
 {
-    struct sxe__lua_exchange *exchange = woken(L);
+    struct sxe__lua_exchange *exchange = woken_exchange(L);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
     if (exchange == NULL)
         return 2;
-    if (!take_part(L, exchange))
+    if (!take_body_part(L, exchange))
         return wait_for_part(L, exchange, part_came, 0);
     return 1;
 }
 
 /* The function of req:chunks() keeps the request, so that it can be the body of another request. */
 static int
-next_part(lua_State *L)
+next_body_chunk(lua_State *L)
 {
     struct sxe__lua_exchange *exchange;
 
     lua_settop(L, 0);
     lua_pushvalue(L, lua_upvalueindex(1));
     exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
-    if (!take_part(L, exchange))
+    if (!take_body_part(L, exchange))
         return wait_for_part(L, exchange, part_came, 0);
     return 1;
 }
@@ -233,7 +233,7 @@ sxe__lua_http_chunks(lua_State *L)
 {
     sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     lua_settop(L, 1);
-    lua_pushcclosure(L, next_part, 1);
+    lua_pushcclosure(L, next_body_chunk, 1);
     return 1;
 }
 
@@ -301,7 +301,7 @@ static int whole_came(lua_State *L, int status, lua_KContext context);
 
 /* Stack: the request, the most bytes that the body may have, the C function that uses the body. */
 static int
-read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
+read_whole_body(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     const struct sxe__lua_gathered *gathered = exchange->gathered;
 
@@ -329,16 +329,16 @@ read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
 static int
 whole_came(lua_State *L, int status, lua_KContext context)
 {
-    struct sxe__lua_exchange *exchange = woken(L);
+    struct sxe__lua_exchange *exchange = woken_exchange(L);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return exchange == NULL ? 2 : read_whole(L, exchange);
+    return exchange == NULL ? 2 : read_whole_body(L, exchange);
 }
 
 /* Read the whole body for `use`. Argument 2: the most bytes that it may have. */
 static int
-read_for(lua_State *L, lua_CFunction use)
+read_body_for(lua_State *L, lua_CFunction use)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     lua_Integer max = luaL_optinteger(L, 2, default_max(exchange->request));
@@ -359,13 +359,13 @@ read_for(lua_State *L, lua_CFunction use)
     }
     if (exchange->gathered != NULL && exchange->gathered->most < (size_t)max)
         exchange->gathered->most = (size_t)max;
-    return read_whole(L, exchange);
+    return read_whole_body(L, exchange);
 }
 
 int
 sxe__lua_http_body(lua_State *L)
 {
-    return read_for(L, NULL);
+    return read_body_for(L, NULL);
 }
 
 static int
@@ -379,7 +379,7 @@ decode_json(lua_State *L)
 int
 sxe__lua_http_json(lua_State *L)
 {
-    return read_for(L, decode_json);
+    return read_body_for(L, decode_json);
 }
 
 static int
@@ -403,5 +403,5 @@ sxe__lua_http_form(lua_State *L)
         sxe__lua_http_refuse(
             L, 415, "the form is %.*s: only application/x-www-form-urlencoded is read here",
             (int)strcspn(type.base, "; \r"), type.base);
-    return read_for(L, decode_form);
+    return read_body_for(L, decode_form);
 }

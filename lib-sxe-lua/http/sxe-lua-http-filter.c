@@ -21,7 +21,7 @@ enum { UP_AT = RESPONSE + 1, UP_NUMBER, UP_RESULTS, UPS = UP_RESULTS + 2 };
 /* ---- Which filters ---- */
 
 static bool
-covers(const struct sxe__lua_mount *mount, struct sxe_span path)
+does_mount_cover(const struct sxe__lua_mount *mount, struct sxe_span path)
 {
     struct sxe_http_match match;
 
@@ -46,7 +46,7 @@ is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path)
 
     if (router->filters != LUA_NOREF)
         return true;
-    while (mount != NULL && (mount->router->filters == LUA_NOREF || !covers(mount, path)))
+    while (mount != NULL && (mount->router->filters == LUA_NOREF || !does_mount_cover(mount, path)))
         mount = mount->next;
     return mount != NULL;
 }
@@ -77,7 +77,7 @@ push_unrouted(lua_State *L, const struct sxe__lua_router *router)
     lua_newtable(L);
     append_filters(L, router);
     for (const struct sxe__lua_mount *mount = router->mounts; mount != NULL; mount = mount->next) {
-        if (covers(mount, path))
+        if (does_mount_cover(mount, path))
             append_filters(L, mount->router);
     }
 }
@@ -110,7 +110,7 @@ static int run_filters(lua_State *L);
 
 /* Whether something has begun the reply. */
 static bool
-is_answered(lua_State *L)
+is_reply_begun(lua_State *L)
 {
     uint32_t generation = 0;
     uint32_t index = sxe__lua_check_handle(L, RESPONSE, SXE__LUA_RESPONSE, &generation);
@@ -139,7 +139,7 @@ next_ended(lua_State *L, int status, lua_KContext context)
 
 /* next(): the filters after this one and the handler; returns what the handler does. */
 static int
-call_next(lua_State *L)
+call_next_filter(lua_State *L)
 {
     if (!lua_toboolean(L, lua_upvalueindex(UP_AT)))
         return luaL_error(L, "next() was called twice, or after its filter had ended");
@@ -154,7 +154,7 @@ call_next(lua_State *L)
 }
 
 static void
-push_next(lua_State *L, lua_Integer at)
+push_next_function(lua_State *L, lua_Integer at)
 {
     for (int i = FUNCTION; i <= RESPONSE; i++)
         lua_pushvalue(L, i);
@@ -163,13 +163,13 @@ push_next(lua_State *L, lua_Integer at)
     lua_pushnil(L);
     lua_pushnil(L);
     lua_pushnil(L);
-    lua_pushcclosure(L, call_next, UPS);
+    lua_pushcclosure(L, call_next_filter, UPS);
 }
 
 /* Whether a filter returned nothing, or nil, so that res and next() decide. A message after nil is
  * an error, as it is of a handler; otherwise a check that fails would let the request pass. */
 static bool
-says_nothing(lua_State *L)
+has_filter_no_result(lua_State *L)
 {
     return lua_isnoneornil(L, FILTERED) && lua_isnoneornil(L, MESSAGE);
 }
@@ -187,16 +187,16 @@ is_passed(lua_State *L)
     lua_pushboolean(L, 0);
     lua_setupvalue(L, NEXT, UP_AT);
     lua_pop(L, 1);
-    return is_unused && says_nothing(L);
+    return is_unused && has_filter_no_result(L);
 }
 
 /* Push the results of the filter, or, if it returned nothing, those of next(). */
 static int
-push_results(lua_State *L)
+push_filter_results(lua_State *L)
 {
     int number;
 
-    if (!says_nothing(L))
+    if (!has_filter_no_result(L))
         return lua_gettop(L) - NEXT;
     lua_getupvalue(L, NEXT, UP_NUMBER);
     number = (int)lua_tointeger(L, -1);
@@ -224,21 +224,21 @@ static int filter_ended(lua_State *L, int status, lua_KContext at);
 
 /* Run the filters from number `at` on, then the handler. */
 static int
-run_from(lua_State *L, lua_Integer at)
+run_filters_from(lua_State *L, lua_Integer at)
 {
     for (;; at++) {
         lua_settop(L, RESPONSE);
-        if (is_answered(L))
+        if (is_reply_begun(L))
             return 0;
         if (lua_rawgeti(L, FILTERS, at) == LUA_TNIL)
             break;
-        push_next(L, at + 1);
+        push_next_function(L, at + 1);
         lua_insert(L, NEXT);
         push_arguments(L);
         lua_pushvalue(L, NEXT);
         lua_callk(L, 3, LUA_MULTRET, (lua_KContext)at, filter_ended);
         if (!is_passed(L))
-            return push_results(L);
+            return push_filter_results(L);
     }
     lua_settop(L, RESPONSE);
     lua_pushvalue(L, FUNCTION);
@@ -252,14 +252,14 @@ static int
 filter_ended(lua_State *L, int status, lua_KContext at)
 {
     SXE_UNUSED_PARAMETER(status);
-    return is_passed(L) ? run_from(L, (lua_Integer)at + 1) : push_results(L);
+    return is_passed(L) ? run_filters_from(L, (lua_Integer)at + 1) : push_filter_results(L);
 }
 
 /* Arguments: all of the stack, and the number of the first filter. */
 static int
 run_filters(lua_State *L)
 {
-    return run_from(L, lua_tointeger(L, UP_AT));
+    return run_filters_from(L, lua_tointeger(L, UP_AT));
 }
 
 /* Run all filters, then the handler. The list of filters takes the place of the answerer. */
@@ -268,7 +268,7 @@ start_filters(lua_State *L)
 {
     push_filters(L, lua_touserdata(L, FILTERS));
     lua_replace(L, FILTERS);
-    return run_from(L, 1);
+    return run_filters_from(L, 1);
 }
 
 void

@@ -25,7 +25,7 @@ sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange)
 }
 
 static void
-add_escaped(luaL_Buffer *page, struct sxe_span text)
+add_escaped_html(luaL_Buffer *page, struct sxe_span text)
 {
     for (size_t i = 0; i < text.length; i++) {
         switch (text.base[i]) {
@@ -51,28 +51,29 @@ add_section(luaL_Buffer *page, const char *title, struct sxe_span text)
     luaL_addstring(page, "<h2>");
     luaL_addstring(page, title);
     luaL_addstring(page, "</h2><pre>");
-    add_escaped(page, text);
+    add_escaped_html(page, text);
     luaL_addstring(page, "</pre>");
 }
 
 /* Add the request line and the head as the client sent them. */
 static void
-add_request(luaL_Buffer *page, const struct sxe__lua_exchange *exchange)
+add_page_request(luaL_Buffer *page, const struct sxe__lua_exchange *exchange)
 {
     const struct sxe_http_request *request = exchange->request;
     const struct sxe_http_parser *parser = &request->head;
 
     luaL_addstring(page, "<h2>Request</h2><pre>");
-    add_escaped(page, sxe_http_method_text(request));
+    add_escaped_html(page, sxe_http_method_text(request));
     luaL_addchar(page, ' ');
-    add_escaped(page, sxe_http_target(request));
+    add_escaped_html(page, sxe_http_target(request));
     for (uint16_t i = 0; i < parser->number; i++) {
         const struct sxe_http_field *field = &parser->fields[i];
 
         luaL_addchar(page, '\n');
-        add_escaped(page, (struct sxe_span){request->data + field->name, field->name_length});
+        add_escaped_html(page, (struct sxe_span){request->data + field->name, field->name_length});
         luaL_addstring(page, ": ");
-        add_escaped(page, (struct sxe_span){request->data + field->value, field->value_length});
+        add_escaped_html(page,
+                         (struct sxe_span){request->data + field->value, field->value_length});
     }
     luaL_addstring(page, "</pre>");
 }
@@ -88,12 +89,12 @@ sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
     luaL_buffinit(L, &page);
     luaL_addstring(&page, head);
     luaL_addstring(&page, "<h1>");
-    add_escaped(&page, (struct sxe_span){explained, (size_t)(text - explained)});
+    add_escaped_html(&page, (struct sxe_span){explained, (size_t)(text - explained)});
     luaL_addstring(&page, "</h1>");
     add_section(&page, "Where", (struct sxe_span){text + 1, strlen(text + 1)});
     if (locals != NULL && *locals != '\0')
         add_section(&page, "Local variables", (struct sxe_span){locals, strlen(locals)});
-    add_request(&page, exchange);
+    add_page_request(&page, exchange);
     luaL_addstring(&page, "<p>The log has this error under the id ");
     luaL_addstring(&page, sxe_http_request_id(exchange->request));
     luaL_addstring(&page, ".</p></html>\n");

@@ -19,7 +19,7 @@
  * Shape: an exchange has two ends, and lives until both are over.
  *
  *     the library's slot <--- request, response --- exchange --- task ---> the coroutine
- *          on_done: response = NULL                         on_end: is_running = false
+ *          on_reply_done: response = NULL           on_handler_end: is_running = false
  *
  * Scripts see an exchange as handles: of req, res, req.headers ... All of these have the exchange's
  * index and generation, and are refused when the exchange is over.

@@ -109,7 +109,7 @@ push_id(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
-push_trace(lua_State *L, struct sxe__lua_exchange *exchange)
+push_exchange_trace(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     const struct sxe_http_trace *trace = sxe_http_trace(exchange->request);
 
@@ -146,7 +146,7 @@ push_route(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
-push_headers(lua_State *L, struct sxe__lua_exchange *exchange)
+push_request_headers(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     sxe__lua_http_push(L, exchange, SXE__LUA_HEADERS);
     return 1;
@@ -181,7 +181,7 @@ push_escaped_params(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
-get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_request_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     static const struct {
         const char *name;
@@ -191,13 +191,13 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"method", push_method},
         {"params", push_params},
         {"query", push_query},
-        {"headers", push_headers},
+        {"headers", push_request_headers},
         {"cookies", push_cookies},
         {"peer", push_peer},
         {"user", push_user},
         {"tls", sxe__lua_http_push_tls},
         {"id", push_id},
-        {"trace", push_trace},
+        {"trace", push_exchange_trace},
         {"target", push_target},
         {"host", push_host},
         {"ctx", push_ctx},
@@ -218,7 +218,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
 /* ---- req.headers ---- */
 
 static struct sxe_span
-value_of(const struct sxe_http_request *request, const struct sxe_http_field *field)
+value_of_field(const struct sxe_http_request *request, const struct sxe_http_field *field)
 {
     return (struct sxe_span){request->data + field->value, field->value_length};
 }
@@ -229,14 +229,14 @@ static void
 push_joined(lua_State *L, const struct sxe_http_request *request,
             const struct sxe_http_field *field)
 {
-    struct sxe_span value = value_of(request, field);
+    struct sxe_span value = value_of_field(request, field);
     bool is_cookie = field == sxe_http_known(&request->head, SXE_HTTP_FIELD_COOKIE);
     luaL_Buffer buffer;
 
     luaL_buffinit(L, &buffer);
     luaL_addlstring(&buffer, value.base, value.length);
     while ((field = sxe_http_field_next(&request->head, request->data, field)) != NULL) {
-        value = value_of(request, field);
+        value = value_of_field(request, field);
         luaL_addstring(&buffer, is_cookie ? "; " : ", ");
         luaL_addlstring(&buffer, value.base, value.length);
     }
@@ -244,10 +244,11 @@ push_joined(lua_State *L, const struct sxe_http_request *request,
 }
 
 static void
-push_value(lua_State *L, const struct sxe_http_request *request, const struct sxe_http_field *field)
+push_field_value(lua_State *L, const struct sxe_http_request *request,
+                 const struct sxe_http_field *field)
 {
     if (sxe_http_field_next(&request->head, request->data, field) == NULL)
-        push_span(L, value_of(request, field));
+        push_span(L, value_of_field(request, field));
     else
         push_joined(L, request, field);
 }
@@ -262,13 +263,13 @@ get_header(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     if (field == NULL)
         lua_pushnil(L);
     else
-        push_value(L, request, field);
+        push_field_value(L, request, field);
     return 1;
 }
 
 /* Push a name in small letters. */
 static void
-push_name(lua_State *L, struct sxe_span name)
+push_field_name(lua_State *L, struct sxe_span name)
 {
     luaL_Buffer buffer;
     char *to = luaL_buffinitsize(L, &buffer, name.length);
@@ -292,8 +293,8 @@ all_headers(lua_State *L, uint32_t index, uint32_t generation)
         const struct sxe_http_field *field = &request->head.fields[i];
 
         sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
-        push_name(L, (struct sxe_span){request->data + field->name, field->name_length});
-        push_value(L, request, field);
+        push_field_name(L, (struct sxe_span){request->data + field->name, field->name_length});
+        push_field_value(L, request, field);
         lua_rawset(L, -3);
     }
     return 1;
@@ -405,8 +406,9 @@ push_decoded_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_
 }
 
 static int
-get_value(lua_State *L, uint32_t index, uint32_t generation, const char *name,
-          void (*push)(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text))
+get_request_value(lua_State *L, uint32_t index, uint32_t generation, const char *name,
+                  void (*push)(lua_State *L, struct sxe__lua_exchange *exchange,
+                               struct sxe_span text))
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
     const struct sxe_http_request *request = exchange->request;
@@ -449,7 +451,7 @@ push_escaped_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_
 static int
 get_parameter(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
-    return get_value(L, index, generation, name, push_decoded_value);
+    return get_request_value(L, index, generation, name, push_decoded_value);
 }
 
 static int
@@ -461,7 +463,7 @@ all_parameters(lua_State *L, uint32_t index, uint32_t generation)
 static int
 get_escaped(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
-    return get_value(L, index, generation, name, push_escaped_value);
+    return get_request_value(L, index, generation, name, push_escaped_value);
 }
 
 static int
@@ -481,7 +483,7 @@ sxe__lua_http_open_request(lua_State *L)
                                        {"form", sxe__lua_http_form},
                                        {NULL, NULL}};
     static const struct sxe__lua_class_spec request = {
-        .name = "sxe.http request", .methods = methods, .get = get_property};
+        .name = "sxe.http request", .methods = methods, .get = get_request_property};
     static const struct sxe__lua_class_spec headers = {
         .name = "req.headers", .get = get_header, .length = count_headers, .call = all_headers};
     static const struct sxe__lua_class_spec query = {

@@ -90,7 +90,7 @@ sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange)
 
 /* The status at an argument, if there is one. */
 static void
-take_status(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
+take_status_argument(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
 {
     lua_Integer status;
 
@@ -109,7 +109,7 @@ send_text(lua_State *L)
 
     luaL_checkstring(L, 2);
     check_unanswered(L, exchange);
-    take_status(L, exchange, 3);
+    take_status_argument(L, exchange, 3);
     sxe__lua_http_send(L, exchange, 2, SXE__LUA_TEXT);
     lua_pushboolean(L, true);
     return 1;
@@ -123,7 +123,7 @@ send_json(lua_State *L)
 
     luaL_checkany(L, 2);
     check_unanswered(L, exchange);
-    take_status(L, exchange, 3);
+    take_status_argument(L, exchange, 3);
     lua_settop(L, 2);
     sxe__lua_http_send_json(L, exchange);
     lua_pushboolean(L, true);
@@ -157,7 +157,7 @@ response_redirect(lua_State *L)
     check_unanswered(L, exchange);
     check_location(L, url);
     exchange->status = 302;
-    take_status(L, exchange, 3);
+    take_status_argument(L, exchange, 3);
     luaL_argcheck(L, exchange->status / 100 == 3 && exchange->status != 304, 3,
                   "a status that redirects expected: 301, 302, 303, 307 or 308");
     sxe_http_remove_field(exchange->response, "Location");
@@ -172,7 +172,7 @@ response_redirect(lua_State *L)
 
 /* res:abort(): half a reply that the client takes for no whole one. */
 static int
-break_off(lua_State *L)
+break_reply_off(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
 
@@ -184,7 +184,7 @@ break_off(lua_State *L)
 /* ---- Properties ---- */
 
 static int
-get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_response_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
 
@@ -207,14 +207,14 @@ set_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
     if (strcmp(name, "status") != 0)
         return 0;
     check_unanswered(L, exchange);
-    take_status(L, exchange, 3);
+    take_status_argument(L, exchange, 3);
     return 1;
 }
 
 /* ---- res.headers ---- */
 
 static int
-get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_response_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
     struct sxe_span value = sxe_http_added_field(exchange->response, name);
@@ -228,7 +228,7 @@ get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 
 /* Add a header line with the value at an index; reading the value may have sent the reply. */
 static void
-add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
+add_response_header(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
 {
     struct sxe_span value;
     int result;
@@ -249,7 +249,7 @@ add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, in
 
 /* Refuse a list with other keys than 1 to count: their values would be missing in the reply. */
 static void
-check_list(lua_State *L, int count, const char *name)
+check_header_list(lua_State *L, int count, const char *name)
 {
     lua_Integer members = 0;
 
@@ -262,7 +262,7 @@ check_list(lua_State *L, int count, const char *name)
 
 /* nil takes a field away, a list makes several lines of it. */
 static int
-set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+set_response_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
 
@@ -272,10 +272,10 @@ set_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
         int i = 1;
 
         for (; lua_geti(L, 3, i) != LUA_TNIL; lua_pop(L, 1), i++)
-            add_field(L, exchange, name, -1);
-        check_list(L, i - 1, name);
+            add_response_header(L, exchange, name, -1);
+        check_header_list(L, i - 1, name);
     } else if (!lua_isnil(L, 3)) {
-        add_field(L, exchange, name, 3);
+        add_response_header(L, exchange, name, 3);
     }
     return 1;
 }
@@ -288,17 +288,19 @@ sxe__lua_http_open_response(lua_State *L)
     static const luaL_Reg methods[] = {{"send", send_text},
                                        {"json", send_json},
                                        {"redirect", response_redirect},
-                                       {"abort", break_off},
+                                       {"abort", break_reply_off},
                                        {"cookie", sxe__lua_http_res_cookie},
                                        {"file", sxe__lua_http_res_file},
                                        {"write", sxe__lua_http_res_write},
                                        {"finish", sxe__lua_http_res_finish},
                                        {"sse", sxe__lua_http_res_sse},
                                        {NULL, NULL}};
-    static const struct sxe__lua_class_spec response = {
-        .name = "sxe.http response", .methods = methods, .get = get_property, .set = set_property};
+    static const struct sxe__lua_class_spec response = {.name = "sxe.http response",
+                                                        .methods = methods,
+                                                        .get = get_response_property,
+                                                        .set = set_property};
     static const struct sxe__lua_class_spec headers = {
-        .name = "res.headers", .get = get_field, .set = set_field};
+        .name = "res.headers", .get = get_response_field, .set = set_response_field};
 
     sxe__lua_register_class(L, SXE__LUA_RESPONSE, &response);
     sxe__lua_register_class(L, SXE__LUA_OUT_HEADERS, &headers);

@@ -28,7 +28,7 @@ enum {
 /* ---- Results that need no task ---- */
 
 static void
-count_reply(enum sxe__lua_http_counter counter)
+count_lua_reply(enum sxe__lua_http_counter counter)
 {
     sxe__lua_http.counters[counter]++;
 }
@@ -42,11 +42,11 @@ reply_status(struct sxe__lua_exchange *exchange, unsigned status)
 
 /* Reply without Lua, or break a reply off that has begun. */
 static void
-give_up(struct sxe__lua_exchange *exchange, unsigned status)
+give_exchange_up(struct sxe__lua_exchange *exchange, unsigned status)
 {
-    count_reply(SXE__LUA_HTTP_ERRORS);
+    count_lua_reply(SXE__LUA_HTTP_ERRORS);
     if (exchange->reply == SXE__LUA_BEGUN) {
-        count_reply(SXE__LUA_HTTP_TRUNCATED);
+        count_lua_reply(SXE__LUA_HTTP_TRUNCATED);
         exchange->reply = SXE__LUA_ENDED;
         sxe_http_abort(exchange->response);
         return;
@@ -72,7 +72,7 @@ answer_nothing(struct sxe__lua_exchange *exchange)
 
 /* Answer with the value on top, if that is possible at once. False: it is not. */
 static bool
-answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
+answer_result_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
     struct sxe_span text;
     lua_Integer status;
@@ -118,7 +118,7 @@ take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 
 /* For the results status and body: set the status, and leave the body at 2. */
 static void
-take_status(lua_State *L, struct sxe__lua_exchange *exchange)
+take_status_result(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     lua_Integer status = lua_tointeger(L, 2);
 
@@ -142,7 +142,7 @@ finish_result(lua_State *L)
         return lua_error(L);
     }
     if (lua_type(L, 2) == LUA_TNUMBER && exchange->reply == SXE__LUA_UNANSWERED)
-        take_status(L, exchange);
+        take_status_result(L, exchange);
     lua_settop(L, 2);
     if (lua_istable(L, 2) && exchange->reply == SXE__LUA_UNANSWERED) {
         sxe__lua_http_send_json(L, exchange);
@@ -175,7 +175,7 @@ describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE
 
 /* The status of an error: that of a table with one from 400 to 599, otherwise 500. */
 static unsigned
-status_of(lua_State *L, int error)
+status_of_lua_error(lua_State *L, int error)
 {
     lua_Integer status = 0;
 
@@ -207,10 +207,10 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     const char *id = log_error(exchange, L, describe_exchange(exchange, room));
 
     if (exchange->reply == SXE__LUA_BEGUN || status == LUA_ERRMEM) {
-        give_up(exchange, 503);
+        give_exchange_up(exchange, 503);
         return;
     }
-    count_reply(SXE__LUA_HTTP_ERRORS);
+    count_lua_reply(SXE__LUA_HTTP_ERRORS);
     exchange->reply = SXE__LUA_ENDED;
     sxe_http_remove_field(exchange->response, NULL);
     snprintf(text, sizeof(text), "{\"error\":\"internal\",\"id\":\"%s\"}\n", id);
@@ -223,7 +223,7 @@ report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     char room[WHERE_SIZE];
 
-    count_reply(SXE__LUA_HTTP_ERRORS);
+    count_lua_reply(SXE__LUA_HTTP_ERRORS);
     lua_pushvalue(L, 2);
     (void)log_error(exchange, L, describe_exchange(exchange, room));
     lua_pop(L, 1);
@@ -232,7 +232,7 @@ report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 /* Push the error as on_error gets it: a table with status and message, and with traceback if the
  * error was no table. */
 static void
-push_error(lua_State *L, unsigned status)
+push_error_argument(lua_State *L, unsigned status)
 {
     const char *text;
     const char *end;
@@ -252,7 +252,7 @@ push_error(lua_State *L, unsigned status)
 }
 
 static void
-add_member(luaL_Buffer *buffer, const char *name, struct sxe_span text)
+add_json_member(luaL_Buffer *buffer, const char *name, struct sxe_span text)
 {
     luaL_addstring(buffer, name);
     sxe__lua_json_quote(buffer, text);
@@ -309,10 +309,10 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
         message.length = strlen(message.base);
     }
     luaL_buffinit(L, &buffer);
-    add_member(&buffer, "{\"error\":", message);
+    add_json_member(&buffer, "{\"error\":", message);
     if (status >= 500) {
         id = sxe_http_request_id(exchange->request);
-        add_member(&buffer, ",\"id\":", (struct sxe_span){id, strlen(id)});
+        add_json_member(&buffer, ",\"id\":", (struct sxe_span){id, strlen(id)});
     }
     luaL_addstring(&buffer, "}\n");
     luaL_pushresult(&buffer);
@@ -336,7 +336,7 @@ on_error_of(const struct sxe__lua_exchange *exchange)
 
 /* Treat the results of on_error like those of a handler. */
 static int
-explained(lua_State *L, int status, lua_KContext context)
+treat_error_results(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     return lua_gettop(L) - (int)context;
@@ -347,19 +347,19 @@ static int
 explain_error(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
-    unsigned status = status_of(L, 2);
+    unsigned status = status_of_lua_error(L, 2);
 
     exchange->is_finishing = false;
     if (status >= 500)
         report_error(L, exchange);
     if (exchange->reply == SXE__LUA_BEGUN) {
-        count_reply(SXE__LUA_HTTP_TRUNCATED);
+        count_lua_reply(SXE__LUA_HTTP_TRUNCATED);
         exchange->reply = SXE__LUA_ENDED;
         sxe_http_abort(exchange->response);
         return 0;
     }
     sxe_http_remove_field(exchange->response, NULL);
-    push_error(L, status);
+    push_error_argument(L, status);
     if (on_error_of(exchange) == LUA_NOREF) {
         reply_error(L, exchange, status);
         return 0;
@@ -369,15 +369,16 @@ explain_error(lua_State *L)
     sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
     sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
     lua_pushvalue(L, 3);
-    lua_callk(L, 3, LUA_MULTRET, 3, explained);
-    return explained(L, LUA_OK, 3);
+    lua_callk(L, 3, LUA_MULTRET, 3, treat_error_results);
+    return treat_error_results(L, LUA_OK, 3);
 }
 
 /* ---- The end of a task ---- */
 
 /* Push the function on the main state's stack, then the exchange and the values on top of L. */
 static bool
-push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+push_exchange_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function,
+                   int values)
 {
     lua_State *main = sxe__lua_http.main;
 
@@ -395,7 +396,8 @@ push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction functi
 static bool
 start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
-    return push_call(exchange, L, function, values) && sxe__lua_http_start(exchange, values + 1);
+    return push_exchange_call(exchange, L, function, values) &&
+           sxe__lua_http_start(exchange, values + 1);
 }
 
 /* Call the function now; it cannot wait. Returns what lua_pcall does, with the error on the main
@@ -409,7 +411,7 @@ call_result(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction func
     uint64_t spent_ns = 0;
     int status;
 
-    if (!push_call(exchange, L, function, values)) {
+    if (!push_exchange_call(exchange, L, function, values)) {
         lua_pushnil(main);
         return LUA_ERRMEM;
     }
@@ -429,15 +431,15 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
 
     exchange->is_failing = true;
     if (status == LUA_YIELD) { /* the task was cancelled */
-        give_up(exchange, 503);
+        give_exchange_up(exchange, 503);
     } else if (status == LUA_ERRMEM) {
         SXE_ERROR("%s: not enough memory", describe_exchange(exchange, room));
-        give_up(exchange, 503);
+        give_exchange_up(exchange, 503);
     } else if (is_failing) {
         give_up_error(exchange, L, status);
     } else if (on_error_of(exchange) != LUA_NOREF) {
         if (!start_task(exchange, L, explain_error, 1))
-            give_up(exchange, 503);
+            give_exchange_up(exchange, 503);
     } else {
         status = call_result(exchange, L, explain_error, 1);
         if (status != LUA_OK) { /* the error's metamethods fail, or no memory */
@@ -458,7 +460,7 @@ conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
 
     if (exchange->reply == SXE__LUA_BEGUN) {
         if (!start_task(exchange, L, finish_result, results))
-            give_up(exchange, 503);
+            give_exchange_up(exchange, 503);
         return;
     }
     status = call_result(exchange, L, finish_result, results);
@@ -475,7 +477,7 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
 
     if (status == LUA_OK || status == LUA_YIELD || exchange->is_gone)
         return;
-    count_reply(SXE__LUA_HTTP_ERRORS);
+    count_lua_reply(SXE__LUA_HTTP_ERRORS);
     if (exchange->request == NULL)
         (void)sxe__lua_log_error(L, "a request that is over");
     else
@@ -485,7 +487,7 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
 /* Whether a handler's results leave the reply to res: nothing, nil, or the true of a res:write().
  * nil with a message is an error, also after parts of the reply. */
 static bool
-says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
+has_handler_no_result(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
 {
     if (results == 0 || exchange->is_finishing)
         return true;
@@ -511,9 +513,9 @@ sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int 
         conclude_late(exchange, L, status);
     else if (status != LUA_OK)
         conclude_error(exchange, L, status);
-    else if (says_nothing(exchange, L, results))
+    else if (has_handler_no_result(exchange, L, results))
         answer_nothing(exchange);
     else if (results > 2 || (results == 2 && !take_status_at_once(exchange, L)) ||
-             !answer_at_once(exchange, L))
+             !answer_result_at_once(exchange, L))
         conclude_results(exchange, L, results);
 }

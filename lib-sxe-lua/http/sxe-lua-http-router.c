@@ -49,7 +49,7 @@ check_router(lua_State *L)
 }
 
 static void
-add_to_router(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *route)
+add_lua_route(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *route)
 {
     struct sxe_http_route_options options = {.user = route->user, .flags = route->flags};
 
@@ -60,7 +60,7 @@ add_to_router(lua_State *L, struct sxe__lua_router *router, const struct sxe_htt
 
 /* Keep a value for as long as the state lives. */
 static int
-keep_value(lua_State *L, int index)
+keep_router_value(lua_State *L, int index)
 {
     lua_pushvalue(L, index);
     return luaL_ref(L, LUA_REGISTRYINDEX);
@@ -113,9 +113,9 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
         luaL_error(L, "%s %s comes too late: routes are made before the loop starts", methods,
                    pattern);
     answerer = new_answerer(L, router, NULL);
-    answerer->function = keep_value(L, argument);
+    answerer->function = keep_router_value(L, argument);
     route.user = answerer;
-    add_to_router(L, router, &route);
+    add_lua_route(L, router, &route);
 }
 
 /* router:get(pattern, handler) and the others; the upvalue is the method. */
@@ -238,9 +238,9 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
 
     answerer->files = files;
     if (*prefix != '\0')
-        add_to_router(L, router, &itself);
+        add_lua_route(L, router, &itself);
     all.pattern = push_pattern(L, "/{path...}");
-    add_to_router(L, router, &all);
+    add_lua_route(L, router, &all);
 }
 
 /* Add a mount below the prefix at 2; suffix: the prefix of a mount inside of that router, or "". */
@@ -255,7 +255,7 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
 
     *mount = (struct sxe__lua_mount){.router = mounted};
     memcpy(mount->text, prefix, size);
-    keep_value(L, -1);
+    keep_router_value(L, -1);
     mount->prefix = sxe_http_router_new();
     if (mount->prefix == NULL ||
         (size > 1 && sxe_http_router_add(mount->prefix, "*", prefix, NULL, NULL) < 0) ||
@@ -282,7 +282,7 @@ use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router 
 
         route.user = new_answerer(L, router, next->user);
         route.pattern = push_pattern(L, route.pattern);
-        add_to_router(L, router, &route);
+        add_lua_route(L, router, &route);
         lua_pop(L, 1);
     }
     add_mount(L, router, "", other);
@@ -345,7 +345,7 @@ set_on_error(lua_State *L)
 
     check_function(L, 2);
     luaL_unref(L, LUA_REGISTRYINDEX, router->on_error);
-    router->on_error = keep_value(L, 2);
+    router->on_error = keep_router_value(L, 2);
     lua_settop(L, 1);
     return 1;
 }
@@ -387,7 +387,7 @@ new_router(lua_State *L)
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
-    keep_value(L, -1); /* keeps it: its routes point to it */
+    keep_router_value(L, -1); /* keeps it: its routes point to it */
     router->unrouted = new_answerer(L, router, NULL);
     router->unrouted->is_unrouted = true;
     return 1;

@@ -55,7 +55,7 @@ time_option(lua_State *L, int table, const char *name)
 }
 
 static void
-copy_text(lua_State *L, const char *name, char *room, size_t size)
+copy_text_option(lua_State *L, const char *name, char *room, size_t size)
 {
     const char *text = "";
 
@@ -69,7 +69,7 @@ copy_text(lua_State *L, const char *name, char *room, size_t size)
 /* Check the names in the table that a field holds and push it; push an empty table if the field is
  * missing. Returns its index. */
 static int
-push_table(lua_State *L, const char *name, const char *const *names)
+push_table_option(lua_State *L, const char *name, const char *const *names)
 {
     if (lua_getfield(L, 1, name) == LUA_TNIL) {
         lua_pop(L, 1);
@@ -86,7 +86,7 @@ take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server
 {
     static const char *const names[] = {"body",   "bodies",   "line",    "head",
                                         "fields", "requests", "address", NULL};
-    int table = push_table(L, "limits", names);
+    int table = push_table_option(L, "limits", names);
 
     config->head.line_max = (uint16_t)number_option(L, table, "line", 1, UINT16_MAX);
     config->head.head_max = (uint16_t)number_option(L, table, "head", 1, UINT16_MAX);
@@ -101,10 +101,10 @@ take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server
 }
 
 static void
-take_timeouts(lua_State *L, struct sxe_http_config *config)
+take_server_timeouts(lua_State *L, struct sxe_http_config *config)
 {
     static const char *const names[] = {"head", "body", "idle", "handler", NULL};
-    int table = push_table(L, "timeouts", names);
+    int table = push_table_option(L, "timeouts", names);
 
     config->head_timeout_ms = time_option(L, table, "head");
     config->body_timeout_ms = time_option(L, table, "body");
@@ -128,8 +128,8 @@ take_naming(lua_State *L, struct sxe_http_config *config)
 
     luaL_ref(L, LUA_REGISTRYINDEX);
     *naming = (struct naming){.trusted = {.number = 0}};
-    copy_text(L, "request_id", naming->request_id, sizeof(naming->request_id));
-    copy_text(L, "trust_from", networks, sizeof(networks));
+    copy_text_option(L, "request_id", naming->request_id, sizeof(naming->request_id));
+    copy_text_option(L, "trust_from", networks, sizeof(networks));
     if (*naming->request_id != '\0')
         config->request_id = naming->request_id;
     if (*networks == '\0')
@@ -146,7 +146,7 @@ take_naming(lua_State *L, struct sxe_http_config *config)
 
 /* Make the value at index the handler: a function, a router or files. Raises if it is another. */
 static void
-answer_with(lua_State *L, int index, struct sxe_http_config *config)
+answer_with_handler(lua_State *L, int index, struct sxe_http_config *config)
 {
     struct sxe__lua_router *router = sxe__lua_http_router(L, index);
     struct sxe_http_files *files = sxe__lua_http_files(L, index);
@@ -197,14 +197,14 @@ http_serve(lua_State *L)
     server.port = (unsigned short)number_option(L, 1, "port", 0, UINT16_MAX);
     config.connections = number_option(L, 1, "connections", 1, 10000000);
     config.half_close = sxe__lua_option_bool(L, 1, "http.serve", "half_close", false);
-    copy_text(L, "ip", server.ip, sizeof(server.ip));
-    copy_text(L, "unix", server.path, sizeof(server.path));
+    copy_text_option(L, "ip", server.ip, sizeof(server.ip));
+    copy_text_option(L, "unix", server.path, sizeof(server.path));
     take_limits(L, &config, &server);
-    take_timeouts(L, &config);
+    take_server_timeouts(L, &config);
     take_naming(L, &config);
     config.trace = sxe__lua_option_bool(L, 1, "http.serve", "trace", false);
     lua_getfield(L, 1, "handler");
-    answer_with(L, 2, &config);
+    answer_with_handler(L, 2, &config);
     /* Metamethods of the options, and finalizers, may have made servers, too. */
     if (HTTP->servers_number == SXE__LUA_SERVERS)
         return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);
@@ -219,7 +219,7 @@ http_serve(lua_State *L)
 /* ---- A server ---- */
 
 static int
-get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_server_property(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_server *server = &HTTP->servers[index];
 
@@ -234,7 +234,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
 }
 
 static void
-on_stopped(struct sxe_http *http)
+on_lua_server_stopped(struct sxe_http *http)
 {
     struct sxe__lua_server *server = HTTP->servers;
 
@@ -247,7 +247,7 @@ on_stopped(struct sxe_http *http)
 static int wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns);
 
 static int
-stopped(lua_State *L, int status, lua_KContext deadline)
+return_stopped(lua_State *L, int status, lua_KContext deadline)
 {
     uint64_t deadline_ns = (uint64_t)deadline;
     uint32_t generation;
@@ -274,7 +274,7 @@ wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
         return sxe__lua_fail(L, "timeout");
     return sxe__lua_park_in(L, &server->line,
                             deadline_ns != 0 && deadline_ns < look_ns ? deadline_ns : look_ns,
-                            stopped, (lua_KContext)deadline_ns);
+                            return_stopped, (lua_KContext)deadline_ns);
 }
 
 static void
@@ -283,7 +283,7 @@ begin_to_stop(lua_State *L, struct sxe__lua_server *server)
     if (!server->is_listening)
         luaL_error(L, "the server does not listen yet");
     if (!server->is_stopped)
-        sxe_http_stop(server->http, on_stopped);
+        sxe_http_stop(server->http, on_lua_server_stopped);
 }
 
 /* At the end of the scope of a <close> variable, which does not wait for the last reply. */
@@ -309,7 +309,7 @@ server_stop(lua_State *L)
 
 /* Begin to listen: 0, or -EINVAL after logging. */
 static int
-listen_at(struct sxe__lua_server *server)
+listen_http_server(struct sxe__lua_server *server)
 {
     int result = server->path[0] != '\0' ? sxe_http_listen_unix(server->http, server->path)
                                          : sxe_http_listen(server->http, server->ip, server->port);
@@ -339,16 +339,16 @@ sxe__lua_init_http(lua_State *main)
 
     SXE_UNUSED_PARAMETER(main);
     for (unsigned i = 0; i < HTTP->servers_number && result == 0; i++)
-        result = listen_at(&HTTP->servers[i]);
+        result = listen_http_server(&HTTP->servers[i]);
     return result;
 }
 
 static void
-end_each(void (*end)(struct sxe_http *, void (*)(struct sxe_http *)))
+end_each_server(void (*end)(struct sxe_http *, void (*)(struct sxe_http *)))
 {
     for (unsigned i = 0; i < HTTP->servers_number; i++) {
         if (HTTP->servers[i].is_listening && !HTTP->servers[i].is_stopped)
-            end(HTTP->servers[i].http, on_stopped);
+            end(HTTP->servers[i].http, on_lua_server_stopped);
     }
 }
 
@@ -356,14 +356,14 @@ void
 sxe_lua_http_drain(struct sxe_lua *lua)
 {
     SXE_UNUSED_PARAMETER(lua);
-    end_each(sxe_http_drain);
+    end_each_server(sxe_http_drain);
 }
 
 void
 sxe_lua_http_stop(struct sxe_lua *lua)
 {
     SXE_UNUSED_PARAMETER(lua);
-    end_each(sxe_http_stop);
+    end_each_server(sxe_http_stop);
 }
 
 void
@@ -380,8 +380,10 @@ void
 sxe__lua_http_open_serve(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"stop", server_stop}, {NULL, NULL}};
-    static const struct sxe__lua_class_spec server = {
-        .name = "sxe.http server", .methods = methods, .get = get_property, .close = stop_at_end};
+    static const struct sxe__lua_class_spec server = {.name = "sxe.http server",
+                                                      .methods = methods,
+                                                      .get = get_server_property,
+                                                      .close = stop_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_SERVER, &server);
     lua_pushcfunction(L, http_serve);

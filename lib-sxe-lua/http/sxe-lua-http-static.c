@@ -28,8 +28,8 @@ sxe__lua_http_files(lua_State *L, int index)
 
 /* Reply with the file whose name is at an argument. Returns true: the reply is on its way. */
 static int
-send_file(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_http_files *files,
-          int argument)
+reply_with_static_file(lua_State *L, struct sxe__lua_exchange *exchange,
+                       struct sxe_http_files *files, int argument)
 {
     struct sxe_http_request *request = exchange->request;
     char path[3 * NAME_BYTES_MAX + 2] = "/";
@@ -65,12 +65,12 @@ sxe__lua_http_res_file(lua_State *L)
     if (sxe__lua_http.files == NULL)
         return luaL_error(L, "res:file() cannot be planned any more: require \"sxe.http\" at the "
                              "script's top level");
-    return send_file(L, exchange, sxe__lua_http.files, 2);
+    return reply_with_static_file(L, exchange, sxe__lua_http.files, 2);
 }
 
 /* files:send(res, name) */
 static int
-send_one(lua_State *L)
+send_one_file(lua_State *L)
 {
     struct directory *directory = luaL_checkudata(L, 1, files_class);
     struct sxe__lua_exchange *exchange;
@@ -78,7 +78,7 @@ send_one(lua_State *L)
     uint32_t index = sxe__lua_check_handle(L, 2, SXE__LUA_RESPONSE, &generation);
 
     exchange = sxe__lua_http_check(L, index, generation);
-    return send_file(L, exchange, directory->files, 3);
+    return reply_with_static_file(L, exchange, directory->files, 3);
 }
 
 struct sxe_http_request *
@@ -163,7 +163,7 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
 
 /* A misspelt option is an error, not a default. */
 static void
-check_options(lua_State *L)
+check_static_options(lua_State *L)
 {
     static const char *const names[] = {"index", "listing", "dot_files", "gzip", "cache_control",
                                         "types", "ranges",  "nosniff",   NULL};
@@ -174,7 +174,7 @@ check_options(lua_State *L)
 
 /* Raise why files cannot be served: the directory, or texts that make no sense (EINVAL). */
 static int
-refuse_option(lua_State *L, const struct sxe_http_files_config *config, int error)
+raise_static_error(lua_State *L, const struct sxe_http_files_config *config, int error)
 {
     if (error != EINVAL || (config->types == NULL && config->cache_control == NULL))
         return luaL_error(L, "http.static: %s: %s", config->root, strerrordesc_np(error));
@@ -199,7 +199,7 @@ new_files(lua_State *L)
                           "script's top level");
     sxe__lua_refuse_at_end(L);
     lua_settop(L, 2);
-    check_options(L);
+    check_static_options(L);
     lua_newtable(L);
     directory = lua_newuserdatauv(L, sizeof(*directory), 1);
     *directory = (struct directory){.files = NULL};
@@ -219,7 +219,7 @@ new_files(lua_State *L)
     lua_setiuservalue(L, 4, 1);
     directory->files = sxe_http_files_new(&config);
     if (directory->files == NULL)
-        return refuse_option(L, &config, errno);
+        return raise_static_error(L, &config, errno);
     /* Keep the files: servers may use them until the state ends. */
     lua_pushvalue(L, 4);
     luaL_ref(L, LUA_REGISTRYINDEX);
@@ -229,7 +229,7 @@ new_files(lua_State *L)
 void
 sxe__lua_http_open_static(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"send", send_one}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"send", send_one_file}, {NULL, NULL}};
 
     sxe__lua_new_class(L, files_class);
     lua_pushcfunction(L, delete_files);

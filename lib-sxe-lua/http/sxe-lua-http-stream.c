@@ -48,7 +48,7 @@ wake_writer(struct sxe_http_response *response)
 /* Write the string at index 2 from offset `at` on. Returns the offset that was reached, or
  * -errno. */
 static ssize_t
-write_some(lua_State *L, struct sxe__lua_exchange *exchange, size_t at)
+write_string_rest(lua_State *L, struct sxe__lua_exchange *exchange, size_t at)
 {
     size_t length;
     const char *text = lua_tolstring(L, 2, &length);
@@ -67,12 +67,12 @@ write_some(lua_State *L, struct sxe__lua_exchange *exchange, size_t at)
     return result < 0 && result != -ENOBUFS ? result : (ssize_t)at;
 }
 
-static int written(lua_State *L, int status, lua_KContext context);
+static int return_written(lua_State *L, int status, lua_KContext context);
 
 static int
-go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
+go_on_with_stream(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
 {
-    ssize_t at = write_some(L, exchange, from);
+    ssize_t at = write_string_rest(L, exchange, from);
     uint64_t deadline_ns = 0;
     int result;
 
@@ -85,11 +85,11 @@ go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
     result = sxe_http_on_room(exchange->response, wake_writer);
     if (result < 0 && result != -EBUSY) /* no memory for the mark: try again soon */
         deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
-    return sxe__lua_park_in(L, &exchange->line, deadline_ns, written, (lua_KContext)at);
+    return sxe__lua_park_in(L, &exchange->line, deadline_ns, return_written, (lua_KContext)at);
 }
 
 static int
-written(lua_State *L, int status, lua_KContext context)
+return_written(lua_State *L, int status, lua_KContext context)
 {
     enum sxe__lua_reason reason = sxe__lua_woken(L);
     uint32_t generation = 0;
@@ -101,7 +101,7 @@ written(lua_State *L, int status, lua_KContext context)
         return sxe__lua_fail(L, "cancelled");
     if (exchange == NULL || exchange->reply != SXE__LUA_BEGUN)
         return sxe__lua_fail(L, "closed");
-    return go_on(L, exchange, (size_t)context);
+    return go_on_with_stream(L, exchange, (size_t)context);
 }
 
 int
@@ -117,7 +117,7 @@ sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange)
     result = sxe__lua_http_begin(exchange);
     if (result < 0)
         return fail_write(L, result);
-    return go_on(L, exchange, 0);
+    return go_on_with_stream(L, exchange, 0);
 }
 
 /* The exchange of the handle at 1; NULL: it is over, and nil, "closed" is pushed. */
@@ -168,7 +168,7 @@ sxe__lua_http_res_finish(lua_State *L)
 
 /* Add each line of the text with the field's name before it. */
 static void
-add_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
+add_event_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
 {
     const char *end = text.base + text.length;
     const char *line = text.base;
@@ -191,7 +191,7 @@ add_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
 
 /* Add a member of the event at 2, if it is there; from now on it is at stack index `at`. */
 static void
-add_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
+add_event_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
 {
     struct sxe_span text;
 
@@ -204,7 +204,7 @@ add_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
         luaL_error(L, "an event's %s cannot have more than one line", name);
     if (strcmp(name, "retry") == 0 && text.length != strspn(text.base, "0123456789"))
         luaL_error(L, "an event's retry is milliseconds, not '%s'", text.base);
-    add_lines(buffer, name, text);
+    add_event_lines(buffer, name, text);
 }
 
 /* events:send(data), events:send{data =, event =, id =, retry =} */
@@ -229,7 +229,7 @@ send_event(lua_State *L)
         lua_getfield(L, 2, names[i]);
     luaL_buffinit(L, &buffer);
     for (int i = 0; i < 4; i++)
-        add_member(L, &buffer, names[i], 3 + i);
+        add_event_member(L, &buffer, names[i], 3 + i);
     luaL_addchar(&buffer, '\n');
     luaL_pushresult(&buffer);
     lua_replace(L, 2);
@@ -249,7 +249,7 @@ send_comment(lua_State *L)
         return 2;
     lua_settop(L, 2);
     luaL_buffinit(L, &buffer);
-    add_lines(&buffer, "", text);
+    add_event_lines(&buffer, "", text);
     luaL_addchar(&buffer, '\n');
     luaL_pushresult(&buffer);
     lua_replace(L, 2);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void
-set_text(lua_State *L, const char *name, const char *text)
+set_text_fact(lua_State *L, const char *name, const char *text)
 {
     if (*text == '\0')
         return;
@@ -38,13 +38,13 @@ set_names(lua_State *L, const char *text)
 }
 
 static void
-set_client(lua_State *L, const struct sxe_lua_tls_facts *facts)
+set_client_fact(lua_State *L, const struct sxe_lua_tls_facts *facts)
 {
     lua_createtable(L, 0, 6);
     lua_pushstring(L, facts->subject); /* it may be empty: then the names say who it is */
     lua_setfield(L, -2, "subject");
-    set_text(L, "issuer", facts->issuer);
-    set_text(L, "fingerprint", facts->fingerprint);
+    set_text_fact(L, "issuer", facts->issuer);
+    set_text_fact(L, "fingerprint", facts->fingerprint);
     set_integer(L, "not_before", facts->not_before);
     set_integer(L, "not_after", facts->not_after);
     set_names(L, facts->names);
@@ -73,13 +73,13 @@ sxe__lua_http_push_tls(lua_State *L, struct sxe__lua_exchange *exchange)
         return 1;
     }
     lua_createtable(L, 0, 6);
-    set_text(L, "version", facts.version);
-    set_text(L, "cipher", facts.cipher);
-    set_text(L, "sni", facts.name);
-    set_text(L, "alpn", facts.protocol);
+    set_text_fact(L, "version", facts.version);
+    set_text_fact(L, "cipher", facts.cipher);
+    set_text_fact(L, "sni", facts.name);
+    set_text_fact(L, "alpn", facts.protocol);
     lua_pushboolean(L, facts.is_resumed);
     lua_setfield(L, -2, "resumed");
     if (facts.has_client)
-        set_client(L, &facts);
+        set_client_fact(L, &facts);
     return 1;
 }

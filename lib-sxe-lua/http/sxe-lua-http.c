@@ -217,7 +217,7 @@ sxe__lua_http_find(uint32_t index, uint32_t generation)
 {
     struct sxe__lua_exchange *exchange;
 
-    /* sxe_fini ends requests without a call of on_done. */
+    /* sxe_fini ends requests without a call of on_reply_done. */
     if (index >= HTTP->used || sxe_loop() == NULL)
         return NULL;
     exchange = &HTTP->exchanges[index];
@@ -248,7 +248,7 @@ sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_)
 /* ---- The ends of an exchange ---- */
 
 static void
-on_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+on_reply_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
     struct sxe__lua_exchange *exchange = response->user;
 
@@ -265,7 +265,7 @@ on_done(struct sxe_http_request *request, struct sxe_http_response *response, in
 }
 
 static void
-on_end(lua_State *L, int status, int results, void *user)
+on_handler_end(lua_State *L, int status, int results, void *user)
 {
     struct sxe__lua_exchange *exchange = user;
     /* Concluding may end the task that runs here. */
@@ -290,7 +290,7 @@ sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
         outer = sxe__lua_set_origin(origin);
     exchange->is_running = true;
     exchange->task = 0;
-    task = sxe__lua_start(HTTP->main, arguments, true, on_end, exchange);
+    task = sxe__lua_start(HTTP->main, arguments, true, on_handler_end, exchange);
     if (SXE_UNLIKELY(origin != 0))
         (void)sxe__lua_set_origin(outer);
     if (task == 0)
@@ -329,7 +329,7 @@ sxe__lua_http_run(struct sxe_http_request *request, const struct sxe__lua_answer
         refuse_request(response, 0);
     exchange->is_inside = false;
     if (exchange->response != NULL)
-        response->on_done = on_done;
+        response->on_done = on_reply_done;
     give_if_over(exchange);
     return SXE_HTTP_LATER;
 }
@@ -346,7 +346,7 @@ sxe__lua_http_answer(struct sxe_http_request *request, struct sxe_http_response 
 
 /* The value on top, which is no function, is the script's result: find out once what it is. */
 static void
-recognise(lua_State *L)
+recognise_result(lua_State *L)
 {
     HTTP->returned = lua_touserdata(L, -1);
     HTTP->router = sxe__lua_http_router(L, -1);
@@ -364,7 +364,7 @@ sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *
     if (lua_isfunction(L, -1) || lua_istable(L, -1))
         return sxe__lua_http_run(request, NULL);
     if (lua_touserdata(L, -1) != HTTP->returned)
-        recognise(L);
+        recognise_result(L);
     lua_pop(L, 1);
     if (HTTP->router != NULL)
         return sxe__lua_http_route(HTTP->router, request);
@@ -399,7 +399,7 @@ sxe_lua_http_has_handler(struct sxe_lua *lua)
 /* Allocate memory outside Lua. Some of it may exist already, if an error interrupted an earlier
  * call. */
 static bool
-open_memory(void)
+open_http_memory(void)
 {
     static const struct sxe_http_files_config config = {.root = ".", .entries_max = 256};
 
@@ -425,7 +425,7 @@ sxe__lua_open_http(lua_State *L)
 {
     static const char *const names[] = {"requests", "errors", "truncated", "refused", "gone"};
 
-    if (!open_memory())
+    if (!open_http_memory())
         return luaL_error(L, "not enough memory");
     HTTP->main = sxe__lua_main(sxe__lua_current());
     lua_newtable(L);

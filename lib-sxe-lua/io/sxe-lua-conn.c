@@ -88,7 +88,7 @@ take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
 
 /* Take a line. It ends with LF or CRLF, which is only kept for with_end. */
 static int
-take_line(lua_State *L, SXE *s, bool with_end)
+take_conn_line(lua_State *L, SXE *s, bool with_end)
 {
     size_t used = (size_t)SXE_BUF_USED(s);
     const char *line = SXE_BUF(s);
@@ -118,7 +118,7 @@ length_of_pieces(lua_State *L)
 }
 
 static void
-add_piece(lua_State *L, SXE *s, size_t length)
+add_read_piece(lua_State *L, SXE *s, size_t length)
 {
     lua_Integer before = length_of_pieces(L);
 
@@ -153,7 +153,7 @@ push_pieces(lua_State *L)
 
 /* Take count bytes; no result: there are not enough yet. */
 static int
-take_count(lua_State *L, SXE *s, lua_Integer count)
+take_byte_count(lua_State *L, SXE *s, lua_Integer count)
 {
     lua_Integer used = SXE_BUF_USED(s);
     lua_Integer missing = count - length_of_pieces(L);
@@ -162,7 +162,7 @@ take_count(lua_State *L, SXE *s, lua_Integer count)
         return take_input(L, s, (size_t)count, 0);
     if (lua_isnil(L, PIECES) && count <= (lua_Integer)sxe_get_config()->chunk_size)
         return 0;
-    add_piece(L, s, (size_t)(used < missing ? used : missing));
+    add_read_piece(L, s, (size_t)(used < missing ? used : missing));
     return used < missing ? 0 : push_pieces(L);
 }
 
@@ -176,15 +176,15 @@ take_wanted(lua_State *L, SXE *s)
     case ANY:
         return SXE_BUF_USED(s) > 0 ? take_input(L, s, (size_t)SXE_BUF_USED(s), 0) : 0;
     case COUNT:
-        return take_count(L, s, count);
+        return take_byte_count(L, s, count);
     case LINE:
-        return take_line(L, s, false);
+        return take_conn_line(L, s, false);
     case LINE_WITH_END:
-        return take_line(L, s, true);
+        return take_conn_line(L, s, true);
     case ALL:
         break;
     }
-    add_piece(L, s, (size_t)SXE_BUF_USED(s));
+    add_read_piece(L, s, (size_t)SXE_BUF_USED(s));
     return 0;
 }
 
@@ -240,7 +240,7 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
 }
 
 static int
-l_read(lua_State *L)
+l_conn_read(lua_State *L)
 {
     lua_settop(L, TIMEOUT);
     lua_settop(L, READ_TOP);
@@ -253,15 +253,15 @@ static int
 next_chunk(lua_State *L)
 {
     lua_settop(L, CONN);
-    return l_read(L);
+    return l_conn_read(L);
 }
 
 static int
-next_line(lua_State *L)
+next_conn_line(lua_State *L)
 {
     lua_settop(L, CONN);
     lua_pushliteral(L, "l");
-    return l_read(L);
+    return l_conn_read(L);
 }
 
 static int
@@ -276,12 +276,12 @@ l_chunks(lua_State *L)
 }
 
 static int
-l_lines(lua_State *L)
+l_conn_lines(lua_State *L)
 {
     struct sxe__lua_slot *slot;
 
     check_conn(L, &slot);
-    lua_pushcfunction(L, next_line);
+    lua_pushcfunction(L, next_conn_line);
     lua_pushvalue(L, CONN);
     return 2;
 }
@@ -322,7 +322,7 @@ wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 }
 
 static int
-write_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
+write_bytes_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
     for (; argument <= lua_gettop(L); argument++) {
         size_t length;
@@ -358,11 +358,11 @@ go_on_writing(lua_State *L, int status, lua_KContext argument)
     }
     if (s == NULL || (is_shut(slot) && argument <= lua_gettop(L)))
         return sxe__lua_fail_closed(L, slot);
-    return write_from(L, s, slot, (int)argument);
+    return write_bytes_from(L, s, slot, (int)argument);
 }
 
 static int
-l_write(lua_State *L)
+l_conn_write(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     int arguments = lua_gettop(L);
@@ -373,7 +373,7 @@ l_write(lua_State *L)
     s = check_conn(L, &slot);
     if (s == NULL || is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
-    return write_from(L, s, slot, 2);
+    return write_bytes_from(L, s, slot, 2);
 }
 
 /* ---- Ending ---- */
@@ -400,7 +400,7 @@ sxe__lua_conn_close(SXE *s)
 }
 
 static int
-l_close(lua_State *L)
+l_conn_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check_conn(L, &slot);
@@ -425,7 +425,7 @@ sxe__lua_conn_reset(lua_State *L)
 
 /* At the end of the scope of a <close> variable. */
 static void
-close_at_end(lua_State *L, uint32_t index, uint32_t generation)
+close_conn_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
     SXE *s = sxe__lua_socket(slot);
@@ -464,7 +464,7 @@ sxe__lua_conn_on_close(SXE *s)
 /* ---- Properties ---- */
 
 static int
-get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_conn_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
 
@@ -485,14 +485,19 @@ void
 sxe__lua_open_conn(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"read", l_read},         {"chunks", l_chunks}, {"lines", l_lines}, {"write", l_write},
-        {"shutdown", l_shutdown}, {"close", l_close},   {NULL, NULL},
+        {"read", l_conn_read},
+        {"chunks", l_chunks},
+        {"lines", l_conn_lines},
+        {"write", l_conn_write},
+        {"shutdown", l_shutdown},
+        {"close", l_conn_close},
+        {NULL, NULL},
     };
     static const struct sxe__lua_class_spec spec = {.name = "sxe.tcp connection",
                                                     .methods = methods,
-                                                    .get = get_member,
+                                                    .get = get_conn_member,
                                                     .set = sxe__lua_set_timeout,
-                                                    .close = close_at_end};
+                                                    .close = close_conn_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_CONN, &spec);
 }

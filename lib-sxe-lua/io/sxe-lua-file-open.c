@@ -26,10 +26,10 @@ struct file {
     struct sxe__lua_file_job job;
     struct sxe__lua_line line;
     uint32_t generation;
-    bool is_used;    /* by a task, or kept for one */
-    bool is_working; /* its job has begun, and was not given back */
-    bool is_left;    /* nobody has the file any more: close it, */
-    bool is_urgent;  /* in this thread, at once */
+    bool is_used;    /* a task uses the file, or it is kept for the first task in the line */
+    bool is_working; /* its job has begun, and is not over */
+    bool is_left;    /* no script can use the file any more: close it when its job is over */
+    bool is_urgent;  /* close it in this thread, without waiting for a thread of sxe-work.c */
 };
 
 struct handle {
@@ -45,7 +45,7 @@ static const struct sxe__lua_file_call closing = {"close", SXE__LUA_FILE_PATH, s
 
 /* The file of the handle at 1; NULL: it is closed. */
 static struct file *
-file_of(lua_State *L)
+file_of_handle(lua_State *L)
 {
     const struct handle *handle = luaL_checkudata(L, 1, CLASS);
     struct file *file = files == NULL ? NULL : &files[handle->index];
@@ -98,9 +98,9 @@ leave_file(struct file *file, bool is_urgent)
 }
 
 static int
-l_leave(lua_State *L)
+l_file_leave(lua_State *L)
 {
-    struct file *file = file_of(L);
+    struct file *file = file_of_handle(L);
 
     if (file != NULL)
         leave_file(file, false);
@@ -110,7 +110,7 @@ l_leave(lua_State *L)
 static int
 collect_file(lua_State *L)
 {
-    struct file *file = file_of(L);
+    struct file *file = file_of_handle(L);
 
     if (file != NULL)
         leave_file(file, true);
@@ -139,7 +139,7 @@ enum { HANDLE = 1, VALUE, DEADLINE };
 
 /* Push the bytes that were read; nil at the end of the file. */
 static void
-push_data(lua_State *L, const struct sxe__lua_file_job *job)
+push_read_bytes(lua_State *L, const struct sxe__lua_file_job *job)
 {
     if (job->length > 0 || job->wish.length == 0)
         lua_pushlstring(L, job->length > 0 ? job->data : "", job->length);
@@ -148,13 +148,14 @@ push_data(lua_State *L, const struct sxe__lua_file_job *job)
 }
 
 static const struct sxe__lua_file_call reading = {"read", SXE__LUA_FILE_PATH, sxe__lua_file_get,
-                                                  push_data, NULL};
+                                                  push_read_bytes, NULL};
 static const struct sxe__lua_file_call writing = {"write", SXE__LUA_FILE_DATA, sxe__lua_file_put,
                                                   NULL, NULL};
 
 /* Fill in the job of a call: 0, or -ENOMEM. */
 static int
-fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
+fill_in_handle_job(lua_State *L, struct sxe__lua_file_job *job,
+                   const struct sxe__lua_file_call *call)
 {
     const char *data;
     size_t length;
@@ -178,14 +179,14 @@ static int
 begin_call(lua_State *L, struct file *file, const struct sxe__lua_file_call *call)
 {
     file->is_working = true;
-    return sxe__lua_file_begin(L, &file->job, fill_in(L, &file->job, call),
+    return sxe__lua_file_begin(L, &file->job, fill_in_handle_job(L, &file->job, call),
                                (uint64_t)lua_tointeger(L, DEADLINE));
 }
 
 static int
 go_on_kept(lua_State *L, int status, lua_KContext call)
 {
-    struct file *file = file_of(L);
+    struct file *file = file_of_handle(L);
 
     SXE_UNUSED_PARAMETER(status);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
@@ -200,7 +201,7 @@ static int
 use_file(lua_State *L, const struct sxe__lua_file_call *call)
 {
     uint64_t deadline_ns = sxe__lua_deadline(L, DEADLINE);
-    struct file *file = file_of(L);
+    struct file *file = file_of_handle(L);
 
     lua_settop(L, VALUE);
     lua_pushinteger(L, (lua_Integer)deadline_ns);
@@ -213,21 +214,21 @@ use_file(lua_State *L, const struct sxe__lua_file_call *call)
 }
 
 static int
-l_read(lua_State *L)
+l_file_read(lua_State *L)
 {
     luaL_argcheck(L, luaL_checkinteger(L, VALUE) >= 0, VALUE, "a number of bytes expected");
     return use_file(L, &reading);
 }
 
 static int
-l_write(lua_State *L)
+l_file_write(lua_State *L)
 {
     luaL_checkstring(L, VALUE);
     return use_file(L, &writing);
 }
 
 static int
-l_close(lua_State *L)
+l_file_close(lua_State *L)
 {
     lua_settop(L, VALUE);
     lua_pushnil(L);
@@ -267,7 +268,7 @@ push_handle(lua_State *L, const struct sxe__lua_file_job *job)
 
 /* If there is no room for another file, collect garbage, which closes forgotten files. */
 static unsigned
-take_element(lua_State *L)
+take_file_element(lua_State *L)
 {
     unsigned index = sxe_pool_take(files, FREE, OPEN);
 
@@ -279,12 +280,12 @@ take_element(lua_State *L)
 
 /* The arguments are checked; the handle is at 4. */
 static int
-open_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
+push_opened_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
 {
     static const struct sxe__lua_file_call opening = {"open", SXE__LUA_FILE_PATH,
                                                       sxe__lua_file_open, push_handle, NULL};
     struct handle *handle = lua_touserdata(L, 4);
-    unsigned index = take_element(L);
+    unsigned index = take_file_element(L);
     size_t length;
     const char *path = lua_tolstring(L, 1, &length);
     struct file *file;
@@ -327,15 +328,15 @@ sxe__lua_file_l_open(lua_State *L)
         return sxe__lua_fail_errno(L, error, "path");
     lua_settop(L, 3);
     lua_newuserdatauv(L, sizeof(struct handle), 0);
-    return open_file(L, flags, mode, deadline_ns);
+    return push_opened_file(L, flags, mode, deadline_ns);
 }
 
 void
 sxe__lua_file_plan_open(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"read", l_read},       {"write", l_write},
-                                       {"close", l_close},     {"__close", l_leave},
-                                       {"__gc", collect_file}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"read", l_file_read},   {"write", l_file_write},
+                                       {"close", l_file_close}, {"__close", l_file_leave},
+                                       {"__gc", collect_file},  {NULL, NULL}};
 
     sxe__lua_file_close_all();
     if (files == NULL)

@@ -61,7 +61,7 @@ sxe__lua_file_release(struct sxe__lua_file_job *job)
 /* Make more room, but at most one byte more than the file may have: that byte shows that it has
  * more. */
 static int
-grow_room(struct sxe__lua_file_job *job, size_t needed)
+grow_file_room(struct sxe__lua_file_job *job, size_t needed)
 {
     size_t size = 2 * job->size < LEAST ? LEAST : 2 * job->size;
 
@@ -74,7 +74,7 @@ grow_room(struct sxe__lua_file_job *job, size_t needed)
 
 /* Make room for the whole file at once, if its size is known: 0, -EFBIG, -ENOMEM. */
 static int
-make_room(struct sxe__lua_file_job *job, int fd)
+make_file_room(struct sxe__lua_file_job *job, int fd)
 {
     uint64_t left;
 
@@ -90,13 +90,13 @@ make_room(struct sxe__lua_file_job *job, int fd)
 static int
 read_rest(struct sxe__lua_file_job *job, int fd)
 {
-    int result = make_room(job, fd);
+    int result = make_file_room(job, fd);
 
     while (result == 0) {
         uint64_t wanted = job->wish.length - job->length;
         ssize_t n;
 
-        if (job->length == job->size && (result = grow_room(job, 0)) < 0)
+        if (job->length == job->size && (result = grow_file_room(job, 0)) < 0)
             break;
         n = read(fd, job->data + job->length,
                  wanted < job->size - job->length ? wanted : job->size - job->length);
@@ -173,7 +173,7 @@ sxe__lua_file_read_cached(struct sxe__lua_file_job *job)
 /* ---- Writing ---- */
 
 static int
-write_all(const struct sxe__lua_file_job *job, int fd)
+write_file_bytes(const struct sxe__lua_file_job *job, int fd)
 {
     size_t written = 0;
 
@@ -195,7 +195,7 @@ put_file(const struct sxe__lua_file_job *job, const char *path, int flags)
 
     if (fd < 0)
         return -errno;
-    result = write_all(job, fd);
+    result = write_file_bytes(job, fd);
     if (result == 0 && job->wish.keeps_mode && fchmod(fd, (mode_t)job->wish.mode) < 0)
         result = -errno;
     if (result == 0 && job->wish.is_synced && fsync(fd) < 0)
@@ -277,7 +277,7 @@ sxe__lua_file_get(struct sxe__lua_file_job *job)
 int
 sxe__lua_file_put(struct sxe__lua_file_job *job)
 {
-    return write_all(job, job->fd);
+    return write_file_bytes(job, job->fd);
 }
 
 int
@@ -292,7 +292,7 @@ sxe__lua_file_close(struct sxe__lua_file_job *job)
 /* ---- Names ---- */
 
 static int
-compare_names(const void *a, const void *b)
+compare_file_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -312,7 +312,7 @@ sort_names(struct sxe__lua_file_job *job, size_t number)
         names[i] = from;
         from += strlen(from) + 1;
     }
-    qsort(names, number, sizeof(*names), compare_names);
+    qsort(names, number, sizeof(*names), compare_file_names);
     for (size_t i = 0; i < number; i++) {
         size_t length = strlen(names[i]) + 1;
 
@@ -326,7 +326,7 @@ sort_names(struct sxe__lua_file_job *job, size_t number)
 }
 
 static int
-add_name(struct sxe__lua_file_job *job, const char *name)
+add_directory_entry(struct sxe__lua_file_job *job, const char *name)
 {
     size_t length = strlen(name) + 1;
     int result = 0;
@@ -334,7 +334,7 @@ add_name(struct sxe__lua_file_job *job, const char *name)
     if (job->length + length > job->wish.max)
         return -EFBIG;
     if (job->length + length > job->size)
-        result = grow_room(job, job->length + length);
+        result = grow_file_room(job, job->length + length);
     if (result < 0)
         return result;
     memcpy(job->data + job->length, name, length);
@@ -355,7 +355,7 @@ sxe__lua_file_list(struct sxe__lua_file_job *job)
     while (result == 0 && (errno = 0, entry = readdir(directory)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        result = add_name(job, entry->d_name);
+        result = add_directory_entry(job, entry->d_name);
         number++;
     }
     if (result == 0)

@@ -50,7 +50,7 @@ struct files {
 static _Thread_local struct files files;
 
 static void
-give_back(struct sxe__lua_file_job *job)
+give_back_job(struct sxe__lua_file_job *job)
 {
     sxe__lua_file_release(job);
     if (job->fd >= 0) /* opened by a read that was not done */
@@ -68,7 +68,7 @@ run_job(struct sxe_work *work)
 }
 
 static void
-on_done(struct sxe_work *work)
+on_file_done(struct sxe_work *work)
 {
     struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
 
@@ -91,7 +91,7 @@ sxe__lua_file_forget(void *what)
 /* ---- Results ---- */
 
 static void
-push_data(lua_State *L, const struct sxe__lua_file_job *job)
+push_file_content(lua_State *L, const struct sxe__lua_file_job *job)
 {
     lua_pushlstring(L, job->length > 0 ? job->data : "", job->length);
 }
@@ -120,7 +120,7 @@ type_of(mode_t mode)
 }
 
 static void
-push_status(lua_State *L, const struct sxe__lua_file_job *job)
+push_file_status(lua_State *L, const struct sxe__lua_file_job *job)
 {
     const struct stat *status = &job->status;
 
@@ -137,7 +137,7 @@ push_status(lua_State *L, const struct sxe__lua_file_job *job)
 
 /* Arguments: the job, and the first argument of the call. */
 static int
-push_result(lua_State *L)
+push_job_result(lua_State *L)
 {
     const struct sxe__lua_file_job *job = lua_touserdata(L, 1);
 
@@ -157,7 +157,7 @@ finish_job(lua_State *L, struct sxe__lua_file_job *job)
     int top = lua_gettop(L);
     int status;
 
-    lua_pushcfunction(L, push_result);
+    lua_pushcfunction(L, push_job_result);
     lua_pushlightuserdata(L, job);
     lua_pushvalue(L, PATH);
     status = lua_pcall(L, 2, LUA_MULTRET, 0);
@@ -166,7 +166,7 @@ finish_job(lua_State *L, struct sxe__lua_file_job *job)
 }
 
 static int
-go_on_done(lua_State *L, int status, lua_KContext job)
+go_on_after_file_job(lua_State *L, int status, lua_KContext job)
 {
     SXE_UNUSED_PARAMETER(status);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
@@ -231,7 +231,7 @@ void
 sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
                       void (*give)(struct sxe__lua_file_job *job))
 {
-    job->work = (struct sxe_work){.run = run_job, .done = on_done, .group = files.group};
+    job->work = (struct sxe_work){.run = run_job, .done = on_file_done, .group = files.group};
     job->call = call;
     job->give = give;
     job->task = 0;
@@ -241,13 +241,13 @@ sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_
 
 /* Fill in the job of a call: 0, or -ENOMEM. */
 static int
-fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
+fill_in_path_job(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
 {
     const char *path, *second;
     size_t length;
     int result;
 
-    sxe__lua_file_prepare(job, call, give_back);
+    sxe__lua_file_prepare(job, call, give_back_job);
     job->fd = -1;
     job->wish = *(const struct sxe__lua_file_wish *)lua_touserdata(L, WISH);
     job->unique = sxe_lua_get_clock()->random();
@@ -304,11 +304,12 @@ sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error, uint
                    : sxe__lua_fail_errno(L, -result, "threads");
     }
     job->task = sxe__lua_running(L);
-    return sxe__lua_park(L, deadline_ns, sxe__lua_file_forget, job, go_on_done, (lua_KContext)job);
+    return sxe__lua_park(L, deadline_ns, sxe__lua_file_forget, job, go_on_after_file_job,
+                         (lua_KContext)job);
 }
 
 static int
-take_job(lua_State *L, int status, lua_KContext context)
+take_file_job(lua_State *L, int status, lua_KContext context)
 {
     const struct sxe__lua_file_call *call = (const struct sxe__lua_file_call *)context;
     uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
@@ -319,9 +320,9 @@ take_job(lua_State *L, int status, lua_KContext context)
         return sxe__lua_fail_woken(L);
     index = sxe_pool_take(files.jobs, FREE, BUSY);
     if (index == SXE_POOL_NO_INDEX)
-        return sxe__lua_park_in(L, &files.waiting, deadline_ns, take_job, context);
+        return sxe__lua_park_in(L, &files.waiting, deadline_ns, take_file_job, context);
     job = &files.jobs[index];
-    return sxe__lua_file_begin(L, job, fill_in(L, job, call), deadline_ns);
+    return sxe__lua_file_begin(L, job, fill_in_path_job(L, job, call), deadline_ns);
 }
 
 /* A function of the module, whose upvalue is what it does. */
@@ -351,14 +352,14 @@ call_job(lua_State *L)
         return sxe__lua_fail_errno(L, error, "path");
     lua_pushinteger(L, (lua_Integer)deadline_ns);
     push_wish(L, call_);
-    return take_job(L, LUA_OK, (lua_KContext)call_);
+    return take_file_job(L, LUA_OK, (lua_KContext)call_);
 }
 
 /* ---- Opening ---- */
 
 /* The state is closed, or a new one begins: no task waits any more. */
 static void
-forget_all(void)
+forget_all_files(void)
 {
     for (unsigned i = 0; i < JOBS; i++) {
         if (sxe_pool_get_state(files.jobs, i) == BUSY)
@@ -373,7 +374,7 @@ close_files(lua_State *L)
     sxe__lua_file_close_all();
     if (files.jobs == NULL)
         return 0;
-    forget_all();
+    forget_all_files();
     if (sxe_pool_get_count(files.jobs, BUSY) > 0)
         return 0;
     sxe_pool_delete(files.jobs);
@@ -385,7 +386,7 @@ static void
 open_jobs(lua_State *L)
 {
     if (files.jobs != NULL)
-        forget_all();
+        forget_all_files();
     else
         files.jobs =
             sxe_pool_new("files", JOBS, sizeof(*files.jobs), STATES, SXE_POOL_OPTION_UNLOCKED);
@@ -422,11 +423,11 @@ sxe__lua_open_file(lua_State *L)
     static const char *const status[] = {"timeout", "link", NULL};
     static const char *const directory[] = {"timeout", "parents", "mode", NULL};
     static const struct sxe__lua_file_call calls[] = {
-        {"read", SXE__LUA_FILE_PATH, sxe__lua_file_read, push_data, part},
+        {"read", SXE__LUA_FILE_PATH, sxe__lua_file_read, push_file_content, part},
         {"write", SXE__LUA_FILE_DATA, sxe__lua_file_write, NULL, whole},
         {"append", SXE__LUA_FILE_DATA, sxe__lua_file_append, NULL, end},
         {"list", SXE__LUA_FILE_PATH, sxe__lua_file_list, push_names, names},
-        {"stat", SXE__LUA_FILE_PATH, sxe__lua_file_stat, push_status, status},
+        {"stat", SXE__LUA_FILE_PATH, sxe__lua_file_stat, push_file_status, status},
         {"remove", SXE__LUA_FILE_PATH, sxe__lua_file_remove, NULL, timeout},
         {"rename", SXE__LUA_FILE_PATHS, sxe__lua_file_rename, NULL, timeout},
         {"mkdir", SXE__LUA_FILE_PATH, sxe__lua_file_mkdir, NULL, directory},

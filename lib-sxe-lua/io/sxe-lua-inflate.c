@@ -48,7 +48,7 @@ new_inflate(lua_State *L)
 }
 
 static int
-inflate(lua_State *L)
+l_inflate(lua_State *L)
 {
     struct stream *stream = lua_touserdata(L, 1);
     size_t length, used = 0;
@@ -66,7 +66,7 @@ inflate(lua_State *L)
 }
 
 static int
-is_whole(lua_State *L)
+push_is_whole(lua_State *L)
 {
     const struct stream *stream = lua_touserdata(L, 1);
 
@@ -78,8 +78,8 @@ void
 sxe__lua_add_inflate(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"new_inflate", new_inflate},
-                                         {"inflate", inflate},
-                                         {"is_whole", is_whole},
+                                         {"inflate", l_inflate},
+                                         {"is_whole", push_is_whole},
                                          {"end_inflate", end_inflate},
                                          {NULL, NULL}};
 

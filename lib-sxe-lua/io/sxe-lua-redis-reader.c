@@ -88,7 +88,7 @@ push_argument(lua_State *L, int argument, size_t *length)
 
 /* encode(name, ...) */
 static int
-encode(lua_State *L)
+l_redis_encode(lua_State *L)
 {
     int number = lua_gettop(L);
     luaL_Buffer bytes;
@@ -117,7 +117,7 @@ encode(lua_State *L)
 
 /* CRC16 of a cluster (XMODEM: polynomial 0x1021, from 0), four bits at a time. */
 static unsigned
-crc16(const char *text, size_t length)
+crc16_of_key(const char *text, size_t length)
 {
     static const uint16_t of_nibble[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5,
                                            0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
@@ -146,21 +146,15 @@ slot_of_key(lua_State *L)
         key = tag + 1;
         length = (size_t)(end - key);
     }
-    lua_pushinteger(L, crc16(key, length) % SLOTS);
+    lua_pushinteger(L, crc16_of_key(key, length) % SLOTS);
     return 1;
 }
 
 /* ---- Values ---- */
 
-static void
-push_double(lua_State *L, const char *text)
-{
-    lua_pushnumber(L, strtod(text, NULL));
-}
-
 /* {error = its message, code = its first word} */
 static void
-push_error(lua_State *L, const char *text, size_t length)
+push_error_reply(lua_State *L, const char *text, size_t length)
 {
     const char *blank = memchr(text, ' ', length);
 
@@ -186,11 +180,11 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
         lua_pushboolean(L, element->text[0] == 't');
         break;
     case ',':
-        push_double(L, element->text);
+        lua_pushnumber(L, strtod(element->text, NULL));
         break;
     case '-':
     case '!':
-        push_error(L, element->text, element->length);
+        push_error_reply(L, element->text, element->length);
         break;
     case '=': /* after its format */
         lua_pushlstring(L, element->text + 4, element->length - 4);
@@ -218,7 +212,7 @@ push_list(lua_State *L, const struct sxe__resp_element *element, size_t most)
 }
 
 static struct list
-begin_list(const struct sxe__resp_element *element)
+push_reply_list(const struct sxe__resp_element *element)
 {
     struct list list = {.left = (uint64_t)element->number, .type = element->type};
 
@@ -231,7 +225,7 @@ begin_list(const struct sxe__resp_element *element)
 
 /* The value on top belongs to the list, which wants `left` more. */
 static void
-add_value(lua_State *L, struct list *list)
+add_value_to_list(lua_State *L, struct list *list)
 {
     if (list->type == '|') {
         if (list->left > 0)
@@ -270,7 +264,7 @@ add_element(lua_State *L, struct part *part, const struct sxe__resp_element *ele
     else if (!part->is_dropped)
         push_scalar(L, element);
     if (is_list) {
-        part->lists[part->depth++] = begin_list(element);
+        part->lists[part->depth++] = push_reply_list(element);
         if (part->lists[part->depth - 1].left > 0)
             return;
         part->depth--;
@@ -280,7 +274,7 @@ add_element(lua_State *L, struct part *part, const struct sxe__resp_element *ele
 
         list->left--;
         if (!part->is_dropped)
-            add_value(L, list);
+            add_value_to_list(L, list);
         if (list->left > 0)
             return;
     }
@@ -303,7 +297,7 @@ new_reader(lua_State *L)
 
 /* Have room in the copy for `size` bytes; unread bytes move to its begin. */
 static void
-make_room(lua_State *L, struct reader *reader, size_t size)
+make_reader_room(lua_State *L, struct reader *reader, size_t size)
 {
     size_t unread = reader->end - reader->start;
     char *copy = reader->copy;
@@ -337,7 +331,7 @@ sxe__lua_feed_redis(lua_State *L)
         return;
     }
     if (reader->copy == NULL || reader->copy_size - reader->end < length)
-        make_room(L, reader, reader->end - reader->start + length);
+        make_reader_room(L, reader, reader->end - reader->start + length);
     memcpy(reader->copy + reader->end, bytes, length);
     reader->end += length;
     lua_pop(L, 1);
@@ -345,7 +339,7 @@ sxe__lua_feed_redis(lua_State *L)
 
 /* feed(reader, bytes) */
 static int
-feed(lua_State *L)
+l_redis_feed(lua_State *L)
 {
     lua_settop(L, 2);
     sxe__lua_feed_redis(L);
@@ -369,7 +363,7 @@ keep_values(lua_State *L, struct reader *reader, int values)
 
 /* The results of next for a reply whose value is on top, or that was dropped. */
 static int
-push_results(lua_State *L, const struct part *part)
+push_reply_results(lua_State *L, const struct part *part)
 {
     lua_pushstring(L, part->type == '>' ? "push" : "value");
     if (part->is_dropped)
@@ -399,8 +393,8 @@ push_refusal(lua_State *L, const struct sxe__resp *resp)
 /* Make the work of next last: everything that can raise comes before this. A finalizer that ran
  * meanwhile may have called next, too. */
 static void
-settle(lua_State *L, struct reader *reader, const struct sxe__resp *resp, const struct part *part,
-       size_t used)
+settle_reader(lua_State *L, struct reader *reader, const struct sxe__resp *resp,
+              const struct part *part, size_t used)
 {
     const size_t left = reader->end - reader->start;
 
@@ -416,7 +410,7 @@ settle(lua_State *L, struct reader *reader, const struct sxe__resp *resp, const 
 /* next(reader, whether the reply is dropped): nothing, there must be more; "bad", why; "push",
  * value; "error", message, code; or "value", value. One that is dropped has no value. */
 static int
-next_reply(lua_State *L)
+next_redis_reply(lua_State *L)
 {
     struct reader *reader = lua_touserdata(L, READER);
     const char *bytes = reader->bytes + reader->start;
@@ -446,15 +440,15 @@ next_reply(lua_State *L)
         if (result == SXE__RESP_BAD)
             return push_refusal(L, &resp);
         if (result == SXE__RESP_MORE) {
-            settle(L, reader, &resp, &part, used);
+            settle_reader(L, reader, &resp, &part, used);
             return 0;
         }
         used += resp.used;
         add_element(L, &part, &element, length - used);
     } while (result == SXE__RESP_ELEMENT);
-    results = push_results(L, &part);
+    results = push_reply_results(L, &part);
     part.is_dropped = false;
-    settle(L, reader, &resp, &part, used);
+    settle_reader(L, reader, &resp, &part, used);
     reader->number++;
     return results;
 }
@@ -472,9 +466,13 @@ number_read(lua_State *L)
 void
 sxe__lua_open_redis_reader(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"encode", encode},      {"new_reader", new_reader}, {"feed", feed}, {"next", next_reply},
-        {"number", number_read}, {"slot", slot_of_key},      {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"encode", l_redis_encode},
+                                         {"new_reader", new_reader},
+                                         {"feed", l_redis_feed},
+                                         {"next", next_redis_reply},
+                                         {"number", number_read},
+                                         {"slot", slot_of_key},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
 }

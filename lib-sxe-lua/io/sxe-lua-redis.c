@@ -85,7 +85,7 @@ call_atomic(lua_State *L)
 /* atomic(fn): a function that calls fn, which cannot make way, because it is called by a function
  * of C. */
 static int
-atomic(lua_State *L)
+l_redis_atomic(lua_State *L)
 {
     lua_settop(L, 1);
     lua_pushcclosure(L, call_atomic, 1);
@@ -109,7 +109,7 @@ call_insisting(lua_State *L)
 /* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
  * limits end the first one. */
 static int
-insist(lua_State *L)
+l_redis_insist(lua_State *L)
 {
     lua_settop(L, 1);
     lua_pushcclosure(L, call_insisting, 1);
@@ -118,7 +118,7 @@ insist(lua_State *L)
 
 /* check_tls(options): raise for an option tls that tcp.connect would refuse */
 static int
-check_tls(lua_State *L)
+check_redis_tls(lua_State *L)
 {
     sxe__lua_tls_check(L, 1);
     return 0;
@@ -127,10 +127,11 @@ check_tls(lua_State *L)
 int
 sxe__lua_open_redis(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"is_idle", is_idle},     {"fill", fill_reader},
-                                         {"atomic", atomic},       {"insist", insist},
-                                         {"now", sxe__lua_now_s},  {"reset", sxe__lua_conn_reset},
-                                         {"check_tls", check_tls}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"is_idle", is_idle},           {"fill", fill_reader},
+        {"atomic", l_redis_atomic},     {"insist", l_redis_insist},
+        {"now", sxe__lua_now_s},        {"reset", sxe__lua_conn_reset},
+        {"check_tls", check_redis_tls}, {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);

@@ -33,7 +33,7 @@ give_result(const struct lookup *lookup)
 }
 
 static void
-on_done(struct sxe_resolve *resolve)
+on_resolve_done(struct sxe_resolve *resolve)
 {
     sxe__lua_wake(((struct lookup *)(void *)resolve)->task, SXE__LUA_EVENT);
 }
@@ -50,7 +50,7 @@ forget_lookup(void *what)
 
 /* Push the addresses as text, or push nil and why there are none. */
 static int
-push_result(lua_State *L, const struct lookup *lookup)
+push_addresses(lua_State *L, const struct lookup *lookup)
 {
     const struct sxe_resolved result = lookup->resolve.result;
     char text[sizeof(result.ip)];
@@ -82,7 +82,7 @@ sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_n
         return sxe__lua_fail_errno(L, EAGAIN, "resolve");
     lookup = &lookups[index];
     memset(lookup, 0, sizeof(*lookup));
-    lookup->resolve.done = on_done;
+    lookup->resolve.done = on_resolve_done;
     lookup->task = sxe__lua_running(L);
     result = sxe_resolve(&lookup->resolve, host, family);
     if (result < 0) {
@@ -102,10 +102,10 @@ sxe__lua_resolved(lua_State *L)
 
     lua_pop(L, 1);
     if (index < 0)
-        return push_result(L, &lookups[-1 - index]);
+        return push_addresses(L, &lookups[-1 - index]);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
-    return push_result(L, &lookups[index]);
+    return push_addresses(L, &lookups[index]);
 }
 
 /* The state is closed, so nobody waits any more. */

@@ -14,7 +14,7 @@ sxe__resp_init(struct sxe__resp *resp, size_t max)
 }
 
 static bool
-is_text(char type)
+is_text_type(char type)
 {
     return type == '$' || type == '=' || type == '!';
 }
@@ -32,7 +32,7 @@ sxe__resp_is_list(char type)
 }
 
 static enum sxe__resp_result
-refuse_reply(struct sxe__resp *resp, const char *why)
+refuse_resp_reply(struct sxe__resp *resp, const char *why)
 {
     resp->why = why;
     return SXE__RESP_BAD;
@@ -40,7 +40,7 @@ refuse_reply(struct sxe__resp *resp, const char *why)
 
 /* A decimal number of 64 bits, all of the text; false: the text is not such a number. */
 static bool
-read_number(const char *text, size_t length, int64_t *number)
+read_resp_number(const char *text, size_t length, int64_t *number)
 {
     bool is_negative = length > 0 && text[0] == '-';
     size_t i = is_negative || (length > 0 && text[0] == '+') ? 1 : 0;
@@ -104,13 +104,13 @@ is_line(const struct sxe__resp_element *element)
 
 /* Read the line of an element, which ends with CRLF before end; false: its number is wrong. */
 static bool
-read_line(const char *bytes, const char *end, struct sxe__resp_element *element)
+read_element_line(const char *bytes, const char *end, struct sxe__resp_element *element)
 {
     *element = (struct sxe__resp_element){
         .type = bytes[0], .text = bytes + 1, .length = (size_t)(end - bytes) - 1};
-    if (element->type != ':' && !is_text(element->type) && !sxe__resp_is_list(element->type))
+    if (element->type != ':' && !is_text_type(element->type) && !sxe__resp_is_list(element->type))
         return true;
-    return read_number(element->text, element->length, &element->number);
+    return read_resp_number(element->text, element->length, &element->number);
 }
 
 /* An element of `size` bytes ended, and so do the lists of which it is the last. */
@@ -131,20 +131,20 @@ end_element(struct sxe__resp *resp, size_t size)
 
 /* Begin a list. An attribute counts the element that it describes as its last one. */
 static enum sxe__resp_result
-begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t size)
+begin_resp_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t size)
 {
     uint64_t number = (uint64_t)element->number;
 
     if (element->number < 0)
-        return refuse_reply(resp, "a list with such a number of elements");
+        return refuse_resp_reply(resp, "a list with such a number of elements");
     if (number > resp->max)
-        return refuse_reply(resp, NULL);
+        return refuse_resp_reply(resp, NULL);
     if (sxe__resp_is_pairs(element->type))
         number = 2 * number + (element->type == '|');
     if (number == 0)
         return end_element(resp, size);
     if (resp->depth == SXE__RESP_DEPTH)
-        return refuse_reply(resp, "lists in lists in lists, 32 times");
+        return refuse_resp_reply(resp, "lists in lists in lists, 32 times");
     resp->left[resp->depth++] = number;
     resp->used = size;
     resp->size += size;
@@ -154,22 +154,22 @@ begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size
 
 /* Take a text with a length, which begins at `from`. */
 static enum sxe__resp_result
-take_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t from, const char *bytes,
-          size_t length)
+take_resp_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t from,
+               const char *bytes, size_t length)
 {
     size_t number = (size_t)element->number;
     size_t before = resp->size + from + 2; /* and the CRLF at its end */
 
     if (element->number < 0)
-        return refuse_reply(resp, "text of such a length");
+        return refuse_resp_reply(resp, "text of such a length");
     if (number > resp->max || before > resp->max - number)
-        return refuse_reply(resp, NULL);
+        return refuse_resp_reply(resp, NULL);
     if (element->type == '=' && (number < 4 || (length - from >= 4 && bytes[from + 3] != ':')))
-        return refuse_reply(resp, "verbatim text without a format");
+        return refuse_resp_reply(resp, "verbatim text without a format");
     if (length - from < number + 2)
         return SXE__RESP_MORE;
     if (bytes[from + number] != '\r' || bytes[from + number + 1] != '\n')
-        return refuse_reply(resp, "text that is longer than it says");
+        return refuse_resp_reply(resp, "text that is longer than it says");
     element->text = bytes + from;
     element->length = number;
     return end_element(resp, from + number + 2);
@@ -177,21 +177,21 @@ take_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t from
 
 /* Take the element whose line ends before the CR at `end`. */
 static enum sxe__resp_result
-take_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end,
-             struct sxe__resp_element *element)
+take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end,
+                  struct sxe__resp_element *element)
 {
     size_t size = (size_t)(end - bytes) + 2;
 
-    if (!read_line(bytes, end, element))
-        return refuse_reply(resp, "a number that is none");
+    if (!read_element_line(bytes, end, element))
+        return refuse_resp_reply(resp, "a number that is none");
     if (element->number == -1 && (element->type == '$' || element->type == '*'))
         return end_element(resp, size);
-    if (is_text(element->type))
-        return take_text(resp, element, size, bytes, length);
+    if (is_text_type(element->type))
+        return take_resp_text(resp, element, size, bytes, length);
     if (sxe__resp_is_list(element->type))
-        return begin_list(resp, element, size);
+        return begin_resp_list(resp, element, size);
     if (!is_line(element))
-        return refuse_reply(resp, "an element of no type that there is");
+        return refuse_resp_reply(resp, "an element of no type that there is");
     return end_element(resp, size);
 }
 
@@ -216,13 +216,13 @@ sxe__resp_take(struct sxe__resp *resp, const char *bytes, size_t length,
     enum sxe__resp_result result;
 
     if ((end == NULL ? bytes + length : end) - bytes > SXE__RESP_LINE_MAX)
-        return refuse_reply(resp, "a line without an end");
+        return refuse_resp_reply(resp, "a line without an end");
     if (end == NULL)
         return SXE__RESP_MORE;
     if (end == bytes)
-        return refuse_reply(resp, "an empty line");
-    result = take_element(resp, bytes, length, end, element);
+        return refuse_resp_reply(resp, "an empty line");
+    result = take_resp_element(resp, bytes, length, end, element);
     if (result == SXE__RESP_ELEMENT && resp->size >= resp->max)
-        return refuse_reply(resp, NULL);
+        return refuse_resp_reply(resp, NULL);
     return result;
 }

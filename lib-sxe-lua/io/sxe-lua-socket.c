@@ -21,7 +21,7 @@ static _Thread_local unsigned slots_number;
 /* ---- The slots ---- */
 
 static void
-ignore(SXE *s)
+ignore_socket(SXE *s)
 {
     SXE_UNUSED_PARAMETER(s);
 }
@@ -36,7 +36,7 @@ close_sockets(lua_State *L)
 
         if (s == NULL)
             continue;
-        s->on_close = ignore;
+        s->on_close = ignore_socket;
         sxe_abort(s);
     }
     for (unsigned i = 0; i < slots_number; i++)
@@ -166,7 +166,7 @@ drop_unread(int fd)
 }
 
 static void
-close_at_last(SXE *s)
+close_socket_at_last(SXE *s)
 {
     if (sxe_get_state(s) == SXE_STATE_WRITING) {
         sxe__lua_conn_close(s);
@@ -184,7 +184,7 @@ sxe_lua_finish(struct sxe_lua *lua)
         SXE *s = sxe__lua_socket(&slots[i]);
 
         if (s != NULL && (slots[i].flags & SXE__LUA_UNREF))
-            close_at_last(s);
+            close_socket_at_last(s);
     }
     sxe__lua_spawn_finish();
 }

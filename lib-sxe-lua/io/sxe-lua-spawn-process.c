@@ -32,7 +32,7 @@ sxe__lua_process_unref(struct sxe__lua_process *process)
 }
 
 static void
-ref(struct sxe__lua_process *process)
+ref_process(struct sxe__lua_process *process)
 {
     if (!process->is_unref)
         return;
@@ -58,7 +58,7 @@ sxe__lua_spawn_finish(void)
 void
 sxe__lua_process_forget(struct sxe__lua_process *process)
 {
-    ref(process);
+    ref_process(process);
     ev_child_stop(process->loop, &process->reaped);
     ev_io_stop(process->loop, &process->ended);
     close(process->pidfd);
@@ -66,7 +66,7 @@ sxe__lua_process_forget(struct sxe__lua_process *process)
 }
 
 static void
-end_process(struct sxe__lua_process *process, int status)
+end_spawned_process(struct sxe__lua_process *process, int status)
 {
     sxe__lua_process_forget(process);
     process->status = status;
@@ -78,7 +78,7 @@ on_reaped(struct ev_loop *loop, ev_child *watcher, int events)
 {
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
-    end_process(watcher->data, watcher->rstatus);
+    end_spawned_process(watcher->data, watcher->rstatus);
 }
 
 /* The default loop, in another thread, may have reaped the process first. */
@@ -91,7 +91,7 @@ on_ended(struct ev_loop *loop, ev_io *watcher, int events)
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
     (void)waitpid(process->pid, &status, WNOHANG);
-    end_process(process, status);
+    end_spawned_process(process, status);
 }
 
 int
@@ -177,7 +177,7 @@ sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_c
 /* Listen at an abstract name of the kernel's choice, written with @ for its zero byte: the
  * descriptor, or -errno. */
 static int
-listen_anywhere(struct sockaddr_un *name)
+listen_at_any_name(struct sockaddr_un *name)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t length = sizeof(*name);
@@ -217,7 +217,7 @@ accept_ours(int listener)
 int
 sxe__lua_process_connect(SXE *s, struct sockaddr_un *name)
 {
-    int listener = listen_anywhere(name);
+    int listener = listen_at_any_name(name);
     int result;
 
     if (listener < 0)

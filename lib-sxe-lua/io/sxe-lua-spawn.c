@@ -3,7 +3,7 @@
  * What: require "sxe.spawn": a child process without a shell, whose streams are connections.
  *
  *     spawn: connects the sockets, waits for that, runs the command ----> child
- *     on_end: wakes waiting tasks                                   <---- ends
+ *     on_child_end: wakes waiting tasks                             <---- ends
  *
  * Standard input and output are one socket, standard error another. The registry holds a child
  * while it runs, so that its end is noticed; its exit status stays available as long as the script
@@ -41,14 +41,14 @@ struct child {
 
 /* A socket of the child; NULL: it is closed, or does not exist. */
 static SXE *
-find_socket(const struct child *child, int which)
+find_child_socket(const struct child *child, int which)
 {
     return sxe_loop() == NULL || child->socket[which] == 0 ? NULL
                                                            : sxe_from_handle(child->socket[which]);
 }
 
 static void
-on_connected(SXE *s)
+on_child_connected(SXE *s)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
 
@@ -62,7 +62,7 @@ static void
 close_ended(const struct child *child)
 {
     for (int i = child->calls == 0 ? IN_OUT : ERRORS; i < SOCKETS; i++) {
-        SXE *s = find_socket(child, i);
+        SXE *s = find_child_socket(child, i);
 
         if (s != NULL && (sxe__lua_slot_of(s)->flags & SXE__LUA_END_SEEN) && SXE_BUF_USED(s) == 0 &&
             !(child->is_piped[0] && sxe__lua_process_is_running(&child->process)))
@@ -72,7 +72,7 @@ close_ended(const struct child *child)
 
 /* The end of a pipe may come after the end of the process. */
 static void
-on_read(SXE *s, int length)
+on_child_read(SXE *s, int length)
 {
     const struct child *child = s->user_data;
 
@@ -83,10 +83,11 @@ on_read(SXE *s, int length)
 
 /* 0 or -errno. */
 static int
-open_socket(struct child *child, int which)
+open_child_socket(struct child *child, int which)
 {
     struct sockaddr_un name = {.sun_path = "@"};
-    SXE *s = sxe_new_unix(NULL, name.sun_path, on_connected, on_read, sxe__lua_conn_on_close);
+    SXE *s = sxe_new_unix(NULL, name.sun_path, on_child_connected, on_child_read,
+                          sxe__lua_conn_on_close);
 
     if (s == NULL)
         return -errno;
@@ -109,11 +110,11 @@ close_ends(struct child *child)
 }
 
 static void
-close_all(struct child *child)
+close_all_sockets(struct child *child)
 {
     close_ends(child);
     for (int i = 0; i < SOCKETS; i++) {
-        SXE *s = find_socket(child, i);
+        SXE *s = find_child_socket(child, i);
 
         if (s != NULL)
             sxe_abort(s);
@@ -123,7 +124,7 @@ close_all(struct child *child)
 /* ---- The end of a child ---- */
 
 static void
-on_end(struct sxe__lua_process *process)
+on_child_end(struct sxe__lua_process *process)
 {
     struct child *child = (struct child *)(void *)process;
     lua_State *L = sxe__lua_main(sxe__lua_current());
@@ -142,12 +143,12 @@ check_child(lua_State *L)
 
 /* The script no longer uses the child; only its end must be noticed. */
 static int
-l_leave(lua_State *L)
+l_child_leave(lua_State *L)
 {
     struct child *child = check_child(L);
 
     sxe__lua_process_kill(&child->process, SIGKILL);
-    close_all(child);
+    close_all_sockets(child);
     return 0;
 }
 
@@ -157,7 +158,7 @@ collect_child(lua_State *L)
     struct child *child = lua_touserdata(L, 1);
     pid_t pid = child->process.pid;
 
-    close_all(child);
+    close_all_sockets(child);
     if (!sxe__lua_process_is_running(&child->process))
         return 0;
     sxe__lua_process_kill(&child->process, SIGKILL);
@@ -176,7 +177,7 @@ enum how { PIPE, NOTHING, SAME, AS_STDOUT };
 
 /* The value on top as text without zero bytes, kept. */
 static char *
-keep_text(lua_State *L, const char *what)
+keep_argument_text(lua_State *L, const char *what)
 {
     size_t length;
     const char *text = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER
@@ -199,14 +200,14 @@ push_argv(lua_State *L)
     luaL_argcheck(L, number > 0, OPTIONS, "a command is expected");
     for (size_t i = 0; i < number; i++) {
         lua_rawgeti(L, OPTIONS, (lua_Integer)i + 1);
-        argv[i] = keep_text(L, "argument");
+        argv[i] = keep_argument_text(L, "argument");
     }
     argv[number] = NULL;
 }
 
 /* Push the environment, or nil if none is given. */
 static void
-push_environment(lua_State *L)
+push_child_environment(lua_State *L)
 {
     size_t number = 0;
     char **environment;
@@ -226,7 +227,7 @@ push_environment(lua_State *L)
         lua_pushliteral(L, "=");
         lua_pushvalue(L, -3);
         lua_concat(L, 3);
-        *environment++ = keep_text(L, "env");
+        *environment++ = keep_argument_text(L, "env");
     }
     *environment = NULL;
     lua_replace(L, ENVIRONMENT);
@@ -239,7 +240,7 @@ push_directory(lua_State *L)
         return;
     (void)sxe__lua_option_text(L, "spawn", "cwd");
     lua_pushvalue(L, -1);
-    keep_text(L, "cwd");
+    keep_argument_text(L, "cwd");
 }
 
 static enum how
@@ -283,7 +284,7 @@ static const char *const names[] = {"stdin", "stdout", "stderr"};
 static int
 fail_spawn(lua_State *L, struct child *child, int error, const char *what)
 {
-    close_all(child);
+    close_all_sockets(child);
     return sxe__lua_fail_errno(L, error, what);
 }
 
@@ -318,7 +319,7 @@ start_child(lua_State *L, struct child *child)
         return fail_spawn(L, child, -result, command.directory);
     lua_pushvalue(L, CHILD);
     lua_rawsetp(L, LUA_REGISTRYINDEX, child);
-    result = sxe__lua_process_start(&child->process, &command, on_end);
+    result = sxe__lua_process_start(&child->process, &command, on_child_end);
     if (result < 0) {
         lua_pushnil(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, child);
@@ -332,19 +333,20 @@ start_child(lua_State *L, struct child *child)
 
 /* Wait for the child's sockets to connect, then start it. */
 static int
-go_on_connecting(lua_State *L, int status, lua_KContext context)
+go_on_connecting_child(lua_State *L, int status, lua_KContext context)
 {
     struct child *child = lua_touserdata(L, CHILD);
 
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT) {
-        close_all(child);
+        close_all_sockets(child);
         return sxe__lua_fail_woken(L);
     }
     for (int i = 0; i < SOCKETS; i++) {
-        SXE *s = find_socket(child, i);
+        SXE *s = find_child_socket(child, i);
 
         if (s != NULL && sxe_get_state(s) == SXE_STATE_CONNECTING)
-            return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers, 0, go_on_connecting, context);
+            return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers, 0, go_on_connecting_child,
+                                    context);
     }
     return start_child(L, child);
 }
@@ -366,7 +368,7 @@ push_child(lua_State *L)
 }
 
 static int
-spawn_child(lua_State *L)
+push_spawned_child(lua_State *L)
 {
     struct child *child;
     int result = 0;
@@ -375,25 +377,26 @@ spawn_child(lua_State *L)
     child = push_child(L);
     lua_newtable(L);
     push_argv(L);
-    push_environment(L);
+    push_child_environment(L);
     push_directory(L);
     if (child->is_piped[0] || child->is_piped[1])
-        result = open_socket(child, IN_OUT);
+        result = open_child_socket(child, IN_OUT);
     if (result == 0 && child->is_piped[2])
-        result = open_socket(child, ERRORS);
-    return result < 0 ? fail_spawn(L, child, -result, "spawn") : go_on_connecting(L, LUA_OK, 0);
+        result = open_child_socket(child, ERRORS);
+    return result < 0 ? fail_spawn(L, child, -result, "spawn")
+                      : go_on_connecting_child(L, LUA_OK, 0);
 }
 
 static int
-loop_turns(lua_State *L, int status, lua_KContext context)
+spawn_after_turn(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : spawn_child(L);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : push_spawned_child(L);
 }
 
 static int
-l_spawn(lua_State *L)
+l_child_spawn(lua_State *L)
 {
     static const char *const options[] = {"stdin", "stdout", "stderr", "env", "cwd", NULL};
 
@@ -402,14 +405,14 @@ l_spawn(lua_State *L)
     /* The top level of a script may run before sxe_init: then this continues with the first
      * turn. */
     if (sxe_loop() == NULL)
-        return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
-    return spawn_child(L);
+        return sxe__lua_park(L, 1, NULL, NULL, spawn_after_turn, 0);
+    return push_spawned_child(L);
 }
 
 /* ---- Methods ---- */
 
 static int
-forwarded(lua_State *L, int status, lua_KContext context)
+return_forwarded(lua_State *L, int status, lua_KContext context)
 {
     struct child *child = check_child(L);
 
@@ -423,10 +426,10 @@ forwarded(lua_State *L, int status, lua_KContext context)
 
 /* Call a method of a child's connection with the same arguments. */
 static int
-forward(lua_State *L, int piped, const char *method)
+forward_method(lua_State *L, int piped, const char *method)
 {
     struct child *child = check_child(L);
-    SXE *s = find_socket(child, IN_OUT);
+    SXE *s = find_child_socket(child, IN_OUT);
 
     if (!child->is_piped[piped])
         return luaL_error(L, "%s of this child is no pipe", names[piped]);
@@ -437,75 +440,76 @@ forward(lua_State *L, int piped, const char *method)
     lua_getfield(L, 2, method);
     lua_insert(L, 2);
     child->calls++;
-    return forwarded(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, forwarded), 0);
+    return return_forwarded(
+        L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, return_forwarded), 0);
 }
 
 static int
-l_read(lua_State *L)
+l_child_read(lua_State *L)
 {
-    return forward(L, STDOUT_FILENO, "read");
+    return forward_method(L, STDOUT_FILENO, "read");
 }
 
 static int
-next_line(lua_State *L)
+next_child_line(lua_State *L)
 {
     lua_settop(L, 1);
     lua_pushliteral(L, "l");
-    return l_read(L);
+    return l_child_read(L);
 }
 
 static int
-l_lines(lua_State *L)
+l_child_lines(lua_State *L)
 {
     check_child(L);
-    lua_pushcfunction(L, next_line);
+    lua_pushcfunction(L, next_child_line);
     lua_pushvalue(L, 1);
     return 2;
 }
 
 static int
-l_write(lua_State *L)
+l_child_write(lua_State *L)
 {
-    return forward(L, STDIN_FILENO, "write");
+    return forward_method(L, STDIN_FILENO, "write");
 }
 
 static int
-l_close(lua_State *L)
+l_child_close(lua_State *L)
 {
-    return forward(L, STDIN_FILENO, "shutdown");
+    return forward_method(L, STDIN_FILENO, "shutdown");
 }
 
 /* Push the status as os.execute returns it. */
 static int
-push_status(lua_State *L, const struct child *child)
+push_exit_status(lua_State *L, const struct child *child)
 {
     errno = child->process.status == -1 ? ECHILD : 0;
     return luaL_execresult(L, child->process.status);
 }
 
 static int
-after_wait(lua_State *L, int status, lua_KContext context)
+return_waited_status(lua_State *L, int status, lua_KContext context)
 {
     const struct child *child = check_child(L);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
     if (sxe__lua_woken(L) == SXE__LUA_EVENT)
-        return push_status(L, child);
+        return push_exit_status(L, child);
     if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
         sxe__lua_process_kill(&child->process, SIGKILL);
     return sxe__lua_fail_woken(L);
 }
 
 static int
-l_wait(lua_State *L)
+l_child_wait(lua_State *L)
 {
     struct child *child = check_child(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     if (!sxe__lua_process_is_running(&child->process))
-        return push_status(L, child);
-    return sxe__lua_park_in(L, &child->waiting, deadline_ns, after_wait, 0);
+        return push_exit_status(L, child);
+    return sxe__lua_park_in(L, &child->waiting, deadline_ns, return_waited_status, 0);
 }
 
 static int
@@ -539,7 +543,7 @@ index_child(lua_State *L)
 {
     const struct child *child = check_child(L);
     const char *name = sxe__lua_check_text(L, 2);
-    SXE *s = find_socket(child, ERRORS);
+    SXE *s = find_child_socket(child, ERRORS);
 
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
@@ -558,11 +562,15 @@ index_child(lua_State *L)
 int
 sxe__lua_open_spawn(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"read", l_read},   {"lines", l_lines}, {"write", l_write},
-                                       {"close", l_close}, {"wait", l_wait},   {"kill", l_kill},
+    static const luaL_Reg methods[] = {{"read", l_child_read},
+                                       {"lines", l_child_lines},
+                                       {"write", l_child_write},
+                                       {"close", l_child_close},
+                                       {"wait", l_child_wait},
+                                       {"kill", l_kill},
                                        {NULL, NULL}};
     static const luaL_Reg metamethods[] = {
-        {"__gc", collect_child}, {"__close", l_leave}, {NULL, NULL}};
+        {"__gc", collect_child}, {"__close", l_child_leave}, {NULL, NULL}};
 
     sxe__lua_open_conn(L);
     sxe__lua_new_class(L, CLASS);
@@ -572,6 +580,6 @@ sxe__lua_open_spawn(lua_State *L)
     lua_setfield(L, -2, "__index");
     if (sxe_loop() == NULL)
         sxe_register(SOCKETS_DEFAULT, 0);
-    lua_pushcfunction(L, l_spawn);
+    lua_pushcfunction(L, l_child_spawn);
     return 1;
 }

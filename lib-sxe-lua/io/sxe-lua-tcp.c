@@ -44,7 +44,7 @@ forget_servers(lua_State *L)
 
 /* The task of a connection ended. */
 static void
-after_handler(lua_State *L, int status, int results, void *user)
+end_connection_task(lua_State *L, int status, int results, void *user)
 {
     SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
 
@@ -71,7 +71,7 @@ on_accepted(SXE *s)
     server->accepted++;
     lua_rawgeti(L, LUA_REGISTRYINDEX, server->function);
     sxe__lua_push_socket(L, SXE__LUA_CONN, s);
-    if (sxe__lua_start(L, 1, true, after_handler, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+    if (sxe__lua_start(L, 1, true, end_connection_task, (void *)(uintptr_t)sxe_handle(s)) == 0) {
         SXE_WARN_ID(s->id, "closing: no task is free for it; configure more than %u",
                     sxe__lua_config()->tasks);
         sxe_abort(s);
@@ -80,7 +80,7 @@ on_accepted(SXE *s)
 
 /* Make a server listen: 0 or -errno. */
 static int
-listen_at(struct server *server)
+listen_tcp_server(struct server *server)
 {
     SXE *s = sxe_new_tcp(NULL, server->ip, server->port, on_accepted, sxe__lua_conn_on_read,
                          sxe__lua_conn_on_close);
@@ -112,7 +112,7 @@ give_server(lua_State *L, struct server *server)
 
 /* Continues tcp.listen after sxe_init. */
 static int
-listen_later(lua_State *L)
+listen_again_later(lua_State *L)
 {
     struct server *server = &servers[lua_tointeger(L, lua_upvalueindex(1))];
     int result;
@@ -120,7 +120,7 @@ listen_later(lua_State *L)
     if (server->generation != lua_tointeger(L, lua_upvalueindex(2)))
         return 0;
     sxe__lua_sockets_open(L);
-    result = listen_at(server);
+    result = listen_tcp_server(server);
     if (result < 0)
         return luaL_error(L, "tcp.serve cannot listen at %s port %d: %s", server->ip, server->port,
                           strerror(-result));
@@ -158,7 +158,7 @@ number_of_connections(lua_State *L, int options)
 
 /* Make the options, or the function, at stack index 3 a table; push its handler. */
 static void
-check_options(lua_State *L)
+check_serve_options(lua_State *L)
 {
     static const char *const names[] = {"handler", "connections", "timeout", NULL};
 
@@ -196,7 +196,7 @@ push_server(lua_State *L, const struct server *server)
 
 /* tcp.serve(ip, port, function | {handler =, connections =, timeout =}) */
 static int
-l_serve(lua_State *L)
+l_tcp_serve(lua_State *L)
 {
     const char *ip = sxe__lua_check_ip(L, 1);
     uint16_t port = sxe__lua_check_port(L, 2);
@@ -206,7 +206,7 @@ l_serve(lua_State *L)
     int result;
 
     lua_settop(L, 3);
-    check_options(L);
+    check_serve_options(L);
     connections = number_of_connections(L, 3);
     made.timeout_ns = timeout_of(L, 3);
     luaL_argcheck(L, strlen(ip) < sizeof(made.ip), 1, "too long");
@@ -221,11 +221,11 @@ l_serve(lua_State *L)
         sxe_register((unsigned)connections + 1, 0);
         lua_pushinteger(L, server - servers);
         lua_pushinteger(L, server->generation);
-        lua_pushcclosure(L, listen_later, 2);
+        lua_pushcclosure(L, listen_again_later, 2);
         sxe__lua_queue(L);
         return push_server(L, server);
     }
-    result = listen_at(server);
+    result = listen_tcp_server(server);
     if (result == 0)
         return push_server(L, server);
     give_server(L, server);
@@ -299,7 +299,7 @@ get_of_server(lua_State *L, uint32_t index, uint32_t generation, const char *nam
 enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, TRIED };
 
 static void
-on_connected(SXE *s)
+on_tcp_connected(SXE *s)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
 
@@ -326,7 +326,7 @@ next_address(lua_State *L, char ip[IP_SIZE])
 
 /* The path in a host "unix:/run/app.sock" or "unix:@name"; NULL: the host has another form. */
 static const char *
-path_of(const char *host)
+path_of_host(const char *host)
 {
     return strncmp(host, UNIX_PREFIX, sizeof(UNIX_PREFIX) - 1) == 0 ? host + sizeof(UNIX_PREFIX) - 1
                                                                     : NULL;
@@ -334,7 +334,7 @@ path_of(const char *host)
 
 /* The option `from`, which is on top. */
 static const char *
-check_from(lua_State *L)
+check_source_address(lua_State *L)
 {
     const char *from = sxe__lua_option_text(L, "tcp.connect", "from");
 
@@ -345,25 +345,26 @@ check_from(lua_State *L)
 
 /* Make a socket that is not connected; NULL with errno. */
 static SXE *
-make_socket(lua_State *L, const char *path)
+make_tcp_socket(lua_State *L, const char *path)
 {
     const char *from = "";
 
     if (path != NULL)
-        return sxe_new_unix(NULL, path, on_connected, sxe__lua_conn_on_read,
+        return sxe_new_unix(NULL, path, on_tcp_connected, sxe__lua_conn_on_read,
                             sxe__lua_conn_on_close);
     if (lua_istable(L, OPTIONS) && lua_getfield(L, OPTIONS, "from") != LUA_TNIL)
-        from = check_from(L);
-    return sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
+        from = check_source_address(L);
+    return sxe_new_tcp(NULL, from, 0, on_tcp_connected, sxe__lua_conn_on_read,
+                       sxe__lua_conn_on_close);
 }
 
 /* Make a socket, and begin to connect it to an address or a unix socket; NULL with errno. */
 static SXE *
-begin_connect(lua_State *L, const char *address)
+connect_tcp_socket(lua_State *L, const char *address)
 {
     const uint64_t timeout_ns = timeout_of(L, OPTIONS);
-    const char *path = path_of(address);
-    SXE *s = make_socket(L, path);
+    const char *path = path_of_host(address);
+    SXE *s = make_tcp_socket(L, path);
     int result;
 
     lua_settop(L, TRIED);
@@ -404,18 +405,18 @@ fail_to_connect(lua_State *L, int error)
     return 3;
 }
 
-static int go_on_connecting(lua_State *L, int status, lua_KContext handle);
+static int go_on_connecting_socket(lua_State *L, int status, lua_KContext handle);
 
 static int
-wait_for(lua_State *L, const SXE *s)
+wait_for_connection(lua_State *L, const SXE *s)
 {
     return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers, (uint64_t)lua_tointeger(L, DEADLINE),
-                            go_on_connecting, (lua_KContext)sxe_handle(s));
+                            go_on_connecting_socket, (lua_KContext)sxe_handle(s));
 }
 
 /* Try the addresses that are left; error is why the last one failed. */
 static int
-connect_next(lua_State *L, int error)
+connect_next_address(lua_State *L, int error)
 {
     const bool public_only = is_public_only(L);
     char ip[IP_SIZE];
@@ -427,10 +428,10 @@ connect_next(lua_State *L, int error)
             error = EACCES;
             continue;
         }
-        s = begin_connect(L, ip);
+        s = connect_tcp_socket(L, ip);
 
         if (s != NULL)
-            return wait_for(L, s);
+            return wait_for_connection(L, s);
         error = errno;
     }
     return fail_to_connect(L, error);
@@ -444,12 +445,12 @@ connect_unix(lua_State *L)
 
     lua_pushliteral(L, "");
     lua_pushinteger(L, 0);
-    s = begin_connect(L, lua_tostring(L, HOST));
-    return s != NULL ? wait_for(L, s) : fail_to_connect(L, errno);
+    s = connect_tcp_socket(L, lua_tostring(L, HOST));
+    return s != NULL ? wait_for_connection(L, s) : fail_to_connect(L, errno);
 }
 
 static int
-go_on_connecting(lua_State *L, int status, lua_KContext handle)
+go_on_connecting_socket(lua_State *L, int status, lua_KContext handle)
 {
     const struct sxe__lua_slot *slot =
         sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & SXE__LUA_GENERATION_MASK);
@@ -463,13 +464,14 @@ go_on_connecting(lua_State *L, int status, lua_KContext handle)
     if (s == NULL && slot != NULL && slot->failure != NULL)
         return sxe__lua_tls_fail(L, slot);
     if (s == NULL)
-        return connect_next(L, slot == NULL || slot->error == 0 ? ECONNABORTED : slot->error);
+        return connect_next_address(L,
+                                    slot == NULL || slot->error == 0 ? ECONNABORTED : slot->error);
     sxe__lua_push_socket(L, SXE__LUA_CONN, s);
     return 1;
 }
 
 static int
-go_on_resolved(lua_State *L, int status, lua_KContext context)
+go_on_tcp_resolved(lua_State *L, int status, lua_KContext context)
 {
     int failed = sxe__lua_resolved(L);
 
@@ -478,7 +480,7 @@ go_on_resolved(lua_State *L, int status, lua_KContext context)
     if (failed > 0)
         return failed;
     lua_pushinteger(L, 0);
-    return connect_next(L, EADDRNOTAVAIL);
+    return connect_next_address(L, EADDRNOTAVAIL);
 }
 
 /* Tasks that wait for sxe_init. */
@@ -499,14 +501,14 @@ begin_to_connect(lua_State *L)
     failed = sxe__lua_tls_push(L, OPTIONS);
     if (failed > 0)
         return failed;
-    if (path_of(host) != NULL)
+    if (path_of_host(host) != NULL)
         return connect_unix(L);
     if (!sxe__lua_is_ip(host))
         return sxe__lua_resolve(L, host, AF_UNSPEC, (uint64_t)lua_tointeger(L, DEADLINE),
-                                go_on_resolved);
+                                go_on_tcp_resolved);
     lua_pushvalue(L, HOST);
     lua_pushinteger(L, 0);
-    return connect_next(L, EINVAL);
+    return connect_next_address(L, EINVAL);
 }
 
 static int
@@ -528,11 +530,11 @@ go_on_early(lua_State *L, int status, lua_KContext context)
 /* tcp.connect(host, port, {timeout =, from =, tls =, public_only =}),
  * tcp.connect("unix:PATH", {timeout =}) */
 static int
-l_connect(lua_State *L)
+l_tcp_connect(lua_State *L)
 {
     static const char *const names[] = {"timeout", "from", "tls", "public_only", NULL};
     static const char *const names_unix[] = {"timeout", NULL};
-    bool is_unix = path_of(sxe__lua_check_text(L, HOST)) != NULL;
+    bool is_unix = path_of_host(sxe__lua_check_text(L, HOST)) != NULL;
 
     if (is_unix) {
         lua_pushinteger(L, 0);
@@ -556,7 +558,8 @@ l_connect(lua_State *L)
 int
 sxe__lua_open_tcp(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"serve", l_serve}, {"connect", l_connect}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"serve", l_tcp_serve}, {"connect", l_tcp_connect}, {NULL, NULL}};
     static const luaL_Reg server_methods[] = {{"close", l_server_close}, {NULL, NULL}};
     static const struct sxe__lua_class_spec server_spec = {.name = "sxe.tcp server",
                                                            .methods = server_methods,

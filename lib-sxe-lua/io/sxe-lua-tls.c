@@ -34,7 +34,7 @@ sxe__lua_tls_close(void)
 
 /* Push the field tls of the options at an index. Returns its type. */
 static int
-push_field(lua_State *L, int options)
+push_tls_field(lua_State *L, int options)
 {
     if (lua_istable(L, options))
         return lua_getfield(L, options, "tls");
@@ -46,7 +46,7 @@ push_field(lua_State *L, int options)
 
 /* A text in the table of options on top; NULL: it has none. The table keeps the text. */
 static const char *
-text_of(lua_State *L, const char *name)
+text_of_tls_option(lua_State *L, const char *name)
 {
     const char *text = NULL;
 
@@ -63,10 +63,10 @@ options_of(lua_State *L)
 
     if (!lua_istable(L, -1))
         return options;
-    options.authorities = text_of(L, "ca");
-    options.certificate = text_of(L, "cert");
-    options.key = text_of(L, "key");
-    options.protocols = text_of(L, "alpn");
+    options.authorities = text_of_tls_option(L, "ca");
+    options.certificate = text_of_tls_option(L, "cert");
+    options.key = text_of_tls_option(L, "key");
+    options.protocols = text_of_tls_option(L, "alpn");
     options.is_insecure = sxe__lua_option_bool(L, lua_gettop(L), "tls", "insecure", false);
     return options;
 }
@@ -76,12 +76,12 @@ sxe__lua_tls_check(lua_State *L, int index)
 {
     static const char *const names[] = {"ca", "cert", "key", "name", "alpn", "insecure", NULL};
     struct sxe_lua_tls_options options;
-    const int type = push_field(L, index);
+    const int type = push_tls_field(L, index);
 
     if (type == LUA_TTABLE) {
         sxe__lua_option_names(L, lua_gettop(L), names, "tls");
         options = options_of(L);
-        (void)text_of(L, "name");
+        (void)text_of_tls_option(L, "name");
         if ((options.certificate == NULL) != (options.key == NULL))
             luaL_error(L, "tls: cert and key go together");
     } else if (type != LUA_TNIL && type != LUA_TBOOLEAN) {
@@ -93,7 +93,7 @@ sxe__lua_tls_check(lua_State *L, int index)
 /* ---- Clients ---- */
 
 static void
-push_key(lua_State *L, const struct sxe_lua_tls_options *options)
+push_tls_key(lua_State *L, const struct sxe_lua_tls_options *options)
 {
     const char *const texts[] = {options->authorities, options->certificate, options->key,
                                  options->protocols, options->is_insecure ? "insecure" : NULL};
@@ -147,7 +147,7 @@ replace_by_client(lua_State *L)
     struct sxe_tls *tls;
 
     (void)luaL_getsubtable(L, LUA_REGISTRYINDEX, "sxe.tls clients");
-    push_key(L, &options);
+    push_tls_key(L, &options);
     lua_pushvalue(L, -1);
     if (lua_rawget(L, top + 1) != LUA_TLIGHTUSERDATA) {
         lua_pushvalue(L, -2);
@@ -170,7 +170,7 @@ replace_by_client(lua_State *L)
 int
 sxe__lua_tls_push(lua_State *L, int options)
 {
-    (void)push_field(L, options);
+    (void)push_tls_field(L, options);
     if (lua_toboolean(L, -1) && sxe__lua_config()->tls == NULL)
         return fail_for_tls(
             L,
@@ -187,7 +187,7 @@ sxe__lua_tls_push(lua_State *L, int options)
 /* ---- Connections ---- */
 
 static void
-on_ready(SXE *s)
+on_tls_ready(SXE *s)
 {
     sxe__lua_wake_first(&sxe__lua_slot_of(s)->writers);
 }
@@ -201,13 +201,13 @@ sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *ho
 
     if (tls == NULL)
         return 0;
-    if (push_field(L, options) == LUA_TTABLE)
-        name = text_of(L, "name");
+    if (push_tls_field(L, options) == LUA_TTABLE)
+        name = text_of_tls_option(L, "name");
     lua_pop(L, 1);
     result = sxe__lua_config()->tls->use(tls, s, name != NULL ? name : host);
     if (result < 0)
         return result;
-    sxe__lua_config()->tls->on_ready(s, on_ready);
+    sxe__lua_config()->tls->on_ready(s, on_tls_ready);
     sxe__lua_slot_of(s)->flags |= SXE__LUA_TLS;
     return 0;
 }

@@ -6,7 +6,7 @@
  * state's, until a task takes it; while there is no room for one more, the socket is not read and
  * the kernel keeps them.
  *
- *     on_read --> [ length sender bytes.. | length sender bytes.. |      ] --> recvfrom
+ *     on_udp_read --> [ length sender bytes.. | length sender bytes.. |      ] --> recvfrom
  */
 #include "sxe-lua-socket-private.h"
 
@@ -68,7 +68,7 @@ take_from_ring(struct ring *ring, void *data, size_t length)
 }
 
 static bool
-has_room(const struct ring *ring)
+has_ring_room(const struct ring *ring)
 {
     return ring->size - ring->used >= sizeof(struct datagram) + LARGEST;
 }
@@ -86,7 +86,7 @@ first_length(const struct ring *ring)
 /* ---- Receiving ---- */
 
 static void
-on_read(SXE *s, int length)
+on_udp_read(SXE *s, int length)
 {
     struct datagram datagram = {.length = (uint32_t)length};
     struct ring *ring = s->user_data;
@@ -95,7 +95,7 @@ on_read(SXE *s, int length)
     memcpy(datagram.address, sender, datagram.address_length);
     put_in_ring(ring, &datagram, sizeof(datagram));
     put_in_ring(ring, SXE_BUF(s), (size_t)length);
-    if (!has_room(ring))
+    if (!has_ring_room(ring))
         sxe_pause(s);
     sxe__lua_wake_first(&sxe__lua_slot_of(s)->readers);
 }
@@ -147,7 +147,7 @@ push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
     }
     take_from_ring(ring, &datagram, sizeof(datagram));
     take_from_ring(ring, room, datagram.length);
-    if (has_room(ring))
+    if (has_ring_room(ring))
         sxe_resume(s, SXE_RESUME_WHEN_MORE);
     luaL_pushresultsize(&data, datagram.length);
     push_address(L, &datagram);
@@ -210,7 +210,7 @@ parse_address(lua_State *L, struct sockaddr_storage *to)
     return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1 ? sizeof(*in6) : 0;
 }
 
-static int send_again(lua_State *L, int status, lua_KContext context);
+static int send_datagram_again(lua_State *L, int status, lua_KContext context);
 
 /* Wait to send again. The kernel's buffer has room again soon, but no event says when. */
 static int
@@ -221,11 +221,11 @@ wait_to_send(lua_State *L)
 
     if (deadline_ns != 0 && deadline_ns <= now_ns)
         return sxe__lua_fail(L, "timeout");
-    return sxe__lua_park(L, now_ns + RETRY_NS, NULL, NULL, send_again, 0);
+    return sxe__lua_park(L, now_ns + RETRY_NS, NULL, NULL, send_datagram_again, 0);
 }
 
 static int
-send_now(lua_State *L)
+send_datagram_now(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check_udp(L, &slot);
@@ -248,27 +248,27 @@ send_now(lua_State *L)
 }
 
 static int
-send_again(lua_State *L, int status, lua_KContext context)
+send_datagram_again(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
     if (sxe__lua_woken(L) == SXE__LUA_CANCELLED)
         return sxe__lua_fail_woken(L);
-    return send_now(L);
+    return send_datagram_now(L);
 }
 
 static int
-go_on_resolved(lua_State *L, int status, lua_KContext context)
+go_on_udp_resolved(lua_State *L, int status, lua_KContext context)
 {
     int failed = sxe__lua_resolved(L);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return failed > 0 ? failed : send_now(L);
+    return failed > 0 ? failed : send_datagram_now(L);
 }
 
 static int
-family_of(const SXE *s)
+family_of_socket(const SXE *s)
 {
     return strchr(sxe_local_ip(s), ':') != NULL ? AF_INET6 : AF_INET;
 }
@@ -290,9 +290,9 @@ l_sendto(lua_State *L)
     deadline_ns = sxe__lua_slot_deadline(L, TIMEOUT, slot);
     lua_pushinteger(L, (lua_Integer)deadline_ns);
     if (!sxe__lua_is_ip(host))
-        return sxe__lua_resolve(L, host, family_of(s), deadline_ns, go_on_resolved);
+        return sxe__lua_resolve(L, host, family_of_socket(s), deadline_ns, go_on_udp_resolved);
     lua_pushvalue(L, HOST);
-    return send_now(L);
+    return send_datagram_now(L);
 }
 
 /* ---- Opening and closing ---- */
@@ -309,7 +309,7 @@ close_socket(lua_State *L, SXE *s)
 }
 
 static int
-l_close(lua_State *L)
+l_udp_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
     SXE *s = check_udp(L, &slot);
@@ -323,7 +323,7 @@ l_close(lua_State *L)
 
 /* At the end of the scope of a <close> variable. */
 static void
-close_at_end(lua_State *L, uint32_t index, uint32_t generation)
+close_udp_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
     SXE *s = sxe__lua_socket(slot);
@@ -346,7 +346,7 @@ make_ring(lua_State *L)
 
 /* Push the socket and return 1, or nil and what follows it. */
 static int
-open_socket(lua_State *L, const char *ip, uint16_t port)
+open_udp_socket(lua_State *L, const char *ip, uint16_t port)
 {
     struct ring *ring;
     SXE *s;
@@ -354,7 +354,7 @@ open_socket(lua_State *L, const char *ip, uint16_t port)
 
     sxe__lua_sockets_open(L);
     ring = make_ring(L);
-    s = sxe_new_udp(NULL, ip, port, on_read);
+    s = sxe_new_udp(NULL, ip, port, on_udp_read);
     result = s == NULL ? -errno : 0;
     if (s != NULL) {
         sxe__lua_adopt_unref(s);
@@ -371,34 +371,34 @@ open_socket(lua_State *L, const char *ip, uint16_t port)
 }
 
 static int
-open_now(lua_State *L)
+open_socket_now(lua_State *L)
 {
-    return open_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
+    return open_udp_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
 }
 
 static int
-loop_turns(lua_State *L, int status, lua_KContext context)
+open_after_turn(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : open_now(L);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : open_socket_now(L);
 }
 
 /* udp.open(ip, port) */
 static int
-l_open(lua_State *L)
+l_udp_open(lua_State *L)
 {
     sxe__lua_check_ip(L, 1);
     sxe__lua_check_port(L, 2);
     /* A script's top level may come before sxe_init: then this goes on with the first turn. */
     if (sxe_loop() == NULL)
-        return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
-    return open_now(L);
+        return sxe__lua_park(L, 1, NULL, NULL, open_after_turn, 0);
+    return open_socket_now(L);
 }
 
 /* The task of udp.serve ended. */
 static void
-after_handler(lua_State *L, int status, int results, void *user)
+end_socket_task(lua_State *L, int status, int results, void *user)
 {
     SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
 
@@ -419,14 +419,14 @@ serve_udp(lua_State *L)
     SXE *s;
 
     lua_settop(L, 0);
-    if (open_socket(L, ip, port) != 1)
+    if (open_udp_socket(L, ip, port) != 1)
         return luaL_error(L, "udp.serve cannot open %s port %d: %s", ip, (int)port,
                           lua_tostring(L, 2));
     index = sxe__lua_check_handle(L, 1, SXE__LUA_UDP, &generation);
     s = sxe__lua_socket(sxe__lua_slot_at(index, generation));
     lua_pushvalue(L, lua_upvalueindex(3));
     lua_pushvalue(L, 1);
-    if (sxe__lua_start(L, 1, false, after_handler, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+    if (sxe__lua_start(L, 1, false, end_socket_task, (void *)(uintptr_t)sxe_handle(s)) == 0) {
         close_socket(L, s);
         return luaL_error(L, "udp.serve: no task is free");
     }
@@ -436,7 +436,7 @@ serve_udp(lua_State *L)
 /* udp.serve(ip, port, function) runs function(socket) as a task, and closes the socket at its
  * end. */
 static int
-l_serve(lua_State *L)
+l_udp_serve(lua_State *L)
 {
     sxe__lua_check_ip(L, 1);
     sxe__lua_check_port(L, 2);
@@ -453,7 +453,7 @@ l_serve(lua_State *L)
 }
 
 static int
-get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_udp_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
 
@@ -466,14 +466,15 @@ get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 int
 sxe__lua_open_udp(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", l_open}, {"serve", l_serve}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"open", l_udp_open}, {"serve", l_udp_serve}, {NULL, NULL}};
     static const luaL_Reg methods[] = {
-        {"recvfrom", l_recvfrom}, {"sendto", l_sendto}, {"close", l_close}, {NULL, NULL}};
+        {"recvfrom", l_recvfrom}, {"sendto", l_sendto}, {"close", l_udp_close}, {NULL, NULL}};
     static const struct sxe__lua_class_spec spec = {.name = "sxe.udp socket",
                                                     .methods = methods,
-                                                    .get = get_member,
+                                                    .get = get_udp_member,
                                                     .set = sxe__lua_set_timeout,
-                                                    .close = close_at_end};
+                                                    .close = close_udp_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_UDP, &spec);
     sxe__lua_open_resolve(L);

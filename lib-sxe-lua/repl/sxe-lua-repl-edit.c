@@ -56,7 +56,7 @@ hide_line(void)
 }
 
 static void
-write_all(int fd, const char *text, size_t length)
+write_terminal_text(int fd, const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(fd, text, length);
@@ -76,7 +76,7 @@ sxe__lua_editor_say(int fd, const char *text, size_t length)
     fflush(stdout);
     if (editor.is_editing)
         hide_line();
-    write_all(fd, text, length);
+    write_terminal_text(fd, text, length);
     if (editor.is_editing)
         el_set(editor.el, EL_REFRESH);
 }
@@ -121,7 +121,7 @@ sxe__lua_editor_rest(void)
 /* Whether the terminal has hung up. Without this, bytes that are no character would look like an
  * end. */
 static bool
-is_hung_up(void)
+is_terminal_hung_up(void)
 {
     struct pollfd terminal = {.fd = STDIN_FILENO, .events = POLLIN};
 
@@ -149,7 +149,7 @@ sxe__lua_editor_read(struct sxe_span *line)
     const char *text = el_gets(editor.el, &length);
 
     if (text == NULL || length <= 0)
-        return is_hung_up() ? SXE__LUA_TYPED_END : SXE__LUA_TYPING;
+        return is_terminal_hung_up() ? SXE__LUA_TYPED_END : SXE__LUA_TYPING;
     if (length == 1 && *text == CTRL_D)
         return SXE__LUA_TYPED_END;
     if (text[length - 1] != '\n' && text[length - 1] != '\r')

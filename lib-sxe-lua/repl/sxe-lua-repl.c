@@ -42,7 +42,7 @@ static struct {
 } repl;
 
 static void
-say_text(const char *text)
+print_repl_text(const char *text)
 {
     sxe__lua_editor_say(STDOUT_FILENO, text, strlen(text));
 }
@@ -99,11 +99,11 @@ show_error(lua_State *L)
     char text[EXPLAINED_SIZE];
 
     if (!lua_isstring(L, 1)) {
-        say_text("error: ");
+        print_repl_text("error: ");
         return show_values(L);
     }
     sxe_lua_explain(lua_tostring(L, 1), text, sizeof(text));
-    say_text(text);
+    print_repl_text(text);
     return 0;
 }
 
@@ -113,11 +113,11 @@ show_results(lua_State *L, int status, int values)
     lua_State *main = repl.lua->main;
 
     if (status == LUA_YIELD) {
-        say_text("cancelled\n");
+        print_repl_text("cancelled\n");
         return;
     }
     if (!lua_checkstack(main, values + 2)) {
-        say_text("not enough memory to show what it returned\n");
+        print_repl_text("not enough memory to show what it returned\n");
         return;
     }
     lua_pushcfunction(main, status == LUA_OK ? show_values : show_error);
@@ -169,7 +169,7 @@ run_shell(void)
     if (task != 0)
         return;
     repl.lua->loading--;
-    say_text("no task is free, or there is no memory for one\n");
+    print_repl_text("no task is free, or there is no memory for one\n");
     ask_for_line(PROMPT);
 }
 
@@ -208,7 +208,7 @@ on_input(struct ev_loop *loop, ev_io *watcher, int events)
     case SXE__LUA_TYPED_END:
         ev_io_stop(loop, watcher);
         sxe__lua_editor_rest();
-        say_text("\n");
+        print_repl_text("\n");
         repl.on_end();
         return;
     }
@@ -251,7 +251,7 @@ on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
         return;
     sxe__lua_protect(repl.lua, forget_lines, NULL, "shell");
     sxe__lua_editor_rest();
-    say_text("\n");
+    print_repl_text("\n");
     ask_for_line(PROMPT);
 }
 
@@ -382,7 +382,7 @@ on_continued(struct sxe_signal *watch)
 }
 
 static void
-start_watching(void)
+watch_terminal(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
 
@@ -418,7 +418,7 @@ sxe_lua_repl_start(struct sxe_lua *lua, const char *path, void (*on_end)(void))
     repl.on_end = on_end;
     repl.thread = pthread_self();
     repl.loop = sxe_loop();
-    start_watching();
+    watch_terminal();
     sxe_log_to_function(on_log, NULL);
     ask_for_line(PROMPT);
     return 0;

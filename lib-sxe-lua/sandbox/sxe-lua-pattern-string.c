@@ -36,7 +36,7 @@ offset_of(lua_State *L, size_t length)
 /* ---- find, match ---- */
 
 static bool
-is_plain(const char *pattern, const char *end)
+is_plain_pattern(const char *pattern, const char *end)
 {
     while (pattern < end && (*pattern == '\0' || strchr("^$*+?.([%-", *pattern) == NULL))
         pattern++;
@@ -87,7 +87,7 @@ find_or_match(lua_State *L, bool is_find)
         luaL_pushfail(L);
         return 1;
     }
-    if (is_find && (lua_toboolean(L, 4) || is_plain(pattern, match.pattern_end)))
+    if (is_find && (lua_toboolean(L, 4) || is_plain_pattern(pattern, match.pattern_end)))
         return find_plain(L, &match, offset, pattern);
     end = search_text(&match, offset, pattern, &start);
     if (end == NULL) {
@@ -108,14 +108,14 @@ string_find(lua_State *L)
 }
 
 static int
-match_once(lua_State *L)
+match_pattern_once(lua_State *L)
 {
     return find_or_match(L, false);
 }
 
 /* ---- gmatch ---- */
 
-/* Where gmatch is in its string; it lives in a userdata, the third upvalue of walk_on. */
+/* Where gmatch is in its string; it lives in a userdata, the third upvalue of next_gmatch. */
 struct walk {
     size_t offset;   /* where the next attempt begins */
     size_t last_end; /* where the last match ended, plus 1; 0: there was none */
@@ -123,7 +123,7 @@ struct walk {
 
 /* Upvalues: the string, the pattern, the walk. */
 static int
-walk_on(lua_State *L)
+next_gmatch(lua_State *L)
 {
     struct sxe__lua_match match = match_of(L, lua_upvalueindex(1), lua_upvalueindex(2));
     const char *pattern = lua_tostring(L, lua_upvalueindex(2));
@@ -143,14 +143,14 @@ walk_on(lua_State *L)
 }
 
 static int
-gmatch(lua_State *L)
+l_gmatch(lua_State *L)
 {
     const struct sxe__lua_match match = match_of(L, 1, 2);
     const size_t offset = offset_of(L, (size_t)(match.subject_end - match.subject));
 
     lua_settop(L, 2);
     *(struct walk *)lua_newuserdatauv(L, sizeof(struct walk), 0) = (struct walk){.offset = offset};
-    lua_pushcclosure(L, walk_on, 3);
+    lua_pushcclosure(L, next_gmatch, 3);
     return 1;
 }
 
@@ -160,7 +160,8 @@ enum { REPLACEMENT = 3 };
 
 /* Add the replacement string for a match, with its %0 to %9. */
 static void
-add_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
+add_replacement_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start,
+                     const char *end)
 {
     size_t length;
     const char *text = lua_tolstring(match->L, REPLACEMENT, &length);
@@ -188,7 +189,8 @@ add_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, c
 /* Add the replacement from a table or function. False: there is none, so the match stays as it
  * is. */
 static bool
-add_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
+add_replacement_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start,
+                      const char *end)
 {
     lua_State *L = match->L;
 
@@ -216,14 +218,15 @@ replace_match(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *sta
     const int type = lua_type(match->L, REPLACEMENT);
 
     if (type == LUA_TFUNCTION || type == LUA_TTABLE)
-        return add_value(match, buffer, start, end);
-    add_text(match, buffer, start, end);
+        return add_replacement_value(match, buffer, start, end);
+    add_replacement_text(match, buffer, start, end);
     return true;
 }
 
 /* Replace up to `most` matches; false: none was replaced, the string stays as it is. */
 static bool
-replace_all(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most, lua_Integer *done)
+replace_all_matches(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most,
+                    lua_Integer *done)
 {
     const char *pattern = lua_tostring(match->L, 2);
     const bool is_anchored = *pattern == '^' && pattern < match->pattern_end;
@@ -251,7 +254,7 @@ replace_all(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most,
 }
 
 static int
-gsub(lua_State *L)
+l_gsub(lua_State *L)
 {
     struct sxe__lua_match match = match_of(L, 1, 2);
     const lua_Integer most =
@@ -265,7 +268,7 @@ gsub(lua_State *L)
                          type == LUA_TTABLE,
                      REPLACEMENT, "string/function/table");
     luaL_buffinit(L, &buffer);
-    if (replace_all(&match, &buffer, most, &done))
+    if (replace_all_matches(&match, &buffer, most, &done))
         luaL_pushresult(&buffer);
     else
         lua_pushvalue(L, 1);
@@ -277,9 +280,9 @@ void
 sxe__lua_open_patterns(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", string_find},
-                                         {"match", match_once},
-                                         {"gmatch", gmatch},
-                                         {"gsub", gsub},
+                                         {"match", match_pattern_once},
+                                         {"gmatch", l_gmatch},
+                                         {"gsub", l_gsub},
                                          {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

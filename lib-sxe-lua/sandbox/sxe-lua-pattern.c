@@ -141,7 +141,7 @@ is_single(struct sxe__lua_match *match, const char *s, const char *p, const char
 
 /* ---- Longer items: each function returns where the match goes on, or NULL ---- */
 
-static const char *match_here(struct sxe__lua_match *match, const char *s, const char *p);
+static const char *match_item_here(struct sxe__lua_match *match, const char *s, const char *p);
 
 static const char *
 match_most(struct sxe__lua_match *match, const char *s, const char *p, const char *after)
@@ -151,7 +151,7 @@ match_most(struct sxe__lua_match *match, const char *s, const char *p, const cha
     while (is_single(match, s, p, after))
         s++;
     for (;; s--) {
-        const char *end = match_here(match, s, after + 1);
+        const char *end = match_item_here(match, s, after + 1);
 
         if (end != NULL || s == least)
             return end;
@@ -162,7 +162,7 @@ static const char *
 match_least(struct sxe__lua_match *match, const char *s, const char *p, const char *after)
 {
     for (;; s++) {
-        const char *end = match_here(match, s, after + 1);
+        const char *end = match_item_here(match, s, after + 1);
 
         if (end != NULL || !is_single(match, s, p, after))
             return end;
@@ -192,7 +192,7 @@ match_single(struct sxe__lua_match *match, const char *s, const char **p)
     case '-':
         return match_least(match, s, single, after);
     case '?':
-        end = match_here(match, s + 1, after + 1);
+        end = match_item_here(match, s + 1, after + 1);
         if (end != NULL)
             return end;
         *p = after + 1;
@@ -241,7 +241,7 @@ match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
 
 /* Match a capture again: %1. */
 static const char *
-match_again(struct sxe__lua_match *match, const char *s, char digit)
+match_item_again(struct sxe__lua_match *match, const char *s, char digit)
 {
     const unsigned number = (unsigned)(digit - '1');
     size_t length;
@@ -273,7 +273,7 @@ match_escaped(struct sxe__lua_match *match, const char *s, const char **p)
     case 'f':
         return match_frontier(match, s, p);
     default:
-        return match_again(match, s, kind);
+        return match_item_again(match, s, kind);
     }
 }
 
@@ -290,7 +290,7 @@ open_capture(struct sxe__lua_match *match, const char *s, const char *p)
     match->captures[match->captured].start = s;
     match->captures[match->captured].length = is_position ? POSITION : OPEN;
     match->captured++;
-    end = match_here(match, s, p + is_position);
+    end = match_item_here(match, s, p + is_position);
     match->captured -= end == NULL;
     return end;
 }
@@ -307,7 +307,7 @@ close_capture(struct sxe__lua_match *match, const char *s, const char *p)
         luaL_error(match->L, "invalid pattern capture");
     number--;
     match->captures[number].length = s - match->captures[number].start;
-    end = match_here(match, s, p);
+    end = match_item_here(match, s, p);
     if (end == NULL)
         match->captures[number].length = OPEN;
     return end;
@@ -348,7 +348,7 @@ sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const c
 /* ---- The descent ---- */
 
 static const char *
-match_here(struct sxe__lua_match *match, const char *s, const char *p)
+match_item_here(struct sxe__lua_match *match, const char *s, const char *p)
 {
     if (match->depth == DEPTH_MAX)
         luaL_error(match->L, "pattern too complex");
@@ -381,5 +381,5 @@ sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *p
     match->depth = 0;
     match->captured = 0;
     sxe__lua_match_steps(match, 1);
-    return match_here(match, place, pattern);
+    return match_item_here(match, place, pattern);
 }

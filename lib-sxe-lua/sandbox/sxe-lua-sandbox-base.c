@@ -20,7 +20,7 @@ struct reader {
 
 /* Take the next piece from the function; false: there are no more. */
 static bool
-refill(lua_State *L, struct reader *reader)
+refill_chunk(lua_State *L, struct reader *reader)
 {
     if (lua_type(L, CHUNK) != LUA_TFUNCTION)
         return false;
@@ -40,7 +40,7 @@ read_piece(lua_State *L, void *user, size_t *size)
     const char *piece;
 
     sxe__lua_watch_poll(L);
-    if (reader->left == 0 && !refill(L, reader))
+    if (reader->left == 0 && !refill_chunk(L, reader))
         return NULL;
     piece = reader->at;
     *size = reader->left < PIECE_SIZE ? reader->left : PIECE_SIZE;
@@ -83,7 +83,7 @@ load_in_sandbox(lua_State *L)
 /* setmetatable without finalizers: they would run at any time, and be charged to any task. Upvalue
  * 1: the usual setmetatable. */
 static int
-set_metatable(lua_State *L)
+set_metatable_without_gc(lua_State *L)
 {
     lua_settop(L, 2);
     if (lua_istable(L, 2)) {
@@ -158,7 +158,7 @@ sxe__lua_open_sandbox_base(lua_State *L)
 
     lua_pushglobaltable(L);
     luaL_setfuncs(L, functions, 0);
-    sxe__lua_replace(L, "setmetatable", set_metatable);
+    sxe__lua_replace(L, "setmetatable", set_metatable_without_gc);
     sxe__lua_replace(L, "getmetatable", get_metatable);
     lua_pop(L, 1);
 }

@@ -11,7 +11,7 @@ enum { STEPS_A_LOOK = 256, FORMAT_MAX = 128 };
 
 /* t[to + i] = s[from + i], for i from 0 to number - 1; s and t are the tables' indexes. */
 static void
-copy_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
+copy_elements_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
 {
     for (lua_Integer i = 0; i < number; i++) {
         if (i % STEPS_A_LOOK == 0)
@@ -21,9 +21,9 @@ copy_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Intege
     }
 }
 
-/* Like copy_up, but the last one first. */
+/* Like copy_elements_up, but the last one first. */
 static void
-copy_down(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
+copy_elements_down(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
 {
     for (lua_Integer i = number; i > 0; i--) {
         if (i % STEPS_A_LOOK == 0)
@@ -48,9 +48,9 @@ table_move(lua_State *L)
         luaL_argcheck(L, from > 0 || last < LUA_MAXINTEGER + from, 3, "too many elements to move");
         luaL_argcheck(L, to <= LUA_MAXINTEGER - (last - from), 4, "destination wrap around");
         if (to > last || to <= from || (t == 5 && !lua_compare(L, 1, 5, LUA_OPEQ)))
-            copy_up(L, 1, from, t, to, last - from + 1);
+            copy_elements_up(L, 1, from, t, to, last - from + 1);
         else
-            copy_down(L, 1, from, t, to, last - from + 1);
+            copy_elements_down(L, 1, from, t, to, last - from + 1);
     }
     lua_pushvalue(L, t);
     return 1;
@@ -58,7 +58,7 @@ table_move(lua_State *L)
 
 /* insert(t, [place,] value) */
 static int
-insert(lua_State *L)
+insert_element(lua_State *L)
 {
     lua_Unsigned next, place;
 
@@ -68,7 +68,8 @@ insert(lua_State *L)
     if (lua_gettop(L) == 3) {
         place = (lua_Unsigned)luaL_checkinteger(L, 2);
         luaL_argcheck(L, place - 1 < next, 2, "position out of bounds");
-        copy_down(L, 1, (lua_Integer)place, 1, (lua_Integer)place + 1, (lua_Integer)(next - place));
+        copy_elements_down(L, 1, (lua_Integer)place, 1, (lua_Integer)place + 1,
+                           (lua_Integer)(next - place));
     } else if (lua_gettop(L) != 2) {
         return luaL_error(L, "wrong number of arguments to 'insert'");
     }
@@ -78,7 +79,7 @@ insert(lua_State *L)
 
 /* remove(t [, place]): what was there */
 static int
-take_out(lua_State *L)
+remove_element(lua_State *L)
 {
     lua_Integer size, place;
 
@@ -89,14 +90,14 @@ take_out(lua_State *L)
                   "position out of bounds");
     lua_geti(L, 1, place);
     if (place < size)
-        copy_up(L, 1, place + 1, 1, place, size - place);
+        copy_elements_up(L, 1, place + 1, 1, place, size - place);
     lua_pushnil(L);
     lua_seti(L, 1, place < size ? size : place);
     return 1;
 }
 
 static int
-is_less(lua_State *L)
+is_element_less(lua_State *L)
 {
     sxe__lua_watch_poll(L);
     lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPLT));
@@ -109,7 +110,7 @@ table_sort(lua_State *L)
 {
     lua_settop(L, 2);
     if (lua_isnil(L, 2)) {
-        lua_pushcfunction(L, is_less);
+        lua_pushcfunction(L, is_element_less);
         lua_replace(L, 2);
     }
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -122,7 +123,7 @@ table_sort(lua_State *L)
 
 /* Call Lua's own function, which is upvalue 1. */
 static int
-call_replaced(lua_State *L)
+call_replaced_function(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -132,7 +133,7 @@ call_replaced(lua_State *L)
 
 /* An empty string repeated 2^62 times is empty, but Lua's own function would count that far. */
 static int
-repeat(lua_State *L)
+repeat_text(lua_State *L)
 {
     size_t length, separator;
 
@@ -140,19 +141,19 @@ repeat(lua_State *L)
     luaL_checkinteger(L, 2);
     luaL_optlstring(L, 3, "", &separator);
     if (length + separator > 0)
-        return call_replaced(L);
+        return call_replaced_function(L);
     lua_pushliteral(L, "");
     return 1;
 }
 
 static int
-date(lua_State *L)
+check_date(lua_State *L)
 {
     size_t length;
 
     luaL_optlstring(L, 1, "", &length);
     luaL_argcheck(L, length <= FORMAT_MAX, 1, "too long for a sandbox");
-    return call_replaced(L);
+    return call_replaced_function(L);
 }
 
 void
@@ -160,12 +161,12 @@ sxe__lua_open_sandbox_table(lua_State *L)
 {
     lua_getglobal(L, "table");
     sxe__lua_replace(L, "move", table_move);
-    sxe__lua_replace(L, "insert", insert);
-    sxe__lua_replace(L, "remove", take_out);
+    sxe__lua_replace(L, "insert", insert_element);
+    sxe__lua_replace(L, "remove", remove_element);
     sxe__lua_replace(L, "sort", table_sort);
     lua_getglobal(L, "string");
-    sxe__lua_replace(L, "rep", repeat);
+    sxe__lua_replace(L, "rep", repeat_text);
     lua_getglobal(L, "os");
-    sxe__lua_replace(L, "date", date);
+    sxe__lua_replace(L, "date", check_date);
     lua_pop(L, 3);
 }

@@ -35,7 +35,7 @@ static const struct library {
 enum { LIBRARIES = sizeof(libraries) / sizeof(libraries[0]) };
 
 static bool
-is_listed(const char *names, const char *name)
+is_module_listed(const char *names, const char *name)
 {
     const size_t length = strlen(name);
     const char *found = names + 1;
@@ -55,7 +55,7 @@ keep_only(lua_State *L, const char *names)
     lua_pushnil(L);
     while (lua_next(L, -2) != 0) {
         lua_pop(L, 1);
-        if (lua_type(L, -1) == LUA_TSTRING && is_listed(names, lua_tostring(L, -1)))
+        if (lua_type(L, -1) == LUA_TSTRING && is_module_listed(names, lua_tostring(L, -1)))
             continue;
         lua_pushvalue(L, -1);
         lua_pushnil(L);
@@ -67,7 +67,7 @@ keep_only(lua_State *L, const char *names)
 
 /* A searcher: the loader and its data, or why there is none. */
 static int
-find_ours(lua_State *L)
+find_sandbox_loader(lua_State *L)
 {
     const char *name = sxe__lua_check_text(L, 1);
     const struct sxe__lua_module *module = sxe__lua_find_module(name);
@@ -84,7 +84,7 @@ find_ours(lua_State *L)
 /* A searcher of Lua files below the current directory: dots of a name become slashes, so no name
  * leads out of it. */
 static int
-find_file(lua_State *L)
+find_module_file(lua_State *L)
 {
     sxe__lua_check_text(L, 1);
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -105,10 +105,10 @@ static void
 replace_searchers(lua_State *L)
 {
     lua_createtable(L, 2, 0);
-    lua_pushcfunction(L, find_ours);
+    lua_pushcfunction(L, find_sandbox_loader);
     lua_rawseti(L, -2, 1);
     lua_getfield(L, -2, "searchpath");
-    lua_pushcclosure(L, find_file, 1);
+    lua_pushcclosure(L, find_module_file, 1);
     lua_rawseti(L, -2, 2);
     lua_setfield(L, -2, "searchers");
 }

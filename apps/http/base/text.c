@@ -13,7 +13,7 @@
 #define TEXT_SIZE 24
 
 static char *
-next_text(void)
+next_text_room(void)
 {
     static _Thread_local char texts[TEXTS][TEXT_SIZE];
     static _Thread_local unsigned at;
@@ -25,7 +25,7 @@ next_text(void)
 static const char *
 three_digits(double value, const char *unit)
 {
-    char *text = next_text();
+    char *text = next_text_room();
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 
     snprintf(text, TEXT_SIZE, "%.*f%s", decimals, value, unit);
@@ -50,7 +50,7 @@ load_bound_text(uint64_t ns, bool is_at_least)
 
     if (!is_at_least)
         return time;
-    text = next_text();
+    text = next_text_room();
     snprintf(text, TEXT_SIZE, "> %.*s", TEXT_SIZE - 3, time);
     return text;
 }
@@ -82,7 +82,7 @@ load_number_text(double number)
                                   : three_digits(number / 1e9, "G");
     if (number != floor(number))
         return three_digits(number, "");
-    text = next_text();
+    text = next_text_room();
     snprintf(text, TEXT_SIZE, "%.0f", number);
     return text;
 }
@@ -90,7 +90,7 @@ load_number_text(double number)
 const char *
 load_duration_text(uint64_t ns)
 {
-    char *text = next_text();
+    char *text = next_text_room();
 
     if (ns >= 1000000000)
         snprintf(text, TEXT_SIZE, "%.10g s", (double)ns / 1e9);

@@ -13,7 +13,7 @@ enum { FIRST_ROOM = 16384 };
 
 /* Read until the end of the file; NULL with errno. */
 static char *
-read_all(int fd, size_t *length)
+read_descriptor(int fd, size_t *length)
 {
     size_t room = FIRST_ROOM;
     char *bytes = malloc(room);
@@ -51,7 +51,7 @@ load_whole_file(const char *path, size_t *length)
 
     if (fd < 0)
         return NULL;
-    bytes = read_all(fd, length);
+    bytes = read_descriptor(fd, length);
     error = errno;
     close(fd);
     errno = error;

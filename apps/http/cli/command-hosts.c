@@ -56,7 +56,7 @@ load_command_look_up(const struct load_command *command, const struct load_url *
 
 /* Add the host of a URL, unless it is there. The first host's name has been resolved already. */
 static const char *
-add_host(struct load_command *command, const struct load_url *url)
+add_url_host(struct load_command *command, const struct load_url *url)
 {
     struct load_plan *plan = &command->plan;
     struct load_host *host = &plan->hosts[plan->hosts_number];
@@ -129,7 +129,7 @@ load_command_hosts(struct load_command *command)
         const char *problem = load_url_parse(&url, text);
 
         if (problem == NULL)
-            problem = add_host(command, &url);
+            problem = add_url_host(command, &url);
         if (problem != NULL)
             return load_command_refuse("the URL is '%s': %s", text, problem);
     }

@@ -55,7 +55,7 @@ format_text(char text[LOAD_TEXT_MAX], const char *format, ...)
 /* Set the Host field: an IPv6 address stands in brackets, without its zone, which means nothing to
  * the peer (RFC 6874, 4). */
 static int
-set_address(struct load_command *command)
+set_host_field(struct load_command *command)
 {
     struct load_plan *plan = &command->plan;
     unsigned char address[sizeof(struct in6_addr)];
@@ -140,14 +140,14 @@ set_where(struct load_command *command)
                                    sizeof(typed->url.path) - 1);
     if (plan->unix_path != NULL && *plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), "localhost");
-    return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(command);
+    return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_host_field(command);
 }
 
 /* ---- The request ---- */
 
 /* Read the body of --body @FILE. */
 static const char *
-read_body(struct load_command *command, const char *path)
+read_body_file(struct load_command *command, const char *path)
 {
     command->typed.body_bytes = load_whole_file(path, &command->request.body_length);
     command->request.body = command->typed.body_bytes;
@@ -155,7 +155,7 @@ read_body(struct load_command *command, const char *path)
 }
 
 static int
-set_request(struct load_command *command)
+set_plan_request(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     const char *problem = NULL;
@@ -173,7 +173,7 @@ set_request(struct load_command *command)
     if (typed->method == NULL)
         command->request.method = typed->body == NULL ? "GET" : "POST";
     if (typed->body != NULL && *typed->body == '@')
-        problem = read_body(command, typed->body + 1);
+        problem = read_body_file(command, typed->body + 1);
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
     return load_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
@@ -191,7 +191,7 @@ source_of(const struct load_typed *typed)
 }
 
 static int
-check_source(struct load_command *command)
+check_request_source(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     int number = (typed->script != NULL) + (typed->scenario != NULL) + (typed->replay != NULL) +
@@ -315,7 +315,7 @@ make_templates(const struct load_command *command)
 }
 
 static int
-make_requests(struct load_command *command)
+make_plan_requests(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     struct load_plan *plan = &command->plan;
@@ -344,7 +344,7 @@ make_requests(struct load_command *command)
 
 /* Make the text of the report's first line. */
 static int
-name_it(struct load_command *command)
+name_server(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     struct load_plan *plan = &command->plan;
@@ -534,7 +534,7 @@ int
 load_command_plan(struct load_command *command)
 {
     static int (*const steps[])(struct load_command *) = {
-        check_source,
+        check_request_source,
         load_command_check_outputs,
         load_command_check_stages,
         set_how_much,
@@ -542,13 +542,13 @@ load_command_plan(struct load_command *command)
         load_command_check_together,
         load_command_check_conditions,
         set_probe,
-        set_request,
+        set_plan_request,
         set_url,
         set_where,
         load_command_check_tls,
         load_command_hosts,
-        make_requests,
-        name_it,
+        make_plan_requests,
+        name_server,
     };
     const struct load_typed *typed = &command->typed;
     const char *word = typed->words_number > 0 ? typed->words[0] : "";

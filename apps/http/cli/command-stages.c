@@ -37,7 +37,7 @@ load_command_rate(const char *text, double *rate, const char **after)
 
 /* Take ":10s" from the text, and move past it. False: there is no time. */
 static bool
-take_time(const char **text, uint64_t *ns)
+take_stage_time(const char **text, uint64_t *ns)
 {
     static const struct {
         const char *text;
@@ -72,7 +72,7 @@ load_stages_parse(struct load_plan *plan, const char *text)
 
         if (plan->stages_number == LOAD_STAGES_MAX)
             return "there are more than 32 stages";
-        if (load_command_rate(at, &stage->rate, &at) < 0 || !take_time(&at, &ns) ||
+        if (load_command_rate(at, &stage->rate, &at) < 0 || !take_stage_time(&at, &ns) ||
             (*at != ',' && *at != '\0'))
             return "it must be a list of RATE:TIME, the rate at the end of each stage and how long "
                    "it takes to get there, such as 0:10s,5k:1m,5k:2m,0:30s";

@@ -21,7 +21,7 @@
 
 unsigned load_command_workers = 1;
 
-static int take_option(void *settings, int val);
+static int take_load_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("Server and addresses"),
@@ -220,11 +220,11 @@ static const struct command_line line = {
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .common = common,
-    .take = take_option,
+    .take = take_load_option,
 };
 
 static int
-result_of(bool is_good)
+result_of_option(bool is_good)
 {
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
@@ -232,19 +232,19 @@ result_of(bool is_good)
 /* ---- Values of one option ---- */
 
 static int
-take_count(const char *what, unsigned long max, unsigned long *value)
+take_count_option(const char *what, unsigned long max, unsigned long *value)
 {
-    return result_of(command_line_count(&line, what, 1, max, value));
+    return result_of_option(command_line_count(&line, what, 1, max, value));
 }
 
 static int
-take_time(const char *what, unsigned long min_ns, uint64_t *value)
+take_time_option(const char *what, unsigned long min_ns, uint64_t *value)
 {
     unsigned long ns = 0;
     bool is_good = command_line_time(&line, what, min_ns, DAY_NS, &ns);
 
     *value = ns;
-    return result_of(is_good);
+    return result_of_option(is_good);
 }
 
 static int
@@ -255,7 +255,7 @@ take_port(struct load_command *command)
 
     command->plan.port = (uint16_t)value;
     command->typed.has_port = true;
-    return result_of(is_good);
+    return result_of_option(is_good);
 }
 
 static int
@@ -265,17 +265,17 @@ take_proxy(struct load_plan *plan)
     bool is_good = command_line_number(&line, "the PROXY version (--proxy)", 1, 2, &value);
 
     plan->proxy = (unsigned)value;
-    return result_of(is_good);
+    return result_of_option(is_good);
 }
 
 static int
-take_small(const char *what, unsigned long min, unsigned long max, unsigned *to)
+take_small_option(const char *what, unsigned long min, unsigned long max, unsigned *to)
 {
     unsigned long value = 0;
     bool is_good = command_line_count(&line, what, min, max, &value);
 
     *to = (unsigned)value;
-    return result_of(is_good);
+    return result_of_option(is_good);
 }
 
 /* Take -n, --requests or -d; only one of them may be given. */
@@ -293,10 +293,10 @@ take_stop(struct load_command *command, const char *option, enum load_stop stop)
     command->typed.stop_option = option;
     command->plan.stop = stop;
     if (stop == LOAD_STOP_TIME)
-        return take_time("the duration (-d)", 1000000, &command->plan.duration_ns);
-    result = take_count(stop == LOAD_STOP_TOTAL ? "the number of requests (--requests)"
-                                                : "the number of requests a connection (-n)",
-                        QUERIES_MAX, &value);
+        return take_time_option("the duration (-d)", 1000000, &command->plan.duration_ns);
+    result = take_count_option(stop == LOAD_STOP_TOTAL ? "the number of requests (--requests)"
+                                                       : "the number of requests a connection (-n)",
+                               QUERIES_MAX, &value);
     command->plan.queries = command->plan.requests_max = value;
     return result;
 }
@@ -313,7 +313,7 @@ take_ramp(struct load_plan *plan)
 
     if (is_rate)
         *after = '\0';
-    result = take_count("the ramp of connects (--connect-ramp)", 1000000, &value);
+    result = take_count_option("the ramp of connects (--connect-ramp)", 1000000, &value);
     if (!is_rate) {
         plan->ramp = (unsigned)value;
         return result;
@@ -326,7 +326,7 @@ take_ramp(struct load_plan *plan)
 /* ---- The groups ---- */
 
 static int
-keep_text(const char **to)
+keep_option_text(const char **to)
 {
     *to = optarg;
     return COMMAND_LINE_GO_ON;
@@ -353,7 +353,7 @@ take_saying(struct load_command *command, int val)
 
     switch (val) {
     case FANOUT:
-        return take_small("the fan-out (--fanout)", 2, LOAD_FANOUT_MAX, &plan->fanout);
+        return take_small_option("the fan-out (--fanout)", 2, LOAD_FANOUT_MAX, &plan->fanout);
     case 'q':
         return keep_flag(&plan->quiet);
     case SELFTEST:
@@ -394,15 +394,16 @@ take_judgement(struct load_command *command, int val)
     case FIND:
         return load_command_condition("the condition (--find)", &plan->find);
     case TRIALS:
-        return take_small("the number of trials (--trials)", 1, LOAD_TRIALS_MAX, &plan->trials);
+        return take_small_option("the number of trials (--trials)", 1, LOAD_TRIALS_MAX,
+                                 &plan->trials);
     case UNTIL_CI:
         return load_command_until_ci(plan);
     case SERVER_CMD:
-        return keep_text(&plan->server_cmd);
+        return keep_option_text(&plan->server_cmd);
     case BASELINE:
-        return keep_text(&plan->baseline);
+        return keep_option_text(&plan->baseline);
     case BASELINE_CMD:
-        return keep_text(&plan->baseline_cmd);
+        return keep_option_text(&plan->baseline_cmd);
     case MIN_EFFECT:
         return load_command_min_effect(command);
     default:
@@ -417,24 +418,24 @@ take_request(struct load_command *command, int val)
 
     switch (val) {
     case 'm':
-        return keep_text(&typed->method);
+        return keep_option_text(&typed->method);
     case 'H':
         typed->fields[typed->fields_number++] = optarg;
         return COMMAND_LINE_GO_ON;
     case 'b':
-        return keep_text(&typed->body);
+        return keep_option_text(&typed->body);
     case HTTP_1_0:
         return keep_flag(&typed->is_http_1_0);
     case REQUEST_FILE:
         return load_command_request_file(typed);
     case REPLAY:
-        return keep_text(&typed->replay);
+        return keep_option_text(&typed->replay);
     case SPEED:
         return load_command_positive("the speed (--speed)", "", 1e6, &typed->speed);
     case 's':
-        return keep_text(&typed->script);
+        return keep_option_text(&typed->script);
     case SCENARIO:
-        return keep_text(&typed->scenario);
+        return keep_option_text(&typed->scenario);
     default:
         return take_judgement(command, val);
     }
@@ -449,9 +450,9 @@ take_when(struct load_command *command, int val)
 
     switch (val) {
     case 'R':
-        return keep_text(&command->typed.rate);
+        return keep_option_text(&command->typed.rate);
     case STAGES:
-        return keep_text(&command->typed.stages);
+        return keep_option_text(&command->typed.stages);
     case OPEN:
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:
@@ -459,23 +460,23 @@ take_when(struct load_command *command, int val)
     case START_AT:
         return load_command_start_at(plan);
     case DEADLINE:
-        return take_time("the deadline (--deadline)", 1, &plan->deadline_ns);
+        return take_time_option("the deadline (--deadline)", 1, &plan->deadline_ns);
     case THINK:
-        return take_time("the time to think (--think)", 0, &plan->think_ns);
+        return take_time_option("the time to think (--think)", 0, &plan->think_ns);
     case PIPELINE:
-        return take_small("the depth (--pipeline)", 1, LOAD_DEPTH_MAX, &plan->depth);
+        return take_small_option("the depth (--pipeline)", 1, LOAD_DEPTH_MAX, &plan->depth);
     case CONNECT_RAMP:
         return take_ramp(plan);
     case TIMEOUT:
-        return take_time("the timeout (--timeout)", 1000000, &plan->timeout_ns);
+        return take_time_option("the timeout (--timeout)", 1000000, &plan->timeout_ns);
     case ABORT:
         return keep_flag(&plan->is_aborting);
     case SEED:
-        result = take_count("the seed (--seed)", UINT64_MAX, &value);
+        result = take_count_option("the seed (--seed)", UINT64_MAX, &value);
         plan->seed = value;
         return result;
     case PROBE:
-        return keep_text(&command->typed.probe);
+        return keep_option_text(&command->typed.probe);
     default:
         return take_request(command, val);
     }
@@ -493,11 +494,12 @@ take_much(struct load_command *command, int val)
         return take_stop(command, "-d", LOAD_STOP_TIME);
     case 'c':
         command->typed.has_sockets = true;
-        return take_small("the number of connections (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
+        return take_small_option("the number of connections (-c)", 1, SOCKETS_MAX,
+                                 &command->plan.sockets);
     case 't':
         command->typed.has_workers = true;
-        return take_small("the number of workers (-t)", 1, LOAD_WORKERS_MAX,
-                          &command->plan.workers);
+        return take_small_option("the number of workers (-t)", 1, LOAD_WORKERS_MAX,
+                                 &command->plan.workers);
     case SHARD:
         return load_command_refuse_if("the shard (--shard)",
                                       load_shard_parse(optarg, &command->plan));
@@ -505,16 +507,17 @@ take_much(struct load_command *command, int val)
         command->plan.is_warmup_auto = strcmp(optarg, "auto") == 0;
         if (command->plan.is_warmup_auto)
             return COMMAND_LINE_GO_ON;
-        return take_time("the warm-up (--warmup, auto or a time)", 0, &command->plan.warmup_ns);
+        return take_time_option("the warm-up (--warmup, auto or a time)", 0,
+                                &command->plan.warmup_ns);
     case DRAIN:
-        return take_time("the time to drain (--drain)", 0, &command->plan.drain_ns);
+        return take_time_option("the time to drain (--drain)", 0, &command->plan.drain_ns);
     default:
         return take_when(command, val);
     }
 }
 
 static int
-take_option(void *settings, int val)
+take_load_option(void *settings, int val)
 {
     struct load_command *command = settings;
 
@@ -527,7 +530,7 @@ take_option(void *settings, int val)
     case 'p':
         return take_port(command);
     case UNIX:
-        return keep_text(&command->plan.unix_path);
+        return keep_option_text(&command->plan.unix_path);
     case SOURCE:
         command->plan.sources = &command->sources;
         return load_command_refuse_if("the source (--source)",

@@ -21,7 +21,7 @@
 #include "sxe-log.h"
 
 static unsigned
-rank(int status)
+rank_of_status(int status)
 {
     static const enum load_exit ranks[] = {
         LOAD_EXIT_OK,    LOAD_EXIT_THRESHOLD, LOAD_EXIT_UNTOLD,     LOAD_EXIT_SUSPECT,
@@ -37,7 +37,7 @@ rank(int status)
 static void
 add_status(struct load_run *run, int status)
 {
-    if (rank(status) > rank((int)run->status))
+    if (rank_of_status(status) > rank_of_status((int)run->status))
         run->status = (enum load_exit)status;
 }
 
@@ -111,7 +111,7 @@ perform_merge(const struct load_command *command)
 
 /* Find unusable files of TLS before the run. */
 static int
-check_tls(const struct load_plan *plan)
+check_tls_files(const struct load_plan *plan)
 {
     const char *problem = plan->tls.is_used ? load_handshake_check(plan) : NULL;
 
@@ -129,7 +129,7 @@ perform_load(const struct load_command *command)
     int status = check_files(&command->plan);
 
     if (status == LOAD_EXIT_OK)
-        status = check_tls(&command->plan);
+        status = check_tls_files(&command->plan);
     if (status != LOAD_EXIT_OK)
         return status;
     /* If the reader of the report is gone, the files must still be written. */
@@ -146,7 +146,7 @@ perform_load(const struct load_command *command)
 }
 
 static int
-perform(const struct load_command *command)
+perform_command(const struct load_command *command)
 {
     switch (command->what) {
     case LOAD_COMMAND_COMPARE:
@@ -182,7 +182,7 @@ load_perform(int argc, char **argv, load_prepare prepare)
     if (status < 0 && prepare != NULL)
         status = prepare(&command);
     if (status < 0)
-        status = perform(&command);
+        status = perform_command(&command);
     load_command_free(&command);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !is_reader_gone()) {
         fprintf(stderr, "sxe-http: the report could not be written\n");

@@ -17,7 +17,7 @@ struct date {
 };
 
 static bool
-is_digit(char byte)
+is_date_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
@@ -32,14 +32,14 @@ is_delimiter(char byte)
 
 /* Take a number of min to max digits off the front; -1: there is none, or it has more digits. */
 static int
-take_number(struct sxe_span *token, size_t min, size_t max)
+take_cookie_number(struct sxe_span *token, size_t min, size_t max)
 {
     size_t digits = 0;
     int value = 0;
 
-    while (digits < token->length && digits < max && is_digit(token->base[digits]))
+    while (digits < token->length && digits < max && is_date_digit(token->base[digits]))
         value = value * 10 + (token->base[digits++] - '0');
-    if (digits < min || (digits < token->length && is_digit(token->base[digits])))
+    if (digits < min || (digits < token->length && is_date_digit(token->base[digits])))
         return -1;
     token->base += digits;
     token->length -= digits;
@@ -58,16 +58,16 @@ take_colon(struct sxe_span *token)
 
 /* Take "hour:minute:second". Numbers up to 99 are taken here, and checked at the end. */
 static bool
-take_time(struct date *date, struct sxe_span token)
+take_cookie_time(struct date *date, struct sxe_span token)
 {
-    int hour = take_number(&token, 1, 2), minute, second;
+    int hour = take_cookie_number(&token, 1, 2), minute, second;
 
     if (hour < 0 || !take_colon(&token))
         return false;
-    minute = take_number(&token, 1, 2);
+    minute = take_cookie_number(&token, 1, 2);
     if (minute < 0 || !take_colon(&token))
         return false;
-    second = take_number(&token, 1, 2);
+    second = take_cookie_number(&token, 1, 2);
     if (second < 0)
         return false;
     date->hour = hour;
@@ -94,9 +94,9 @@ take_token(struct date *date, struct sxe_span token)
     struct sxe_span rest = token;
     int number;
 
-    if (date->hour < 0 && take_time(date, token))
+    if (date->hour < 0 && take_cookie_time(date, token))
         return;
-    if (date->day < 0 && (number = take_number(&rest, 1, 2)) >= 0) {
+    if (date->day < 0 && (number = take_cookie_number(&rest, 1, 2)) >= 0) {
         date->day = number;
         return;
     }
@@ -105,12 +105,12 @@ take_token(struct date *date, struct sxe_span token)
         return;
     }
     rest = token;
-    if (date->year < 0 && (number = take_number(&rest, 2, 4)) >= 0)
+    if (date->year < 0 && (number = take_cookie_number(&rest, 2, 4)) >= 0)
         date->year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number;
 }
 
 static bool
-is_leap(int year)
+is_cookie_leap_year(int year)
 {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
@@ -120,11 +120,11 @@ days_of(int month, int year)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-    return days[month] + (month == 1 && is_leap(year));
+    return days[month] + (month == 1 && is_cookie_leap_year(year));
 }
 
 static int64_t
-seconds_of(const struct date *date)
+seconds_of_cookie_date(const struct date *date)
 {
     int64_t years = date->year - 1;
     int64_t days = years * 365 + years / 4 - years / 100 + years / 400 - 719162 + date->day - 1;
@@ -153,6 +153,6 @@ load_cookie_date(struct sxe_span text, int64_t *seconds)
     if (date.hour < 0 || date.day < 1 || date.month < 0 || date.year < 1601 || date.hour > 23 ||
         date.minute > 59 || date.second > 59 || date.day > days_of(date.month, date.year))
         return false;
-    *seconds = seconds_of(&date);
+    *seconds = seconds_of_cookie_date(&date);
     return true;
 }

@@ -31,7 +31,7 @@ struct cookie {
 };
 
 static size_t
-size_of(const struct head *head)
+size_of_head(const struct head *head)
 {
     return sizeof(*head) + head->name + head->value + head->path;
 }
@@ -44,7 +44,7 @@ read_cookie(const struct load_jar *jar, size_t at, struct cookie *cookie)
     cookie->name = jar->bytes + at + sizeof(cookie->head);
     cookie->value = cookie->name + cookie->head.name;
     cookie->path = cookie->value + cookie->head.value;
-    return size_of(&cookie->head);
+    return size_of_head(&cookie->head);
 }
 
 void
@@ -59,7 +59,7 @@ load_jar_clear(struct load_jar *jar)
 /* ---- Changing ---- */
 
 static void
-remove_at(struct load_jar *jar, size_t at, size_t size)
+remove_cookie_at(struct load_jar *jar, size_t at, size_t size)
 {
     memmove(jar->bytes + at, jar->bytes + at + size, jar->used - at - size);
     jar->used = (uint16_t)(jar->used - size);
@@ -67,9 +67,9 @@ remove_at(struct load_jar *jar, size_t at, size_t size)
 }
 
 static void
-insert_at(struct load_jar *jar, size_t at, const struct cookie *cookie)
+insert_cookie_at(struct load_jar *jar, size_t at, const struct cookie *cookie)
 {
-    size_t size = size_of(&cookie->head);
+    size_t size = size_of_head(&cookie->head);
     char *to = jar->bytes + at;
 
     memmove(to + size, to, jar->used - at);
@@ -84,7 +84,7 @@ insert_at(struct load_jar *jar, size_t at, const struct cookie *cookie)
 }
 
 static bool
-is_same(const struct cookie *a, const struct cookie *b)
+is_same_cookie(const struct cookie *a, const struct cookie *b)
 {
     return a->head.name == b->head.name && a->head.path == b->head.path &&
            memcmp(a->name, b->name, a->head.name) == 0 &&
@@ -101,7 +101,7 @@ remove_same(struct load_jar *jar, struct cookie *cookie)
 
     for (size_t at = 0, size; at < jar->used; at += size) {
         size = read_cookie(jar, at, &other);
-        if (!is_same(&other, cookie))
+        if (!is_same_cookie(&other, cookie))
             continue;
         if (other.head.value == cookie->head.value &&
             other.head.expires_s == cookie->head.expires_s &&
@@ -109,7 +109,7 @@ remove_same(struct load_jar *jar, struct cookie *cookie)
             memcmp(other.value, cookie->value, cookie->head.value) == 0)
             return true;
         cookie->head.serial = other.head.serial;
-        remove_at(jar, at, size);
+        remove_cookie_at(jar, at, size);
         return false;
     }
     return false;
@@ -124,7 +124,7 @@ remove_expired(struct load_jar *jar, int64_t now_s)
         size_t size = read_cookie(jar, at, &cookie);
 
         if (cookie.head.expires_s <= now_s)
-            remove_at(jar, at, size);
+            remove_cookie_at(jar, at, size);
         else
             at += size;
     }
@@ -145,12 +145,12 @@ remove_oldest(struct load_jar *jar)
             oldest_size = size;
         }
     }
-    remove_at(jar, oldest, oldest_size);
+    remove_cookie_at(jar, oldest, oldest_size);
 }
 
 /* RFC 6265, 5.4: the longer path first, then the older. */
 static size_t
-place_of(const struct load_jar *jar, const struct head *head)
+place_of_cookie(const struct load_jar *jar, const struct head *head)
 {
     struct cookie other;
     size_t at = 0;
@@ -174,15 +174,15 @@ set_cookie(struct load_jar *jar, struct cookie *cookie, int64_t now_s)
         return;
     remove_expired(jar, now_s);
     while (jar->number == LOAD_JAR_COOKIES ||
-           jar->used + size_of(&cookie->head) > sizeof(jar->bytes))
+           jar->used + size_of_head(&cookie->head) > sizeof(jar->bytes))
         remove_oldest(jar);
-    insert_at(jar, place_of(jar, &cookie->head), cookie);
+    insert_cookie_at(jar, place_of_cookie(jar, &cookie->head), cookie);
 }
 
 /* ---- Set-Cookie ---- */
 
 static struct sxe_span
-trim_blanks(struct sxe_span text)
+trim_cookie_blanks(struct sxe_span text)
 {
     while (text.length > 0 && (*text.base == ' ' || *text.base == '\t')) {
         text.base++;
@@ -197,7 +197,7 @@ trim_blanks(struct sxe_span text)
 /* Return the part of *text before the first `byte`, or all of it if there is none; *text becomes
  * the part after that byte. */
 static struct sxe_span
-cut(struct sxe_span *text, char byte)
+cut_span_at(struct sxe_span *text, char byte)
 {
     const char *at = memchr(text->base, byte, text->length);
     struct sxe_span part = {text->base, at == NULL ? text->length : (size_t)(at - text->base)};
@@ -209,7 +209,7 @@ cut(struct sxe_span *text, char byte)
 }
 
 static bool
-is_word(struct sxe_span text, const char *word)
+is_cookie_word(struct sxe_span text, const char *word)
 {
     return text.length == strlen(word) && strncasecmp(text.base, word, text.length) == 0;
 }
@@ -256,7 +256,7 @@ default_path(struct sxe_span path)
 {
     const char *slash;
 
-    path = cut(&path, '?');
+    path = cut_span_at(&path, '?');
     slash = path.length > 0 && *path.base == '/' ? memrchr(path.base, '/', path.length) : NULL;
     if (slash == NULL || slash == path.base)
         return (struct sxe_span){"/", 1};
@@ -277,39 +277,39 @@ static void
 read_attribute(struct attributes *attributes, struct sxe_span text, int64_t now_s)
 {
     struct sxe_span value = text;
-    struct sxe_span name = trim_blanks(cut(&value, '='));
+    struct sxe_span name = trim_cookie_blanks(cut_span_at(&value, '='));
 
-    value = trim_blanks(value);
+    value = trim_cookie_blanks(value);
     if (value.length > VALUE_MAX)
         return;
-    if (is_word(name, "Path")) {
+    if (is_cookie_word(name, "Path")) {
         attributes->path = value;
-    } else if (is_word(name, "Domain")) {
+    } else if (is_cookie_word(name, "Domain")) {
         if (value.length > 0 && *value.base == '.') {
             value.base++;
             value.length--;
         }
         attributes->domain = value;
-    } else if (is_word(name, "Expires")) {
+    } else if (is_cookie_word(name, "Expires")) {
         (void)load_cookie_date(value, &attributes->expires_s);
-    } else if (is_word(name, "Max-Age")) {
+    } else if (is_cookie_word(name, "Max-Age")) {
         attributes->has_max_age |= read_max_age(value, now_s, &attributes->max_age_s);
-    } else if (is_word(name, "Secure")) {
+    } else if (is_cookie_word(name, "Secure")) {
         attributes->is_secure = true;
     }
 }
 
 /* Read "name=value". False: there is no name, or both are too long. */
 static bool
-read_pair(struct cookie *cookie, struct sxe_span pair)
+read_cookie_pair(struct cookie *cookie, struct sxe_span pair)
 {
     struct sxe_span value = pair;
-    struct sxe_span name = trim_blanks(cut(&value, '='));
+    struct sxe_span name = trim_cookie_blanks(cut_span_at(&value, '='));
 
     /* Without a = there is no pair. */
     if (value.base == pair.base + pair.length && pair.base[pair.length - 1] != '=')
         return false;
-    value = trim_blanks(value);
+    value = trim_cookie_blanks(value);
     if (name.length == 0 || name.length + value.length > LOAD_COOKIE_MAX)
         return false;
     cookie->name = name.base;
@@ -325,13 +325,13 @@ load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const 
 {
     struct attributes attributes = {.expires_s = NEVER};
     struct sxe_span rest = {field, length};
-    struct sxe_span pair = cut(&rest, ';');
+    struct sxe_span pair = cut_span_at(&rest, ';');
     struct cookie cookie = {{0}, NULL, NULL, NULL};
 
-    if (pair.length == 0 || !read_pair(&cookie, pair))
+    if (pair.length == 0 || !read_cookie_pair(&cookie, pair))
         return;
     while (rest.length > 0)
-        read_attribute(&attributes, cut(&rest, ';'), now_s);
+        read_attribute(&attributes, cut_span_at(&rest, ';'), now_s);
     if (attributes.domain.length > 0 && !is_in_domain(origin->host, attributes.domain))
         return;
     if (attributes.path.length == 0 || *attributes.path.base != '/')
@@ -363,7 +363,7 @@ load_jar_write(const struct load_jar *jar, struct sxe_span path, int64_t now_s, 
     struct cookie cookie;
     size_t length = 0;
 
-    path = cut(&path, '?');
+    path = cut_span_at(&path, '?');
     for (size_t at = 0, size; at < jar->used; at += size) {
         size = read_cookie(jar, at, &cookie);
         if (cookie.head.is_secure || cookie.head.expires_s <= now_s ||

@@ -214,8 +214,8 @@ compare_body(const struct load_expect *expect, struct load_expect_body *state, c
 
 /* While nothing matches, memchr looks for the text's first byte: it passes most of a body. */
 static void
-look_for(const struct load_expect *expect, struct load_expect_body *state, const char *data,
-         size_t length)
+match_body(const struct load_expect *expect, struct load_expect_body *state, const char *data,
+           size_t length)
 {
     const char *end = data + length;
     size_t matched = state->matched;
@@ -242,7 +242,7 @@ load_expect_body_piece(const struct load_expect *expect, struct load_expect_body
         return true;
     if (expect->is_whole_body)
         return compare_body(expect, state, data, length);
-    look_for(expect, state, data, length);
+    match_body(expect, state, data, length);
     return true;
 }
 

@@ -109,7 +109,7 @@ is_left_out(struct sxe_span name)
 
 /* Copy the fields to send. False: there are too many, or one has no name and value. */
 static bool
-take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
+take_har_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
 {
     *number = 0;
     for (size_t i = 0; i < json_array_size(fields); i++) {
@@ -126,7 +126,7 @@ take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
 
 /* Add the Content-Type that the fields lack but the body states. False: one field too many. */
 static bool
-take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
+take_body_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
 {
     struct sxe_span type = string_of(json_object_get(request, "postData"), "mimeType");
 
@@ -158,8 +158,8 @@ compose_request(struct load_replay *replay, const json_t *request, struct load_t
     int kind;
 
     if (parts.method.length == 0 ||
-        !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number) ||
-        !take_type(request, pairs, &parts.pairs_number))
+        !take_har_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number) ||
+        !take_body_type(request, pairs, &parts.pairs_number))
         return "it has no method, or fields without name and value";
     wrong = load_template_compose(template, replay->options, &parts);
     if (wrong != NULL)

@@ -25,7 +25,7 @@ struct log_line {
 };
 
 static int
-hex_digit(char c)
+hex_digit_of_log(char c)
 {
     const char *digits = "0123456789abcdef";
     const char *at = c == '\0' ? NULL : strchr(digits, tolower((unsigned char)c));
@@ -37,7 +37,7 @@ hex_digit(char c)
  * return the length of the escape. nginx and Apache write \xHH; Apache also writes the escapes of
  * C, such as \t. */
 static size_t
-unescape_one(struct sxe_span text, char *byte)
+unescape_one_byte(struct sxe_span text, char *byte)
 {
     static const char letters[] = "btnvfr"; /* from \b, which is 8, on */
     const char *letter = memchr(letters, *text.base, strlen(letters));
@@ -51,8 +51,8 @@ unescape_one(struct sxe_span text, char *byte)
     *byte = *text.base;
     if (*text.base != 'x' || text.length < 3)
         return 1;
-    high = hex_digit(text.base[1]);
-    low = hex_digit(text.base[2]);
+    high = hex_digit_of_log(text.base[1]);
+    low = hex_digit_of_log(text.base[2]);
     if (high < 0 || low < 0)
         return 1;
     *byte = (char)(high * 16 + low);
@@ -62,7 +62,7 @@ unescape_one(struct sxe_span text, char *byte)
 /* Copy the quoted string at the front of the text into room, which is large enough, without its
  * escapes. False: the closing quote is missing. */
 static bool
-unquote(struct sxe_span text, char *room, struct sxe_span *result)
+unquote_text(struct sxe_span text, char *room, struct sxe_span *result)
 {
     *result = (struct sxe_span){room, 0};
     for (size_t i = 1; i < text.length && *text.base == '"'; i++) {
@@ -71,7 +71,8 @@ unquote(struct sxe_span text, char *room, struct sxe_span *result)
         if (byte == '"')
             return true;
         if (byte == '\\' && i + 1 < text.length)
-            i += unescape_one((struct sxe_span){text.base + i + 1, text.length - i - 1}, &byte);
+            i +=
+                unescape_one_byte((struct sxe_span){text.base + i + 1, text.length - i - 1}, &byte);
         room[result->length++] = byte;
     }
     return false;
@@ -113,7 +114,7 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
         p += length + 1;
         while (p < end && *p == ' ')
             p++;
-        if (p == end || !unquote((struct sxe_span){p, (size_t)(end - p)}, room, &request))
+        if (p == end || !unquote_text((struct sxe_span){p, (size_t)(end - p)}, room, &request))
             return false;
         line->is_unasked = request.length == 0 || (request.length == 1 && *request.base == '-');
         return split_request(request, line);

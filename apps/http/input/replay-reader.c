@@ -46,7 +46,7 @@ load_reader_more(struct load_reader *reader)
 
 /* A line, or a part of one that is longer than the room. */
 static bool
-take_part(struct load_reader *reader, struct sxe_span *line)
+take_line_part(struct load_reader *reader, struct sxe_span *line)
 {
     const char *end = NULL;
     size_t looked_at = 0;
@@ -75,7 +75,7 @@ load_reader_line(struct load_reader *reader, struct sxe_span *line)
 
     do {
         is_rest = reader->is_cut;
-        is_there = take_part(reader, line);
+        is_there = take_line_part(reader, line);
     } while (is_rest && is_there);
     return is_there;
 }

@@ -13,7 +13,7 @@ enum { FIRST_ROOM = 1024, FIRST_BYTES = 4096 };
 
 /* A hash without a secret: a log made to fill one slot would only make its own reading slow. */
 static uint32_t
-hash_of(struct sxe_span text)
+hash_of_text(struct sxe_span text)
 {
     uint64_t hash = load_text_hash(text.base, text.length);
 
@@ -22,7 +22,7 @@ hash_of(struct sxe_span text)
 
 /* The slot of the text, or the free one where it would be. */
 static uint32_t
-slot_of(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
+slot_of_text(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
 {
     uint32_t mask = 2 * texts->room - 1;
     uint32_t slot = hash & mask;
@@ -40,7 +40,8 @@ slot_of(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
 uint32_t
 load_texts_find(const struct load_texts *texts, struct sxe_span text)
 {
-    return texts->number == 0 ? SXE_NONE : texts->slots[slot_of(texts, text, hash_of(text))] - 1;
+    return texts->number == 0 ? SXE_NONE
+                              : texts->slots[slot_of_text(texts, text, hash_of_text(text))] - 1;
 }
 
 /* Twice as many slots, with all that is there. */
@@ -92,11 +93,11 @@ grow_bytes(struct load_texts *texts, size_t length)
 uint32_t
 load_texts_add(struct load_texts *texts, struct sxe_span text, uint16_t kind)
 {
-    uint32_t hash = hash_of(text);
+    uint32_t hash = hash_of_text(text);
 
     if ((texts->number == texts->room && !grow_texts(texts)) || !grow_bytes(texts, text.length))
         return SXE_NONE;
-    texts->slots[slot_of(texts, text, hash)] = texts->number + 1;
+    texts->slots[slot_of_text(texts, text, hash)] = texts->number + 1;
     texts->all[texts->number] =
         (struct load_text){texts->bytes_number, hash, (uint16_t)text.length, kind};
     memcpy(texts->bytes + texts->bytes_number, text.base, text.length);

@@ -19,29 +19,29 @@ peek_byte(const struct sxe_span *text)
 }
 
 static void
-skip(struct sxe_span *text)
+skip_byte(struct sxe_span *text)
 {
     text->base++;
     text->length--;
 }
 
 static void
-take_byte(struct sxe_span *text, char wanted)
+take_wanted_byte(struct sxe_span *text, char wanted)
 {
     if (peek_byte(text) == wanted)
-        skip(text);
+        skip_byte(text);
     else
         *text = (struct sxe_span){0};
 }
 
 static int
-take_number(struct sxe_span *text, unsigned digits, int least, int greatest)
+take_log_number(struct sxe_span *text, unsigned digits, int least, int greatest)
 {
     int number = 0;
 
     for (; digits > 0 && peek_byte(text) >= '0' && peek_byte(text) <= '9'; digits--) {
         number = number * 10 + (*text->base - '0');
-        skip(text);
+        skip_byte(text);
     }
     if (digits > 0 || number < least || number > greatest)
         *text = (struct sxe_span){0};
@@ -49,7 +49,7 @@ take_number(struct sxe_span *text, unsigned digits, int least, int greatest)
 }
 
 static int
-take_month(struct sxe_span *text)
+take_log_month(struct sxe_span *text)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
@@ -64,13 +64,13 @@ take_month(struct sxe_span *text)
 }
 
 static void
-take_clock(struct sxe_span *text, struct tm *tm)
+take_time_of_day(struct sxe_span *text, struct tm *tm)
 {
-    tm->tm_hour = take_number(text, 2, 0, 23);
-    take_byte(text, ':');
-    tm->tm_min = take_number(text, 2, 0, 59);
-    take_byte(text, ':');
-    tm->tm_sec = take_number(text, 2, 0, 60);
+    tm->tm_hour = take_log_number(text, 2, 0, 23);
+    take_wanted_byte(text, ':');
+    tm->tm_min = take_log_number(text, 2, 0, 59);
+    take_wanted_byte(text, ':');
+    tm->tm_sec = take_log_number(text, 2, 0, 60);
 }
 
 /* Seconds that the zone is ahead of UTC: "Z", "-0700", "-07:00". */
@@ -81,14 +81,14 @@ take_zone(struct sxe_span *text)
     int hours;
 
     if (peek_byte(text) == 'Z') {
-        skip(text);
+        skip_byte(text);
         return 0;
     }
-    take_byte(text, sign < 0 ? '-' : '+');
-    hours = take_number(text, 2, 0, 23);
+    take_wanted_byte(text, sign < 0 ? '-' : '+');
+    hours = take_log_number(text, 2, 0, 23);
     if (peek_byte(text) == ':')
-        skip(text);
-    return sign * (hours * 3600 + take_number(text, 2, 0, 59) * 60);
+        skip_byte(text);
+    return sign * (hours * 3600 + take_log_number(text, 2, 0, 59) * 60);
 }
 
 /* Nanoseconds, of as many digits as there are. */
@@ -100,8 +100,8 @@ take_fraction(struct sxe_span *text)
 
     if (peek_byte(text) != '.')
         return 0;
-    skip(text);
-    for (; peek_byte(text) >= '0' && peek_byte(text) <= '9'; skip(text)) {
+    skip_byte(text);
+    for (; peek_byte(text) >= '0' && peek_byte(text) <= '9'; skip_byte(text)) {
         unit /= 10;
         ns += unit * (uint64_t)(*text->base - '0');
     }
@@ -125,14 +125,14 @@ load_replay_log_time(struct sxe_span text, uint64_t *ns)
 {
     struct tm tm = {0};
 
-    tm.tm_mday = take_number(&text, 2, 1, 31);
-    take_byte(&text, '/');
-    tm.tm_mon = take_month(&text);
-    take_byte(&text, '/');
-    tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
-    take_byte(&text, ':');
-    take_clock(&text, &tm);
-    take_byte(&text, ' ');
+    tm.tm_mday = take_log_number(&text, 2, 1, 31);
+    take_wanted_byte(&text, '/');
+    tm.tm_mon = take_log_month(&text);
+    take_wanted_byte(&text, '/');
+    tm.tm_year = take_log_number(&text, 4, 1900, YEAR_MAX) - 1900;
+    take_wanted_byte(&text, ':');
+    take_time_of_day(&text, &tm);
+    take_wanted_byte(&text, ' ');
     *ns = 0;
     return end_time(&text, &tm, ns);
 }
@@ -142,13 +142,13 @@ load_replay_iso_time(struct sxe_span text, uint64_t *ns)
 {
     struct tm tm = {0};
 
-    tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
-    take_byte(&text, '-');
-    tm.tm_mon = take_number(&text, 2, 1, 12) - 1;
-    take_byte(&text, '-');
-    tm.tm_mday = take_number(&text, 2, 1, 31);
-    take_byte(&text, 'T');
-    take_clock(&text, &tm);
+    tm.tm_year = take_log_number(&text, 4, 1900, YEAR_MAX) - 1900;
+    take_wanted_byte(&text, '-');
+    tm.tm_mon = take_log_number(&text, 2, 1, 12) - 1;
+    take_wanted_byte(&text, '-');
+    tm.tm_mday = take_log_number(&text, 2, 1, 31);
+    take_wanted_byte(&text, 'T');
+    take_time_of_day(&text, &tm);
     *ns = take_fraction(&text);
     return end_time(&text, &tm, ns);
 }

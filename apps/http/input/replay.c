@@ -37,7 +37,8 @@ begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, ui
 /* Make the request "GET /target ...": its own text, and then the part that follows the target in
  * the method's request for "/". */
 static void
-join_texts(struct load_replay *replay, const struct load_text *text, struct load_query *query)
+join_request_texts(struct load_replay *replay, const struct load_text *text,
+                   struct load_query *query)
 {
     const struct load_template *rest = &replay->rests[text->kind];
     size_t begin_at = strlen(replay->names[text->kind]) + strlen(" /");
@@ -49,7 +50,7 @@ join_texts(struct load_replay *replay, const struct load_text *text, struct load
 }
 
 static int
-next_entry(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_replay_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_replay *replay = replay_of(requests);
     const struct load_template *template;
@@ -62,7 +63,7 @@ next_entry(struct load_requests *requests, uint64_t sequence, struct load_query 
                               : &replay->rests[replay->texts.all[request].kind];
     load_template_query(template, sequence, replay->random, query);
     if (!replay->is_har)
-        join_texts(replay, &replay->texts.all[request], query);
+        join_request_texts(replay, &replay->texts.all[request], query);
     return 0;
 }
 
@@ -164,7 +165,7 @@ sort_entries(struct load_replay *replay)
 
 /* Times in a log are whole seconds: spread the entries of a second evenly over it. */
 static void
-spread(struct load_replay *replay)
+spread_entries(struct load_replay *replay)
 {
     size_t i = 0;
 
@@ -198,7 +199,7 @@ finish_replay(struct load_replay *replay, double speed)
 {
     sort_entries(replay);
     if (!replay->is_har)
-        spread(replay);
+        spread_entries(replay);
     replay->order = malloc(replay->number * sizeof(*replay->order));
     replay->times_ns = malloc(replay->number * sizeof(*replay->times_ns));
     if (replay->order == NULL || replay->times_ns == NULL || !make_room_for_bytes(replay))
@@ -252,7 +253,7 @@ judge_replay(const struct load_replay *replay, const char *path, FILE *err)
 
 /* HAR is a JSON object, perhaps after a mark of the order of its bytes. */
 static const char *
-read_file(struct load_replay *replay, struct load_reader *reader)
+read_replay_file(struct load_replay *replay, struct load_reader *reader)
 {
     const char *wrong;
     const char *p;
@@ -274,7 +275,7 @@ read_file(struct load_replay *replay, struct load_reader *reader)
 }
 
 static const char *
-load_file(struct load_replay *replay, const char *path, double speed, FILE *err)
+load_replay_file(struct load_replay *replay, const char *path, double speed, FILE *err)
 {
     struct load_reader *reader = malloc(sizeof(*reader));
     const char *wrong;
@@ -287,7 +288,7 @@ load_file(struct load_replay *replay, const char *path, double speed, FILE *err)
         free(reader);
         return strerror(-error);
     }
-    wrong = read_file(replay, reader);
+    wrong = read_replay_file(replay, reader);
     load_reader_close(reader);
     free(reader);
     if (wrong == NULL)
@@ -304,12 +305,12 @@ load_replay_load(const char *path, double speed, const char *authority,
 
     if (replay != NULL) {
         replay->requests.begin = begin_replay;
-        replay->requests.next = next_entry;
+        replay->requests.next = next_replay_query;
         replay->requests.free = load_replay_free;
         replay->options = options;
         replay->authority = authority;
         replay->entries_max = entries_max;
-        wrong = load_file(replay, path, speed, err);
+        wrong = load_replay_file(replay, path, speed, err);
         if (wrong == NULL)
             return &replay->requests;
         load_replay_free(&replay->requests);

@@ -22,7 +22,7 @@ is_at_end(const struct csv *csv)
 
 /* Bytes of the line end (CR LF or LF) that is next; 0: there is none. */
 static size_t
-line_end(const struct csv *csv)
+line_end_length(const struct csv *csv)
 {
     const char *text = csv->reader->text + csv->at;
     size_t left = csv->reader->length - csv->at;
@@ -41,7 +41,7 @@ put_byte(struct csv *csv, char byte)
 
 /* Read a value in quotes, from after the first quote to after the last. */
 static bool
-read_quoted(struct csv *csv)
+read_quoted_value(struct csv *csv)
 {
     struct load_rows_reader *reader = csv->reader;
     uint64_t first_line = reader->line;
@@ -64,7 +64,7 @@ read_quoted(struct csv *csv)
 static bool
 read_plain(struct csv *csv)
 {
-    while (!is_at_end(csv) && csv->reader->text[csv->at] != ',' && line_end(csv) == 0) {
+    while (!is_at_end(csv) && csv->reader->text[csv->at] != ',' && line_end_length(csv) == 0) {
         char byte = csv->reader->text[csv->at];
 
         if (byte == '"')
@@ -77,14 +77,14 @@ read_plain(struct csv *csv)
 
 /* Read one value; *is_more: another follows in the line. */
 static bool
-read_value(struct csv *csv, size_t *begin, bool *is_more)
+read_csv_value(struct csv *csv, size_t *begin, bool *is_more)
 {
     struct load_rows_reader *reader = csv->reader;
 
     *begin = csv->to;
     if (!is_at_end(csv) && reader->text[csv->at] == '"') {
         csv->at++;
-        if (!read_quoted(csv))
+        if (!read_quoted_value(csv))
             return false;
     } else if (!read_plain(csv)) {
         return false;
@@ -93,28 +93,28 @@ read_value(struct csv *csv, size_t *begin, bool *is_more)
     csv->at += *is_more;
     if (*is_more || is_at_end(csv))
         return true;
-    if (line_end(csv) == 0)
+    if (line_end_length(csv) == 0)
         return load_rows_refuse(reader, "after a closing quote stands neither a comma nor the "
                                         "line's end");
-    csv->at += line_end(csv);
+    csv->at += line_end_length(csv);
     return true;
 }
 
 static bool
-read_names(struct csv *csv)
+read_csv_names(struct csv *csv)
 {
     bool is_more = true;
     size_t begin;
 
     while (is_more)
-        if (!read_value(csv, &begin, &is_more) ||
+        if (!read_csv_value(csv, &begin, &is_more) ||
             !load_rows_add_name(csv->reader, begin, csv->to - begin))
             return false;
     return true;
 }
 
 static bool
-read_row(struct csv *csv)
+read_csv_row(struct csv *csv)
 {
     struct load_rows_reader *reader = csv->reader;
     unsigned columns = reader->rows->columns, column = 0;
@@ -123,7 +123,7 @@ read_row(struct csv *csv)
     size_t begin;
 
     for (; is_more && column < columns; column++)
-        if (!read_value(csv, &begin, &is_more) ||
+        if (!read_csv_value(csv, &begin, &is_more) ||
             !load_rows_add_cell(reader, column, begin, csv->to - begin))
             return false;
     if (!is_more && column == columns)
@@ -141,14 +141,14 @@ load_rows_read_csv(struct load_rows_reader *reader)
     /* The byte order mark that some editors write before UTF-8. */
     if (reader->length >= 3 && memcmp(reader->text, "\xEF\xBB\xBF", 3) == 0)
         csv.at = csv.to = 3;
-    if (!read_names(&csv))
+    if (!read_csv_names(&csv))
         return false;
     while (!is_at_end(&csv)) {
-        size_t empty = line_end(&csv);
+        size_t empty = line_end_length(&csv);
 
         reader->line++;
         csv.at += empty;
-        if (empty == 0 && !read_row(&csv))
+        if (empty == 0 && !read_csv_row(&csv))
             return false;
     }
     return true;

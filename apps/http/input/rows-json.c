@@ -21,7 +21,7 @@ struct lines {
 
 /* Jansson keeps the order of the line. */
 static bool
-read_names(struct lines *lines, json_t *row)
+read_json_names(struct lines *lines, json_t *row)
 {
     struct load_rows_reader *reader = lines->reader;
     const char *name;
@@ -40,7 +40,7 @@ read_names(struct lines *lines, json_t *row)
 }
 
 static bool
-refuse_value(struct load_rows_reader *reader, const json_t *value, struct sxe_span name)
+refuse_row_value(struct load_rows_reader *reader, const json_t *value, struct sxe_span name)
 {
     return load_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
                             (int)name.length, name.base,
@@ -52,7 +52,7 @@ refuse_value(struct load_rows_reader *reader, const json_t *value, struct sxe_sp
 
 /* Take a value as it is written, a string without its quotes: 1.10 stays 1.10. */
 static bool
-read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
+read_json_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
 {
     struct load_rows_reader *reader = lines->reader;
     const struct load_cell *cell = &reader->rows->names[column];
@@ -65,7 +65,7 @@ read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_s
     snprintf(key, sizeof(key), "%.*s", (int)name.length, name.base);
     value = json_object_get(row, key);
     if (value == NULL || json_is_null(value) || json_is_object(value) || json_is_array(value))
-        return refuse_value(reader, value, name);
+        return refuse_row_value(reader, value, name);
     if (load_json_find(&path, line.base, line.length, &text) != LOAD_JSON_FOUND)
         return load_rows_refuse(reader, "objects and arrays are nested deeper than %d",
                                 LOAD_JSON_DEPTH);
@@ -74,7 +74,7 @@ read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_s
 }
 
 static bool
-read_row(struct lines *lines, struct sxe_span line)
+read_json_row(struct lines *lines, struct sxe_span line)
 {
     struct load_rows_reader *reader = lines->reader;
     json_error_t error;
@@ -86,15 +86,15 @@ read_row(struct lines *lines, struct sxe_span line)
     else if (!is_good)
         (void)load_rows_refuse(reader, "the line is an array; it must be an object");
     if (is_good && reader->rows->columns == 0)
-        is_good = read_names(lines, row);
+        is_good = read_json_names(lines, row);
     for (unsigned i = 0; is_good && i < reader->rows->columns; i++)
-        is_good = read_value(lines, row, i, line);
+        is_good = read_json_value(lines, row, i, line);
     json_decref(row);
     return is_good;
 }
 
 static bool
-is_empty(struct sxe_span line)
+is_empty_line(struct sxe_span line)
 {
     for (size_t i = 0; i < line.length; i++)
         if (line.base[i] != ' ' && line.base[i] != '\t' && line.base[i] != '\r')
@@ -103,14 +103,14 @@ is_empty(struct sxe_span line)
 }
 
 static bool
-read_lines(struct lines *lines)
+read_json_lines(struct lines *lines)
 {
     for (; lines->at < lines->end; lines->reader->line++) {
         const char *end = memchr(lines->at, '\n', (size_t)(lines->end - lines->at));
         struct sxe_span line = {lines->at, (size_t)((end == NULL ? lines->end : end) - lines->at)};
 
         lines->at += line.length + (end != NULL);
-        if (!is_empty(line) && !read_row(lines, line))
+        if (!is_empty_line(line) && !read_json_row(lines, line))
             return false;
     }
     return true;
@@ -124,7 +124,7 @@ load_rows_read_json(struct load_rows_reader *reader)
     bool is_good;
 
     reader->text = reader->rows->text = malloc(reader->length + 1);
-    is_good = reader->text != NULL ? read_lines(&lines)
+    is_good = reader->text != NULL ? read_json_lines(&lines)
                                    : load_rows_refuse(reader, "out of memory for the rows");
     free(text);
     return is_good;

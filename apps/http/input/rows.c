@@ -90,7 +90,7 @@ load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t at, 
 }
 
 static bool
-ends_with(const char *path, const char *end)
+has_path_end(const char *path, const char *end)
 {
     size_t length = strlen(path), end_length = strlen(end);
 
@@ -98,7 +98,7 @@ ends_with(const char *path, const char *end)
 }
 
 static bool
-read_rows(struct load_rows *rows, const char *path, char *why)
+read_rows_file(struct load_rows *rows, const char *path, char *why)
 {
     struct load_rows_reader reader = {.rows = rows, .path = path, .line = 1, .why = why};
 
@@ -107,8 +107,9 @@ read_rows(struct load_rows *rows, const char *path, char *why)
         snprintf(why, LOAD_ROWS_WHY, "cannot read '%s': %s", path, strerror(errno));
         return false;
     }
-    if (!(ends_with(path, ".jsonl") || ends_with(path, ".ndjson") ? load_rows_read_json(&reader)
-                                                                  : load_rows_read_csv(&reader)))
+    if (!(has_path_end(path, ".jsonl") || has_path_end(path, ".ndjson")
+              ? load_rows_read_json(&reader)
+              : load_rows_read_csv(&reader)))
         return false;
     if (rows->used == 0) {
         snprintf(why, LOAD_ROWS_WHY, "%s has no rows", path);
@@ -127,7 +128,7 @@ load_rows_read(const char *path, char why[LOAD_ROWS_WHY])
         snprintf(why, LOAD_ROWS_WHY, "out of memory for the rows of %s", path);
         return NULL;
     }
-    if (!read_rows(rows, path, why)) {
+    if (!read_rows_file(rows, path, why)) {
         load_rows_free(rows);
         return NULL;
     }

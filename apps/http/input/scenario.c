@@ -40,7 +40,7 @@ struct load_scenario {
 /* ---- Reading the table ---- */
 
 static int
-read_function(lua_State *L, int table, const char *where, const char *name)
+read_kind_function(lua_State *L, int table, const char *where, const char *name)
 {
     if (load_table_field(L, table, where, name, LUA_TFUNCTION))
         return luaL_ref(L, LUA_REGISTRYINDEX);
@@ -49,7 +49,7 @@ read_function(lua_State *L, int table, const char *where, const char *name)
 }
 
 static void
-read_expect(lua_State *L, int table, const char *where, struct kind *kind)
+read_kind_expect(lua_State *L, int table, const char *where, struct kind *kind)
 {
     const char *status = load_table_text(L, table, where, "expect_status");
     const char *body = load_table_text(L, table, where, "expect_body");
@@ -66,7 +66,7 @@ read_expect(lua_State *L, int table, const char *where, struct kind *kind)
 }
 
 static void
-read_kind(lua_State *L, struct load_script *script, lua_Integer number)
+read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer number)
 {
     static const char *const names[] = {"name",          "times",       "method", "path",
                                         "headers",       "body",        "check",  "request",
@@ -82,10 +82,10 @@ read_kind(lua_State *L, struct load_script *script, lua_Integer number)
     name = load_table_text(L, table, where, "name");
     load_script_add_kind(L, script, name == NULL ? where : name);
     kind->times = load_table_number(L, table, where, "times", TIMES_MAX);
-    kind->request = read_function(L, table, where, "request");
-    kind->check = read_function(L, table, where, "check");
+    kind->request = read_kind_function(L, table, where, "request");
+    kind->check = read_kind_function(L, table, where, "check");
     script->requests.wants_replies |= kind->check != LUA_NOREF;
-    read_expect(L, table, where, kind);
+    read_kind_expect(L, table, where, kind);
     lua_pop(L, 1);
 }
 
@@ -114,7 +114,7 @@ push_numbered(lua_State *L, int index, uint64_t n)
 }
 
 static void
-push_field(lua_State *L, int table, const char *where, const char *name, uint64_t n)
+push_kind_field(lua_State *L, int table, const char *where, const char *name, uint64_t n)
 {
     if (load_table_field(L, table, where, name, LUA_TSTRING)) {
         push_numbered(L, -1, n);
@@ -124,7 +124,7 @@ push_field(lua_State *L, int table, const char *where, const char *name, uint64_
 
 /* Push the headers of the command line, replaced by those of the kind. */
 static void
-push_headers(lua_State *L, int table, const char *where, uint64_t n)
+push_kind_headers(lua_State *L, int table, const char *where, uint64_t n)
 {
     int to;
 
@@ -154,10 +154,10 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
     const char *why = "it is not whole";
     size_t length;
 
-    push_field(L, table, where, "method", n);
-    push_field(L, table, where, "path", n);
-    push_headers(L, table, where, n);
-    push_field(L, table, where, "body", n);
+    push_kind_field(L, table, where, "method", n);
+    push_kind_field(L, table, where, "path", n);
+    push_kind_headers(L, table, where, n);
+    push_kind_field(L, table, where, "body", n);
     load_wrk_format(L);
     fixed.bytes = lua_tolstring(L, -1, &length);
     fixed.length = (unsigned)length;
@@ -168,7 +168,8 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
 }
 
 static void
-make_requests(lua_State *L, struct load_scenario *scenario, struct kind *kind, lua_Integer number)
+make_kind_requests(lua_State *L, struct load_scenario *scenario, struct kind *kind,
+                   lua_Integer number)
 {
     const char *where = lua_pushfstring(L, "kinds[%I]", number);
     int table = lua_gettop(L) - 1;
@@ -205,8 +206,8 @@ read_scenario(lua_State *L)
     if (!load_table_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
         luaL_error(L, "the scenario has no kinds: kinds = {{path = \"/{n}\"}}");
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
-        read_kind(L, script, i);
-        make_requests(L, script->scenario, &script->scenario->kinds[i - 1], i);
+        read_scenario_kind(L, script, i);
+        make_kind_requests(L, script->scenario, &script->scenario->kinds[i - 1], i);
         lua_settop(L, 3);
     }
     return 0;
@@ -243,7 +244,7 @@ take_turn(struct load_scenario *scenario, unsigned kinds)
 }
 
 static int
-next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_scenario_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_script *script = (struct load_script *)requests;
     struct load_scenario *scenario = script->scenario;
@@ -276,7 +277,7 @@ check_reply(lua_State *L)
 }
 
 static bool
-take_reply(struct load_requests *requests, const struct load_exchange *exchange)
+take_scenario_reply(struct load_requests *requests, const struct load_exchange *exchange)
 {
     struct load_script *script = (struct load_script *)requests;
 
@@ -313,8 +314,8 @@ load_scenario_load(struct load_script *script)
         return false;
     }
     script->requests.begin = begin_scenario;
-    script->requests.next = next_query;
-    script->requests.replied = take_reply;
+    script->requests.next = next_scenario_query;
+    script->requests.replied = take_scenario_reply;
     script->requests.end = load_script_end;
     return load_lua_call(script->parent, "reading it", read_scenario, script);
 }

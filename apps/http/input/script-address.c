@@ -29,7 +29,7 @@ load_address_push(lua_State *L, const struct load_address *address)
 }
 
 static int
-to_text(lua_State *L)
+push_address_text(lua_State *L)
 {
     const struct load_address *address = load_address_check(L, 1);
     char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
@@ -42,7 +42,7 @@ to_text(lua_State *L)
 
 /* A list that freeaddrinfo frees. While Lua has it, no error may be raised. */
 static struct addrinfo *
-find_address(lua_State *L, const char *host, const char *service)
+look_up_address(lua_State *L, const char *host, const char *service)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -54,7 +54,7 @@ find_address(lua_State *L, const char *host, const char *service)
 }
 
 static struct load_address
-address_of(const struct addrinfo *found)
+address_of_info(const struct addrinfo *found)
 {
     struct load_address address = {.length = found->ai_addrlen};
 
@@ -67,12 +67,13 @@ address_of(const struct addrinfo *found)
 int
 load_address_lookup(lua_State *L)
 {
-    struct addrinfo *found = find_address(L, load_lua_check_text(L, 1), load_lua_check_text(L, 2));
+    struct addrinfo *found =
+        look_up_address(L, load_lua_check_text(L, 1), load_lua_check_text(L, 2));
     struct load_address addresses[ADDRESSES_MAX];
     int number = 0;
 
     for (struct addrinfo *one = found; one != NULL && number < ADDRESSES_MAX; one = one->ai_next)
-        addresses[number++] = address_of(one);
+        addresses[number++] = address_of_info(one);
     freeaddrinfo(found);
     lua_createtable(L, number, 0);
     for (int i = 0; i < number; i++) {
@@ -102,9 +103,9 @@ load_address_connect(lua_State *L)
 void
 load_address_resolve(lua_State *L, const char *host, uint16_t port, struct load_address *address)
 {
-    struct addrinfo *found = find_address(L, host, lua_pushfstring(L, "%d", (int)port));
+    struct addrinfo *found = look_up_address(L, host, lua_pushfstring(L, "%d", (int)port));
 
-    *address = address_of(found);
+    *address = address_of_info(found);
     freeaddrinfo(found);
     lua_pop(L, 1);
 }
@@ -113,7 +114,7 @@ void
 load_address_open(lua_State *L)
 {
     luaL_newmetatable(L, type_name);
-    lua_pushcfunction(L, to_text);
+    lua_pushcfunction(L, push_address_text);
     lua_setfield(L, -2, "__tostring");
     lua_pop(L, 1);
 }

@@ -42,7 +42,7 @@ load_script_restore_stdout(struct load_script *script)
 
 /* thread.addr, if setup() has set it. */
 static void
-set_address(struct load_script *script)
+set_thread_address(struct load_script *script)
 {
     const struct load_address *address = &script->addresses[script->shard];
     char port[NI_MAXSERV];
@@ -87,7 +87,7 @@ load_script_begin(struct load_script *script, unsigned shard, unsigned shards, s
     script->shard = shard;
     script->is_stopped = false;
     script->at = script->length = 0;
-    set_address(script);
+    set_thread_address(script);
     script->requesting = script->replying = (struct load_lua_cost){0};
     load_lua_watch(true);
 }

@@ -135,7 +135,7 @@ call_format(lua_State *L)
 }
 
 static int
-truncated(lua_State *L)
+l_truncated(lua_State *L)
 {
     lua_pushcclosure(L, call_truncated, 1);
     return 1;
@@ -162,7 +162,7 @@ load_compat_open(lua_State *L)
 {
     if (luaL_loadbuffer(L, prelude, sizeof(prelude) - 1, "=prelude") != LUA_OK)
         lua_error(L); /* no memory */
-    lua_pushcfunction(L, truncated);
+    lua_pushcfunction(L, l_truncated);
     lua_pushcfunction(L, truncated_format);
     lua_pushcfunction(L, compat_watch);
     lua_call(L, 3, 0);

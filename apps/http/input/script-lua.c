@@ -187,7 +187,7 @@ load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *
 
 /* CPU time, so that another process on this CPU is not the script's cost. */
 static uint64_t
-cpu_ns(void)
+script_cpu_ns(void)
 {
     struct timespec now;
 
@@ -203,7 +203,7 @@ cost_of_clock(void)
     uint64_t least = UINT64_MAX;
 
     for (unsigned i = 0; i < SAMPLE; i++) {
-        uint64_t begin_ns = cpu_ns(), ns = cpu_ns() - begin_ns;
+        uint64_t begin_ns = script_cpu_ns(), ns = script_cpu_ns() - begin_ns;
 
         least = ns < least ? ns : least;
     }
@@ -222,9 +222,9 @@ load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char
         cost->clock_ns = cost_of_clock();
     if (weight == 0)
         return load_lua_call(lua, what, body, argument);
-    begin_ns = cpu_ns();
+    begin_ns = script_cpu_ns();
     is_ok = load_lua_call(lua, what, body, argument);
-    ns = cpu_ns() - begin_ns;
+    ns = script_cpu_ns() - begin_ns;
     cost->ns += ns < cost->clock_ns ? 0 : (ns - cost->clock_ns) * weight;
     return is_ok;
 }

@@ -40,7 +40,7 @@ load_reply_open(lua_State *L)
 /* A line without its LF into the table at the top. Of a name that comes again, the last counts, as
  * in wrk. */
 static void
-add_field(lua_State *L, const char *line, size_t length)
+add_reply_header(lua_State *L, const char *line, size_t length)
 {
     const char *colon = memchr(line, ':', length);
     const char *end = line + length;
@@ -56,7 +56,7 @@ add_field(lua_State *L, const char *line, size_t length)
 }
 
 static void
-push_headers(lua_State *L, const char *head, size_t length)
+push_reply_headers(lua_State *L, const char *head, size_t length)
 {
     const char *end = head + length;
     const char *line = length == 0 ? NULL : memchr(head, '\n', length); /* the status line's end */
@@ -67,7 +67,7 @@ push_headers(lua_State *L, const char *head, size_t length)
 
         line++;
         next = memchr(line, '\n', (size_t)(end - line));
-        add_field(L, line, (size_t)((next == NULL ? end : next) - line));
+        add_reply_header(L, line, (size_t)((next == NULL ? end : next) - line));
         line = next;
     }
     luaL_setmetatable(L, type_name);
@@ -88,7 +88,7 @@ call_response(lua_State *L, struct load_script *script, const struct load_exchan
     if (number > 0)
         lua_pushinteger(L, exchange->status);
     if (number > 1)
-        push_headers(L, exchange->head, exchange->head_length);
+        push_reply_headers(L, exchange->head, exchange->head_length);
     if (number > 2)
         lua_pushlstring(L, exchange->body, exchange->body_length);
     if (number > 3)

@@ -32,7 +32,7 @@ check_stats(lua_State *L)
 }
 
 static int
-percentile(lua_State *L)
+l_percentile(lua_State *L)
 {
     const struct stats *stats = check_stats(L);
     double wanted = ceil(luaL_checknumber(L, 2) / 100 * (double)stats->count);
@@ -69,7 +69,7 @@ number_of_points(lua_State *L)
 }
 
 static int
-get_field(lua_State *L)
+get_stats_field(lua_State *L)
 {
     const struct stats *stats = check_stats(L);
     const char *name = luaL_checkstring(L, 2);
@@ -83,7 +83,7 @@ get_field(lua_State *L)
     else if (strcmp(name, "stdev") == 0)
         lua_pushnumber(L, stats->deviation);
     else if (strcmp(name, "percentile") == 0)
-        lua_pushcfunction(L, percentile);
+        lua_pushcfunction(L, l_percentile);
     else
         lua_pushnil(L);
     return 1;
@@ -92,8 +92,10 @@ get_field(lua_State *L)
 static struct stats *
 push_stats(lua_State *L, unsigned number)
 {
-    static const luaL_Reg methods[] = {
-        {"__call", point_at}, {"__index", get_field}, {"__len", number_of_points}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"__call", point_at},
+                                       {"__index", get_stats_field},
+                                       {"__len", number_of_points},
+                                       {NULL, NULL}};
     size_t size = sizeof(struct stats) + number * sizeof(struct point);
     struct stats *stats = lua_newuserdatauv(L, size, 0);
 
@@ -162,7 +164,7 @@ push_rates(lua_State *L, const struct load_run *run)
 }
 
 static void
-set_number(lua_State *L, const char *name, uint64_t number)
+set_stats_number(lua_State *L, const char *name, uint64_t number)
 {
     lua_pushinteger(L, (lua_Integer)number);
     lua_setfield(L, -2, name);
@@ -177,15 +179,16 @@ push_errors(lua_State *L, const struct load_result *total)
     for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         connect += i == LOAD_UNOPENED_UNTRIED ? 0 : total->unopened[i];
     lua_newtable(L);
-    set_number(L, "connect", connect);
-    set_number(L, "read",
-               ends[LOAD_END_SHORT_BODY] + ends[LOAD_END_BAD_REPLY] + ends[LOAD_END_CLOSED_EARLY] +
-                   ends[LOAD_END_RESET]);
-    set_number(L, "write", ends[LOAD_END_OTHER]);
-    set_number(L, "status", ends[LOAD_END_BAD_STATUS]);
-    set_number(L, "timeout", ends[LOAD_END_TIMED_OUT]);
-    set_number(L, "check",
-               ends[LOAD_END_BAD_FIELD] + ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK]);
+    set_stats_number(L, "connect", connect);
+    set_stats_number(L, "read",
+                     ends[LOAD_END_SHORT_BODY] + ends[LOAD_END_BAD_REPLY] +
+                         ends[LOAD_END_CLOSED_EARLY] + ends[LOAD_END_RESET]);
+    set_stats_number(L, "write", ends[LOAD_END_OTHER]);
+    set_stats_number(L, "status", ends[LOAD_END_BAD_STATUS]);
+    set_stats_number(L, "timeout", ends[LOAD_END_TIMED_OUT]);
+    set_stats_number(L, "check",
+                     ends[LOAD_END_BAD_FIELD] + ends[LOAD_END_BAD_BODY] +
+                         ends[LOAD_END_FAILED_CHECK]);
 }
 
 /* Requests that were completed, with whatever reply; us. */
@@ -198,11 +201,11 @@ push_summary(lua_State *L, const struct load_run *run)
     for (unsigned i = 0; i < run->trials_number; i++)
         duration_ns += run->trials[i].result->elapsed_ns;
     lua_newtable(L);
-    set_number(L, "duration", duration_ns / 1000);
-    set_number(L, "requests",
-               ends[LOAD_END_OK] + ends[LOAD_END_BAD_STATUS] + ends[LOAD_END_BAD_FIELD] +
-                   ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK]);
-    set_number(L, "bytes", run->total->bytes_received);
+    set_stats_number(L, "duration", duration_ns / 1000);
+    set_stats_number(L, "requests",
+                     ends[LOAD_END_OK] + ends[LOAD_END_BAD_STATUS] + ends[LOAD_END_BAD_FIELD] +
+                         ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK]);
+    set_stats_number(L, "bytes", run->total->bytes_received);
     push_errors(L, run->total);
     lua_setfield(L, -2, "errors");
 }

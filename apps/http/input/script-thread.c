@@ -41,7 +41,7 @@ transfer_of(lua_State *L, const struct thread *thread)
 }
 
 static int
-put_global(lua_State *L)
+put_thread_global(lua_State *L)
 {
     struct transfer *transfer = lua_touserdata(L, 1);
 
@@ -70,7 +70,8 @@ get_from_state(lua_State *L, const struct thread *thread, struct transfer *trans
 {
     const char *at = transfer->values.bytes;
 
-    if (!load_lua_call(thread->script->lua[thread->worker], "thread:get()", put_global, transfer))
+    if (!load_lua_call(thread->script->lua[thread->worker], "thread:get()", put_thread_global,
+                       transfer))
         transfer->why = "no memory";
     if (transfer->why == NULL)
         load_values_push(L, &at);
@@ -141,7 +142,7 @@ is_addr(lua_State *L, int index)
 }
 
 static int
-get_field(lua_State *L)
+get_thread_field(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
     struct load_script *script = thread->script;
@@ -162,7 +163,7 @@ get_field(lua_State *L)
 }
 
 static int
-set_field(lua_State *L)
+set_thread_field(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
 
@@ -180,9 +181,9 @@ load_thread_open(lua_State *L)
 
     luaL_newmetatable(L, type_name);
     luaL_newlib(L, methods);
-    lua_pushcclosure(L, get_field, 1);
+    lua_pushcclosure(L, get_thread_field, 1);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, set_field);
+    lua_pushcfunction(L, set_thread_field);
     lua_setfield(L, -2, "__newindex");
     lua_pop(L, 1);
 }

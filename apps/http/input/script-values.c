@@ -13,7 +13,7 @@
 static const char too_large[] = "more than there is room for";
 
 static bool
-add_bytes(struct load_values *values, const void *bytes, size_t length)
+add_value_bytes(struct load_values *values, const void *bytes, size_t length)
 {
     if (length > values->room - values->length)
         return false;
@@ -25,17 +25,18 @@ add_bytes(struct load_values *values, const void *bytes, size_t length)
 static bool
 add_tagged(struct load_values *values, char tag, const void *bytes, size_t length)
 {
-    return add_bytes(values, &tag, 1) && add_bytes(values, bytes, length);
+    return add_value_bytes(values, &tag, 1) && add_value_bytes(values, bytes, length);
 }
 
 static bool
-add_text(struct load_values *values, char tag, const char *text, size_t length)
+add_text_value(struct load_values *values, char tag, const char *text, size_t length)
 {
-    return add_tagged(values, tag, &length, sizeof(length)) && add_bytes(values, text, length);
+    return add_tagged(values, tag, &length, sizeof(length)) &&
+           add_value_bytes(values, text, length);
 }
 
 static bool
-add_number(lua_State *L, int index, struct load_values *values)
+add_number_value(lua_State *L, int index, struct load_values *values)
 {
     lua_Integer integer = lua_tointeger(L, index);
     lua_Number number = lua_tonumber(L, index);
@@ -56,7 +57,7 @@ put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
         return "tables too deep in tables";
     luaL_checkstack(L, 4, "for a table");
     index = lua_absindex(L, index);
-    if (!add_bytes(values, "{", 1))
+    if (!add_value_bytes(values, "{", 1))
         return too_large;
     for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
         why = put_on_stack(L, -2, values, depth + 1);
@@ -67,7 +68,7 @@ put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
             return why;
         }
     }
-    return add_bytes(values, "}", 1) ? NULL : too_large;
+    return add_value_bytes(values, "}", 1) ? NULL : too_large;
 }
 
 /* Recursive, to LOAD_VALUES_DEPTH. */
@@ -79,14 +80,14 @@ put_on_stack(lua_State *L, int index, struct load_values *values, unsigned depth
 
     switch (lua_type(L, index)) {
     case LUA_TNIL:
-        return add_bytes(values, "n", 1) ? NULL : too_large;
+        return add_value_bytes(values, "n", 1) ? NULL : too_large;
     case LUA_TBOOLEAN:
-        return add_bytes(values, lua_toboolean(L, index) ? "t" : "f", 1) ? NULL : too_large;
+        return add_value_bytes(values, lua_toboolean(L, index) ? "t" : "f", 1) ? NULL : too_large;
     case LUA_TNUMBER:
-        return add_number(L, index, values) ? NULL : too_large;
+        return add_number_value(L, index, values) ? NULL : too_large;
     case LUA_TSTRING:
         text = lua_tolstring(L, index, &length);
-        return add_text(values, 's', text, length) ? NULL : too_large;
+        return add_text_value(values, 's', text, length) ? NULL : too_large;
     case LUA_TTABLE:
         return put_table(L, index, values, depth);
     case LUA_TFUNCTION:
@@ -108,25 +109,25 @@ load_values_put(lua_State *L, int index, struct load_values *values)
 }
 
 static void
-take_bytes(const char **at, void *bytes, size_t length)
+take_value_bytes(const char **at, void *bytes, size_t length)
 {
     memcpy(bytes, *at, length);
     *at += length;
 }
 
 static void
-push_text(lua_State *L, const char **at)
+push_text_value(lua_State *L, const char **at)
 {
     size_t length;
 
-    take_bytes(at, &length, sizeof(length));
+    take_value_bytes(at, &length, sizeof(length));
     lua_pushlstring(L, *at, length);
     *at += length;
 }
 
 /* Recursive, to LOAD_VALUES_DEPTH. */
 static void
-push_table(lua_State *L, const char **at)
+push_table_value(lua_State *L, const char **at)
 {
     luaL_checkstack(L, 4, "for a table");
     lua_newtable(L);
@@ -154,18 +155,18 @@ load_values_push(lua_State *L, const char **at)
         lua_pushboolean(L, tag == 't');
         break;
     case 'i':
-        take_bytes(at, &integer, sizeof(integer));
+        take_value_bytes(at, &integer, sizeof(integer));
         lua_pushinteger(L, integer);
         break;
     case 'd':
-        take_bytes(at, &number, sizeof(number));
+        take_value_bytes(at, &number, sizeof(number));
         lua_pushnumber(L, number);
         break;
     case '{':
-        push_table(L, at);
+        push_table_value(L, at);
         break;
     default:
-        push_text(L, at);
+        push_text_value(L, at);
     }
     return tag != '!';
 }
@@ -175,14 +176,14 @@ load_values_push(lua_State *L, const char **at)
 /* Put the reason after the name of a global whose value cannot be copied. Without room for that,
  * leave the global out. */
 static void
-put_global(lua_State *L, struct load_values *values)
+put_global_name(lua_State *L, struct load_values *values)
 {
     size_t before = values->length;
     const char *why = load_values_put(L, -2, values);
 
     if (why == NULL) {
         why = load_values_put(L, -1, values);
-        if (why == NULL || add_text(values, '!', why, strlen(why)))
+        if (why == NULL || add_text_value(values, '!', why, strlen(why)))
             return;
     }
     values->length = before;
@@ -200,7 +201,7 @@ load_values_put_globals(lua_State *L, int without, struct load_values *values)
         is_ours = lua_rawget(L, without) != LUA_TNIL;
         lua_pop(L, 1);
         if (!is_ours && lua_type(L, -2) == LUA_TSTRING)
-            put_global(L, values);
+            put_global_name(L, values);
     }
     lua_pop(L, 1);
 }

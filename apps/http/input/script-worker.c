@@ -31,7 +31,7 @@ call_delay(lua_State *L)
 
 /* Read the second value that request() returned. */
 static uint16_t
-kind_of(lua_State *L, const struct load_script *script)
+kind_of_request(lua_State *L, const struct load_script *script)
 {
     const char *name = lua_tostring(L, -1);
 
@@ -75,7 +75,7 @@ ask_script(lua_State *L)
     script->delay_ns = lua_getglobal(L, "delay") == LUA_TFUNCTION ? call_delay(L) : 0;
     if (lua_getglobal(L, "request") == LUA_TFUNCTION) {
         lua_call(L, 0, 2);
-        script->kind = kind_of(L, script);
+        script->kind = kind_of_request(L, script);
         lua_pop(L, 1);
         load_script_keep_request(L, script);
     }
@@ -135,7 +135,7 @@ load_script_ask(struct load_script *script, lua_CFunction body, struct load_quer
 }
 
 static int
-next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_script_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_script *script = (struct load_script *)requests;
 
@@ -180,7 +180,7 @@ tell_script(lua_State *L)
 }
 
 static bool
-take_reply(struct load_requests *requests, const struct load_exchange *exchange)
+take_script_reply(struct load_requests *requests, const struct load_exchange *exchange)
 {
     struct load_script *script = (struct load_script *)requests;
 
@@ -232,7 +232,7 @@ fixed_request(lua_State *L)
 }
 
 static int
-begin_script(lua_State *L)
+begin_worker_script(lua_State *L)
 {
     struct load_script *script = lua_touserdata(L, 1);
 
@@ -262,9 +262,9 @@ begin_script(lua_State *L)
 
 /* A script that calls Lua for no query has one that never changes, unless it is several in one. */
 static bool
-choose_next(struct load_script *script)
+choose_next_request(struct load_script *script)
 {
-    script->requests.next = next_query;
+    script->requests.next = next_script_query;
     if (script->calls_lua)
         return true;
     script->bytes = script->fixed;
@@ -284,7 +284,8 @@ begin_worker(struct load_requests *requests, unsigned shard, unsigned shards, ui
 
     load_script_begin(script, shard, shards, script->lua[load_script_slot(script, shard, shards)]);
     if (!load_script_seed(script, seed) ||
-        !load_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
+        !load_lua_call(script->own, "init()", begin_worker_script, script) ||
+        !choose_next_request(script)) {
         load_script_fail(script);
         return -ECANCELED;
     }
@@ -320,7 +321,7 @@ void
 load_script_worker_init(struct load_script *script)
 {
     script->requests.begin = begin_worker;
-    script->requests.next = next_query;
-    script->requests.replied = take_reply;
+    script->requests.next = next_script_query;
+    script->requests.replied = take_script_reply;
     script->requests.end = end_script;
 }

@@ -33,7 +33,7 @@ load_wrk_push_names(lua_State *L)
 enum { METHOD = 1, PATH, HEADERS, BODY, WRK };
 
 static void
-put_text(lua_State *L, const char *text)
+put_wrk_text(lua_State *L, const char *text)
 {
     load_lua_put(L, text, strlen(text));
 }
@@ -55,9 +55,9 @@ static void
 put_line(lua_State *L, int name, int value)
 {
     put_value(L, name);
-    put_text(L, ": ");
+    put_wrk_text(L, ": ");
     put_value(L, value);
-    put_text(L, "\r\n");
+    put_wrk_text(L, "\r\n");
 }
 
 static bool
@@ -95,9 +95,9 @@ put_host(lua_State *L)
         is_found = push_header(L, -1, "Host");
     if (!is_found)
         lua_getfield(L, WRK, "authority");
-    put_text(L, "Host: ");
+    put_wrk_text(L, "Host: ");
     put_value(L, -1);
-    put_text(L, "\r\n");
+    put_wrk_text(L, "\r\n");
     lua_settop(L, WRK);
 }
 
@@ -132,12 +132,12 @@ put_headers(lua_State *L)
 
         luaL_checklstring(L, BODY, &length);
         lua_pushinteger(L, (lua_Integer)length);
-        put_text(L, "Content-Length: ");
+        put_wrk_text(L, "Content-Length: ");
         put_value(L, -1);
-        put_text(L, "\r\n");
+        put_wrk_text(L, "\r\n");
         lua_pop(L, 1);
     } else if (!is_coded && *lua_tostring(L, METHOD) == 'P') {
-        put_text(L, "Content-Length: 0\r\n"); /* POST, PUT, PATCH: RFC 9110, 8.6 */
+        put_wrk_text(L, "Content-Length: 0\r\n"); /* POST, PUT, PATCH: RFC 9110, 8.6 */
     }
 }
 
@@ -159,16 +159,16 @@ wrk_format(lua_State *L)
     luaL_checktype(L, HEADERS, LUA_TTABLE);
     load_lua_of(L)->length = 0;
     put_value(L, METHOD);
-    put_text(L, " ");
+    put_wrk_text(L, " ");
     put_value(L, PATH);
-    put_text(L, " HTTP/");
+    put_wrk_text(L, " HTTP/");
     lua_getfield(L, WRK, "version");
     put_value(L, -1);
     lua_pop(L, 1);
-    put_text(L, "\r\n");
+    put_wrk_text(L, "\r\n");
     put_host(L);
     put_headers(L);
-    put_text(L, "\r\n");
+    put_wrk_text(L, "\r\n");
     if (!lua_isnil(L, BODY))
         put_value(L, BODY);
     lua_pushlstring(L, load_lua_of(L)->text, load_lua_of(L)->length);
@@ -186,7 +186,7 @@ load_wrk_format(lua_State *L)
 /* ---- The initial table wrk ---- */
 
 static void
-set_text(lua_State *L, const char *name, const char *text)
+set_wrk_text(lua_State *L, const char *name, const char *text)
 {
     lua_pushstring(L, text);
     lua_setfield(L, -2, name);
@@ -219,12 +219,12 @@ add_header(lua_State *L, const char *field)
 }
 
 static void
-set_request(lua_State *L, const struct load_template_options *request)
+set_wrk_request(lua_State *L, const struct load_template_options *request)
 {
     bool has_connection;
 
-    set_text(L, "version", request->is_http_1_0 ? "1.0" : "1.1");
-    set_text(L, "method", request->method);
+    set_wrk_text(L, "version", request->is_http_1_0 ? "1.0" : "1.1");
+    set_wrk_text(L, "method", request->method);
     if (request->body != NULL) {
         lua_pushlstring(L, request->body, request->body_length);
         lua_setfield(L, -2, "body");
@@ -255,7 +255,7 @@ remember_names(lua_State *L)
 
 /* wrk.init(), which scripts for wrk 3 call in their init(): what it did is done already. */
 static int
-init(lua_State *L)
+l_wrk_init(lua_State *L)
 {
     (void)L;
     return 0;
@@ -264,7 +264,7 @@ init(lua_State *L)
 int
 load_wrk_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"init", init},
+    static const luaL_Reg functions[] = {{"init", l_wrk_init},
                                          {"format", wrk_format},
                                          {"lookup", load_address_lookup},
                                          {"connect", load_address_connect},
@@ -274,13 +274,13 @@ load_wrk_open(lua_State *L)
     load_address_open(L);
     load_compat_open(L);
     luaL_newlib(L, functions);
-    set_text(L, "scheme", "http");
-    set_text(L, "host", options->host);
+    set_wrk_text(L, "scheme", "http");
+    set_wrk_text(L, "host", options->host);
     lua_pushfstring(L, "%d", (int)options->port);
     lua_setfield(L, -2, "port");
-    set_text(L, "path", options->target);
-    set_text(L, "authority", options->authority);
-    set_request(L, options->request);
+    set_wrk_text(L, "path", options->target);
+    set_wrk_text(L, "authority", options->authority);
+    set_wrk_request(L, options->request);
     lua_pushvalue(L, -1);
     lua_setfield(L, LUA_REGISTRYINDEX, wrk_key);
     lua_setglobal(L, "wrk");

@@ -46,7 +46,7 @@ new_state(struct load_script *script, struct load_lua_chunk *chunk)
 
 /* wrk.kinds, else there is one. */
 static int
-read_kinds(lua_State *L)
+read_script_kinds(lua_State *L)
 {
     struct load_script *script = lua_touserdata(L, 1);
 
@@ -87,7 +87,7 @@ set_up_workers(struct load_script *script, struct load_lua_chunk *chunk)
             return false;
     }
     load_script_worker_init(script);
-    return load_lua_call(script->parent, "wrk.kinds", read_kinds, script) &&
+    return load_lua_call(script->parent, "wrk.kinds", read_script_kinds, script) &&
            load_lua_call(script->parent, "setup()", call_setup, script);
 }
 
@@ -157,7 +157,7 @@ load_script_new(const struct load_script_options *options, FILE *err)
 /* ---- In the parent, later ---- */
 
 static int
-call_done(lua_State *L)
+call_done_function(lua_State *L)
 {
     const struct load_run *run = lua_touserdata(L, 1);
 
@@ -202,7 +202,7 @@ load_script_done(struct load_requests *requests, const struct load_run *run)
 
     load_script_divert_stdout(script);
     load_lua_watch(true);
-    if (!load_lua_call(script->parent, "done()", call_done, (void *)(uintptr_t)run))
+    if (!load_lua_call(script->parent, "done()", call_done_function, (void *)(uintptr_t)run))
         has_failed = true;
     load_lua_watch(false);
     load_script_restore_stdout(script);

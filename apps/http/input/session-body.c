@@ -15,7 +15,7 @@
 
 /* Copy the string or number at the top of the stack into memory that stays, and pop it. */
 static struct sxe_span
-take_text(lua_State *L, const char *where)
+take_string_copy(lua_State *L, const char *where)
 {
     struct sxe_span text;
 
@@ -28,10 +28,10 @@ take_text(lua_State *L, const char *where)
 
 /* Read the name of the pair at the top of the stack; the pair is not popped. */
 static struct sxe_span
-name_of(lua_State *L, const char *where)
+read_pair_name(lua_State *L, const char *where)
 {
     lua_rawgeti(L, -1, 1);
-    return take_text(L, where);
+    return take_string_copy(L, where);
 }
 
 /* ---- Forms ---- */
@@ -52,7 +52,7 @@ load_session_read_form(lua_State *L, struct load_sessions *sessions, struct load
     lua_insert(L, -2);
     load_session_push_pairs(L, where);
     for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
-        struct sxe_span name = name_of(L, where);
+        struct sxe_span name = read_pair_name(L, where);
         const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
 
         lua_rawgeti(L, -2, 2);
@@ -60,7 +60,7 @@ load_session_read_form(lua_State *L, struct load_sessions *sessions, struct load
             load_session_add_literal(L, sessions, &step->body, "&", 1);
         load_session_add_text(L, sessions, &step->body, field, name, LOAD_ESCAPE_FORM);
         load_session_add_literal(L, sessions, &step->body, "=", 1);
-        load_session_add_text(L, sessions, &step->body, field, take_text(L, field),
+        load_session_add_text(L, sessions, &step->body, field, take_string_copy(L, field),
                               LOAD_ESCAPE_FORM);
         lua_settop(L, top + 2);
     }
@@ -70,15 +70,16 @@ load_session_read_form(lua_State *L, struct load_sessions *sessions, struct load
 /* ---- Multipart ---- */
 
 static void
-add_word(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, const char *word)
+add_body_word(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+              const char *word)
 {
     load_session_add_literal(L, sessions, to, word, strlen(word));
 }
 
 /* As browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become %XX. */
 static void
-add_quoted(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
-           struct sxe_span text)
+add_quoted_text(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+                struct sxe_span text)
 {
     while (text.length > 0) {
         size_t length = 0;
@@ -90,7 +91,10 @@ add_quoted(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
         text.length -= length;
         if (text.length == 0)
             return;
-        add_word(L, sessions, to, *text.base == '"' ? "%22" : *text.base == '\r' ? "%0D" : "%0A");
+        add_body_word(L, sessions, to,
+                      *text.base == '"'    ? "%22"
+                      : *text.base == '\r' ? "%0D"
+                                           : "%0A");
         text.base++;
         text.length--;
     }
@@ -143,30 +147,31 @@ read_upload(lua_State *L, struct load_script *script, struct load_form_part *par
     if (type != NULL && strpbrk(type, "\r\n") != NULL)
         luaL_error(L, "%s.type has a line end", where);
     name = name == NULL ? name_in_path(file) : name;
-    add_word(L, sessions, &part->head, "\"; filename=\"");
-    add_quoted(L, sessions, &part->head, (struct sxe_span){name, strlen(name)});
-    add_word(L, sessions, &part->head, "\"\r\nContent-Type: ");
-    add_word(L, sessions, &part->head, type == NULL ? "application/octet-stream" : type);
-    add_word(L, sessions, &part->head, "\r\n");
+    add_body_word(L, sessions, &part->head, "\"; filename=\"");
+    add_quoted_text(L, sessions, &part->head, (struct sxe_span){name, strlen(name)});
+    add_body_word(L, sessions, &part->head, "\"\r\nContent-Type: ");
+    add_body_word(L, sessions, &part->head, type == NULL ? "application/octet-stream" : type);
+    add_body_word(L, sessions, &part->head, "\r\n");
     read_part_file(L, script, part, where, file);
 }
 
 static void
-read_part(lua_State *L, struct load_script *script, struct load_form_part *part, const char *where)
+read_form_part(lua_State *L, struct load_script *script, struct load_form_part *part,
+               const char *where)
 {
     struct load_sessions *sessions = script->sessions;
-    struct sxe_span name = name_of(L, where);
+    struct sxe_span name = read_pair_name(L, where);
     const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
 
     lua_rawgeti(L, -2, 2);
-    add_word(L, sessions, &part->head, "Content-Disposition: form-data; name=\"");
-    add_quoted(L, sessions, &part->head, name);
+    add_body_word(L, sessions, &part->head, "Content-Disposition: form-data; name=\"");
+    add_quoted_text(L, sessions, &part->head, name);
     if (lua_type(L, -1) == LUA_TTABLE) {
         read_upload(L, script, part, field, lua_gettop(L));
         return;
     }
-    add_word(L, sessions, &part->head, "\"\r\n");
-    load_session_add_text(L, sessions, &part->content, field, take_text(L, field),
+    add_body_word(L, sessions, &part->head, "\"\r\n");
+    load_session_add_text(L, sessions, &part->content, field, take_string_copy(L, field),
                           LOAD_ESCAPE_NONE);
     part->has_values = load_session_has_values(sessions, part->content);
 }
@@ -189,7 +194,7 @@ load_session_read_parts(lua_State *L, struct load_script *script, struct load_us
     for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
         if (step->parts_number == LOAD_PARTS_MAX)
             luaL_error(L, "%s has more than %d parts", where, LOAD_PARTS_MAX);
-        read_part(L, script, &step->parts[step->parts_number++], where);
+        read_form_part(L, script, &step->parts[step->parts_number++], where);
         lua_settop(L, top + 2);
     }
     if (step->parts_number == 0)

@@ -20,16 +20,16 @@
 /* ---- Values ---- */
 
 static void
-put_bytes(struct load_bytes *to, const char *bytes, size_t length)
+put_request_bytes(struct load_bytes *to, const char *bytes, size_t length)
 {
     memcpy(to->bytes + to->length, bytes, length);
     to->length += length;
 }
 
 static void
-put_text(struct load_bytes *to, const char *text)
+put_request_text(struct load_bytes *to, const char *text)
 {
-    put_bytes(to, text, strlen(text));
+    put_request_bytes(to, text, strlen(text));
 }
 
 static bool
@@ -116,7 +116,7 @@ load_session_put(struct load_bytes *to, enum load_escape escape, struct sxe_span
     };
 
     if (escape == LOAD_ESCAPE_NONE) {
-        put_bytes(to, value.base, value.length);
+        put_request_bytes(to, value.base, value.length);
         return;
     }
     if (escape == LOAD_ESCAPE_JSON) {
@@ -190,7 +190,7 @@ put_pieces(const struct load_sessions *sessions, const struct load_user *user,
 
     for (uint32_t i = 0; i < pieces.number; i++, piece++) {
         if (piece->value == LOAD_LITERAL)
-            put_bytes(to, piece->text, piece->length);
+            put_request_bytes(to, piece->text, piece->length);
         else
             load_session_put(to, (enum load_escape)piece->escape,
                              load_session_value(sessions, user, piece->value));
@@ -232,21 +232,21 @@ put_parts(const struct load_sessions *sessions, const struct load_user *user,
         const struct load_form_part *part = &step->parts[i];
         size_t begin;
 
-        put_text(to, "--");
-        put_text(to, sessions->boundary);
-        put_text(to, "\r\n");
+        put_request_text(to, "--");
+        put_request_text(to, sessions->boundary);
+        put_request_text(to, "\r\n");
         begin = to->length;
         put_pieces(sessions, user, to, part->head);
-        put_text(to, "\r\n");
+        put_request_text(to, "\r\n");
         put_pieces(sessions, user, to, part->content);
         if ((part->has_values || sessions->is_boundary_new) &&
             has_boundary(sessions, to->bytes + begin, to->length - begin))
             return false;
-        put_text(to, "\r\n");
+        put_request_text(to, "\r\n");
     }
-    put_text(to, "--");
-    put_text(to, sessions->boundary);
-    put_text(to, "--\r\n");
+    put_request_text(to, "--");
+    put_request_text(to, sessions->boundary);
+    put_request_text(to, "--\r\n");
     return true;
 }
 
@@ -271,7 +271,7 @@ put_target(const struct load_sessions *sessions, struct load_user *user,
     size_t begin = to->length, length;
 
     if (user->is_hop) {
-        put_bytes(to, user->target, user->target_length);
+        put_request_bytes(to, user->target, user->target_length);
         return;
     }
     put_pieces(sessions, user, to, step->target);
@@ -301,7 +301,7 @@ put_cookies(const struct load_user *user, struct load_bytes *to)
     if (length == 0)
         return;
     to->length += sizeof(name) - 1 + length;
-    put_text(to, "\r\n");
+    put_request_text(to, "\r\n");
 }
 
 static void
@@ -311,11 +311,11 @@ put_type(const struct load_sessions *sessions, const struct load_user *user,
     if (step->has_own_type) {
         put_pieces(sessions, user, to, step->own_type);
     } else if (step->content == LOAD_CONTENT_FORM) {
-        put_text(to, "Content-Type: application/x-www-form-urlencoded\r\n");
+        put_request_text(to, "Content-Type: application/x-www-form-urlencoded\r\n");
     } else if (step->content == LOAD_CONTENT_PARTS) {
-        put_text(to, "Content-Type: multipart/form-data; boundary=");
-        put_text(to, sessions->boundary);
-        put_text(to, "\r\n");
+        put_request_text(to, "Content-Type: multipart/form-data; boundary=");
+        put_request_text(to, sessions->boundary);
+        put_request_text(to, "\r\n");
     }
 }
 
@@ -328,8 +328,8 @@ put_content(const struct load_sessions *sessions, const struct load_user *user,
     if (step->content != LOAD_CONTENT_NONE || *step->method == 'P')
         to->length += (size_t)snprintf(to->bytes + to->length, LENGTH_ROOM,
                                        "Content-Length: %zu\r\n", body.length);
-    put_text(to, "\r\n");
-    put_bytes(to, body.base, body.length);
+    put_request_text(to, "\r\n");
+    put_request_bytes(to, body.base, body.length);
 }
 
 void
@@ -343,17 +343,17 @@ load_session_compose(struct load_sessions *sessions, struct load_user *user,
 
     if (!is_get)
         put_body(sessions, user, step, &body);
-    put_text(&to, is_get ? "GET" : step->method);
-    put_text(&to, " ");
+    put_request_text(&to, is_get ? "GET" : step->method);
+    put_request_text(&to, " ");
     put_target(sessions, user, step, &to);
-    put_text(&to, " HTTP/");
-    put_text(&to, sessions->version);
-    put_text(&to, "\r\n");
+    put_request_text(&to, " HTTP/");
+    put_request_text(&to, sessions->version);
+    put_request_text(&to, "\r\n");
     put_pieces(sessions, user, &to, step->fields);
     if (sessions->has_cookies && user->jar.number > 0)
         put_cookies(user, &to);
     if (is_get)
-        put_text(&to, "\r\n");
+        put_request_text(&to, "\r\n");
     else
         put_content(sessions, user, step, &to, (struct sxe_span){body.bytes, body.length});
     query->bytes = to.bytes;

@@ -9,13 +9,13 @@
 #include "session-private.h"
 
 static struct sxe_span
-cut_off(struct sxe_span text, size_t length)
+cut_front(struct sxe_span text, size_t length)
 {
     return (struct sxe_span){text.base + length, text.length - length};
 }
 
 static bool
-begins_with(struct sxe_span text, const char *front)
+has_front(struct sxe_span text, const char *front)
 {
     size_t length = strlen(front);
 
@@ -57,14 +57,14 @@ take_server(const struct load_sessions *sessions, struct sxe_span *location, str
 {
     struct sxe_span authority;
 
-    if (begins_with(*location, "http://"))
-        *location = cut_off(*location, 5);
+    if (has_front(*location, "http://"))
+        *location = cut_front(*location, 5);
     else if (length_before(*location, ":/?") < length_before(*location, "/?"))
         return "leads to another scheme than http";
-    if (!begins_with(*location, "//"))
+    if (!has_front(*location, "//"))
         return NULL;
-    authority = cut_off(*location, 2);
-    *location = cut_off(authority, length_before(authority, "/?"));
+    authority = cut_front(*location, 2);
+    *location = cut_front(authority, length_before(authority, "/?"));
     authority.length -= location->length;
     if (location->length == 0 || *location->base == '?')
         to->bytes[to->length++] = '/';
@@ -73,15 +73,15 @@ take_server(const struct load_sessions *sessions, struct sxe_span *location, str
 
 /* A path that is put together segment by segment, so that .. takes one away (RFC 3986, 5.2.4). */
 static void
-put_path(struct load_bytes *to, struct sxe_span path)
+put_joined_path(struct load_bytes *to, struct sxe_span path)
 {
     while (path.length > 0) {
         struct sxe_span segment = path;
-        size_t length = length_before(cut_off(path, 1), "/") + 1; /* with its slash */
+        size_t length = length_before(cut_front(path, 1), "/") + 1; /* with its slash */
         bool is_last = length == path.length;
 
         segment.length = length;
-        path = cut_off(path, length);
+        path = cut_front(path, length);
         if (length == 2 && segment.base[1] == '.') {
             segment.length = is_last;
         } else if (length == 3 && segment.base[1] == '.' && segment.base[2] == '.') {
@@ -95,7 +95,7 @@ put_path(struct load_bytes *to, struct sxe_span path)
 
 /* The part of the target that a relative Location is appended to. */
 static struct sxe_span
-base_of(struct sxe_span target, struct sxe_span location)
+base_of_target(struct sxe_span target, struct sxe_span location)
 {
     struct sxe_span base = {target.base, length_before(target, "?")};
 
@@ -122,13 +122,13 @@ load_session_follow(const struct load_sessions *sessions, struct load_user *user
     wrong = take_server(sessions, &location, &whole);
     if (wrong != NULL)
         return wrong;
-    query = cut_off(location, length_before(location, "?"));
+    query = cut_front(location, length_before(location, "?"));
     location.length -= query.length;
     if (whole.length == 0 && (location.length == 0 || *location.base != '/'))
         load_session_put(&whole, LOAD_ESCAPE_NONE,
-                         base_of(target, location.length > 0 ? location : query));
+                         base_of_target(target, location.length > 0 ? location : query));
     load_session_put(&whole, LOAD_ESCAPE_NONE, location);
-    put_path(&to, (struct sxe_span){whole.bytes, whole.length});
+    put_joined_path(&to, (struct sxe_span){whole.bytes, whole.length});
     load_session_put(&to, LOAD_ESCAPE_RAW, query);
     if (to.length > LOAD_TARGET_MAX)
         return "has more than 2048 bytes";

@@ -16,7 +16,7 @@
 #define PAUSE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 static const char *
-keep_text(lua_State *L)
+keep_step_text(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);
 
@@ -86,7 +86,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     if (step->takes_number++ == LOAD_TAKES_MAX)
         luaL_error(L, "%s has more than %d values", where, LOAD_TAKES_MAX);
     lua_rawgeti(L, -1, 1);
-    take->name = keep_text(L);
+    take->name = keep_step_text(L);
     where = lua_pushfstring(L, "%s.%s", where, take->name);
     if (lua_rawgeti(L, -2, 2) != LUA_TTABLE)
         luaL_error(L,
@@ -110,7 +110,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
                     json != NULL      ? json
                     : pattern != NULL ? pattern
                                       : take->header);
-    take->what = keep_text(L);
+    take->what = keep_step_text(L);
     take->value = name_value(L, sessions, where, take->name);
     step->wants_head = true;
     step->wants_body |= take->header == NULL;
@@ -138,14 +138,14 @@ read_takes(lua_State *L, struct load_sessions *sessions, struct load_user_step *
 /* ---- Headers ---- */
 
 static bool
-is_field(struct sxe_span name, const char *text)
+is_named_field(struct sxe_span name, const char *text)
 {
     return name.length == strlen(text) && strncasecmp(name.base, text, name.length) == 0;
 }
 
 /* Whether the text is a token (RFC 9110, 5.6.2). */
 static bool
-is_token(const char *text)
+is_method_token(const char *text)
 {
     static const char others[] = "!#$%&'*+-.^_`|~";
 
@@ -159,25 +159,25 @@ is_token(const char *text)
 /* Raise an error for a bad name, and for a field that this program writes itself: it would be sent
  * twice. */
 static void
-check_field(lua_State *L, const struct load_sessions *sessions, const struct load_user_step *step,
-            struct sxe_span name)
+check_header_field(lua_State *L, const struct load_sessions *sessions,
+                   const struct load_user_step *step, struct sxe_span name)
 {
-    if (!is_token(name.base))
+    if (!is_method_token(name.base))
         luaL_error(L, "%s.headers: '%s' is not a header name", step->where, name.base);
-    if (is_field(name, "Content-Length") || is_field(name, "Transfer-Encoding"))
+    if (is_named_field(name, "Content-Length") || is_named_field(name, "Transfer-Encoding"))
         luaL_error(L, "%s.headers.%s: sxe-http says itself how long a body is", step->where,
                    name.base);
-    if (sessions->has_cookies && is_field(name, "Cookie"))
+    if (sessions->has_cookies && is_named_field(name, "Cookie"))
         luaL_error(L, "%s.headers.%s: with cookies = true the user's own are sent", step->where,
                    name.base);
-    if (step->content == LOAD_CONTENT_PARTS && is_field(name, "Content-Type"))
+    if (step->content == LOAD_CONTENT_PARTS && is_named_field(name, "Content-Type"))
         luaL_error(L, "%s.headers.%s: that of multipart has a boundary, and is written by sxe-http",
                    step->where, name.base);
 }
 
 static void
-add_line(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, const char *where,
-         struct sxe_span name, struct sxe_span value, bool has_places)
+add_header_line(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+                const char *where, struct sxe_span name, struct sxe_span value, bool has_places)
 {
     if (memchr(value.base, '\n', value.length) != NULL ||
         memchr(value.base, '\r', value.length) != NULL)
@@ -200,8 +200,8 @@ struct adding {
 
 /* Add the header that is the pair at the top of the stack. */
 static void
-add_field(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
-          struct adding adding)
+add_step_header(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
+                struct adding adding)
 {
     struct sxe_span name, value;
     struct load_pieces *to = adding.is_type ? &step->own_type : &step->fields;
@@ -209,20 +209,20 @@ add_field(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     lua_rawgeti(L, -1, 1);
     name.base = lua_tolstring(L, -1, &name.length);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    if (is_field(name, "Content-Type") != adding.is_type)
+    if (is_named_field(name, "Content-Type") != adding.is_type)
         return;
     if (lua_rawgeti(L, -1, 2) != LUA_TSTRING && !lua_isnumber(L, -1))
         luaL_error(L, "%s.headers.%s must be a string", step->where, name.base);
     value.base = lua_tolstring(L, -1, &value.length);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    check_field(L, sessions, step, name);
+    check_header_field(L, sessions, step, name);
     step->has_own_type |= adding.is_type;
-    add_line(L, sessions, to, step->where, name, value, adding.has_places);
+    add_header_line(L, sessions, to, step->where, name, value, adding.has_places);
 }
 
 /* Whether the list at the index has a name. */
 static bool
-has_name(lua_State *L, int list, const char *text)
+has_listed_name(lua_State *L, int list, const char *text)
 {
     bool is_there = false;
 
@@ -231,7 +231,7 @@ has_name(lua_State *L, int list, const char *text)
 
         lua_rawgeti(L, -1, 1);
         name.base = lua_tolstring(L, -1, &name.length);
-        is_there = is_field(name, text);
+        is_there = is_named_field(name, text);
         lua_pop(L, 2);
     }
     if (!is_there)
@@ -241,13 +241,13 @@ has_name(lua_State *L, int list, const char *text)
 
 /* Add the headers of -H; a name that was given twice has a list of values. */
 static void
-add_common(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
-           struct adding adding)
+add_common_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
+                   struct adding adding)
 {
     lua_rawgeti(L, -1, 2);
     if (lua_type(L, -1) != LUA_TTABLE) {
         lua_pop(L, 1);
-        add_field(L, sessions, step, adding);
+        add_step_header(L, sessions, step, adding);
         return;
     }
     for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
@@ -256,14 +256,14 @@ add_common(lua_State *L, struct load_sessions *sessions, struct load_user_step *
         lua_rawseti(L, -2, 1);
         lua_insert(L, -2);
         lua_rawseti(L, -2, 2);
-        add_field(L, sessions, step, adding);
+        add_step_header(L, sessions, step, adding);
         lua_pop(L, 1);
     }
     lua_pop(L, 2);
 }
 
 static void
-add_host(lua_State *L, struct load_sessions *sessions, struct load_user_step *step)
+add_host_header(lua_State *L, struct load_sessions *sessions, struct load_user_step *step)
 {
     const char *authority = sessions->authority;
 
@@ -274,22 +274,22 @@ add_host(lua_State *L, struct load_sessions *sessions, struct load_user_step *st
 
 /* Add the step's headers, and those of the command line that the step does not have. */
 static void
-add_fields(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int own,
-           bool is_type)
+add_step_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int own,
+                 bool is_type)
 {
     int common = own + 1;
 
     for (lua_Integer i = 1; lua_rawgeti(L, common, i) != LUA_TNIL; i++) {
         lua_rawgeti(L, -1, 1);
-        if (!has_name(L, own, lua_tostring(L, -1))) {
+        if (!has_listed_name(L, own, lua_tostring(L, -1))) {
             lua_pop(L, 1);
-            add_common(L, sessions, step, (struct adding){false, is_type});
+            add_common_headers(L, sessions, step, (struct adding){false, is_type});
         }
         lua_settop(L, common);
     }
     lua_settop(L, common);
     for (lua_Integer i = 1; lua_rawgeti(L, own, i) != LUA_TNIL; i++) {
-        add_field(L, sessions, step, (struct adding){true, is_type});
+        add_step_header(L, sessions, step, (struct adding){true, is_type});
         lua_settop(L, common);
     }
     lua_settop(L, common);
@@ -310,10 +310,10 @@ read_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step
     lua_getfield(L, -1, "headers");
     lua_remove(L, -2);
     load_session_push_pairs(L, where);
-    if (!has_name(L, own, "Host") && !has_name(L, common, "Host"))
-        add_host(L, sessions, step);
-    add_fields(L, sessions, step, own, false);
-    add_fields(L, sessions, step, own, true);
+    if (!has_listed_name(L, own, "Host") && !has_listed_name(L, common, "Host"))
+        add_host_header(L, sessions, step);
+    add_step_headers(L, sessions, step, own, false);
+    add_step_headers(L, sessions, step, own, true);
     lua_settop(L, top);
 }
 
@@ -362,7 +362,7 @@ read_pause(lua_State *L, struct load_user_step *step, int table)
 }
 
 static void
-read_expect(lua_State *L, struct load_user_step *step, int table)
+read_step_expect(lua_State *L, struct load_user_step *step, int table)
 {
     const char *status = load_table_text(L, table, step->where, "expect_status");
     const char *body = load_table_text(L, table, step->where, "expect_body");
@@ -389,7 +389,7 @@ read_follow(lua_State *L, struct load_user_step *step, int table)
 }
 
 static void
-read_body(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
+read_step_body(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
 {
     struct load_sessions *sessions = script->sessions;
     struct sxe_span body = {NULL, 0};
@@ -431,7 +431,7 @@ name_kind(lua_State *L, struct load_script *script, struct load_user_step *step,
 }
 
 static void
-read_request(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
+read_step_request(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
 {
     struct load_sessions *sessions = script->sessions;
     const char *method = load_table_text(L, table, step->where, "method");
@@ -439,10 +439,10 @@ read_request(lua_State *L, struct load_script *script, struct load_user_step *st
     const char *name = load_table_text(L, table, step->where, "name");
     char short_name[LOAD_SCRIPT_NAME_MAX];
 
-    read_body(L, script, step, table);
+    read_step_body(L, script, step, table);
     step->method = method != NULL ? method : step->content == LOAD_CONTENT_NONE ? "GET" : "POST";
     step->is_head = strcmp(step->method, "HEAD") == 0;
-    if (!is_token(step->method))
+    if (!is_method_token(step->method))
         luaL_error(L, "%s.method is '%s', which is no method", step->where, step->method);
     if (path == NULL || (*path != '/' && strncmp(path, "{raw:", 5) != 0))
         luaL_error(L, "%s.path must begin with a / (or with {raw:name})", step->where);
@@ -471,12 +471,12 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
     if (sessions->number == LOAD_STEPS_MAX)
         luaL_error(L, "too many steps: the most is %d", LOAD_STEPS_MAX);
     lua_pushfstring(L, "steps[%I]", number);
-    step->where = keep_text(L);
+    step->where = keep_step_text(L);
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s must be a table", step->where);
     load_table_refuse_others(L, table, step->where, names);
-    read_request(L, script, step, table);
-    read_expect(L, step, table);
+    read_step_request(L, script, step, table);
+    read_step_expect(L, step, table);
     read_follow(L, step, table);
     read_pause(L, step, table);
     read_takes(L, sessions, step, table);
@@ -488,7 +488,7 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
 
 /* Check that the step makes a valid request with empty values; escapes keep others valid. */
 static void
-check_request(lua_State *L, struct load_sessions *sessions, unsigned number)
+check_step_request(lua_State *L, struct load_sessions *sessions, unsigned number)
 {
     struct load_user *user = lua_newuserdatauv(L, sizeof(*user), 0);
     const char *why = "it is not whole";
@@ -515,13 +515,13 @@ check_requests(lua_State *L, struct load_sessions *sessions)
     do {
         memcpy(boundary, sessions->boundary, sizeof(boundary));
         for (unsigned i = 0; i < sessions->number; i++)
-            check_request(L, sessions, i);
+            check_step_request(L, sessions, i);
     } while (strcmp(boundary, sessions->boundary) != 0);
     sessions->is_boundary_new = false;
 }
 
 static void
-set_host(struct load_sessions *sessions, const char *authority)
+set_session_host(struct load_sessions *sessions, const char *authority)
 {
     const char *end = strrchr(authority, ':');
 
@@ -540,7 +540,7 @@ load_sessions_read(lua_State *L, struct load_script *script)
     static const char *const names[] = {"cookies", "data", "steps", NULL};
     struct load_sessions *sessions = script->sessions;
 
-    set_host(sessions, script->options.authority);
+    set_session_host(sessions, script->options.authority);
     sessions->version = script->options.request->is_http_1_0 ? "1.0" : "1.1";
     load_table_refuse_others(L, 2, "a scenario with steps", names);
     load_table_field(L, 2, "the scenario", "cookies", LUA_TBOOLEAN);

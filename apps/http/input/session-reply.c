@@ -28,7 +28,7 @@ fail_user(struct load_sessions *sessions, struct load_user *user, const char *fo
 /* ---- Fields ---- */
 
 static struct sxe_span
-trim_blanks(struct sxe_span text)
+trim_field_blanks(struct sxe_span text)
 {
     while (text.length > 0 && memchr(" \t", *text.base, 2) != NULL) {
         text.base++;
@@ -52,7 +52,8 @@ load_session_find_field(struct sxe_span head, const char *name, size_t *at, stru
         *at += line_length + (end != NULL);
         if (line_length > length && line[length] == ':' && ((*line ^ *name) & 0xDF) == 0 &&
             strncasecmp(line, name, length) == 0) {
-            *value = trim_blanks((struct sxe_span){line + length + 1, line_length - length - 1});
+            *value =
+                trim_field_blanks((struct sxe_span){line + length + 1, line_length - length - 1});
             return true;
         }
     }
@@ -92,8 +93,8 @@ remove_value(struct load_sessions *sessions, struct load_user *user, unsigned va
 }
 
 static void
-keep_value(struct load_sessions *sessions, struct load_user *user, const struct load_take *take,
-           struct sxe_span value)
+keep_taken_value(struct load_sessions *sessions, struct load_user *user,
+                 const struct load_take *take, struct sxe_span value)
 {
     remove_value(sessions, user, take->value);
     if (user->used + value.length > LOAD_TAKEN_ROOM) {
@@ -108,8 +109,8 @@ keep_value(struct load_sessions *sessions, struct load_user *user, const struct 
 }
 
 static enum load_json_found
-find_value(const struct load_take *take, struct sxe_span head, struct sxe_span body,
-           struct sxe_span *value, char room[LOAD_TAKEN_MAX])
+find_taken_value(const struct load_take *take, struct sxe_span head, struct sxe_span body,
+                 struct sxe_span *value, char room[LOAD_TAKEN_MAX])
 {
     struct load_json_value text = {room, LOAD_TAKEN_MAX, 0};
     enum load_json_found found = LOAD_JSON_FOUND;
@@ -130,8 +131,8 @@ find_value(const struct load_take *take, struct sxe_span head, struct sxe_span b
 }
 
 static void
-take_value(struct load_sessions *sessions, struct load_user *user, const struct load_take *take,
-           struct sxe_span head, struct sxe_span body)
+take_session_value(struct load_sessions *sessions, struct load_user *user,
+                   const struct load_take *take, struct sxe_span head, struct sxe_span body)
 {
     static const char *const texts[] = {
         [LOAD_JSON_MISSING] = "is not in the reply",
@@ -141,10 +142,10 @@ take_value(struct load_sessions *sessions, struct load_user *user, const struct 
     };
     char room[LOAD_TAKEN_MAX];
     struct sxe_span value = {NULL, 0};
-    enum load_json_found found = find_value(take, head, body, &value, room);
+    enum load_json_found found = find_taken_value(take, head, body, &value, room);
 
     if (found == LOAD_JSON_FOUND)
-        keep_value(sessions, user, take, value);
+        keep_taken_value(sessions, user, take, value);
     else
         fail_user(sessions, user, "take.%s: %s %s", take->name, take->what, texts[found]);
 }
@@ -196,6 +197,6 @@ load_session_read_reply(struct load_sessions *sessions, struct load_user *user,
     }
     user->is_hop = false;
     for (unsigned i = 0; i < step->takes_number; i++)
-        take_value(sessions, user, &step->takes[i], head, body);
+        take_session_value(sessions, user, &step->takes[i], head, body);
     return user->has_failed ? LOAD_READ_FAILED : LOAD_READ_JUDGE;
 }

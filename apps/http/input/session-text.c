@@ -54,7 +54,7 @@ struct place {
 
 /* The next place of a text, from at on. Braces that are no place are ordinary bytes. */
 static bool
-find_place(struct sxe_span text, size_t at, struct place *place)
+find_value_place(struct sxe_span text, size_t at, struct place *place)
 {
     for (; at < text.length; at++) {
         const char *begin = text.base + at + 1;
@@ -81,7 +81,7 @@ find_place(struct sxe_span text, size_t at, struct place *place)
 }
 
 static bool
-is_form(const struct place *place, const char *form)
+is_place_form(const struct place *place, const char *form)
 {
     return place->form.length == strlen(form) &&
            memcmp(place->form.base, form, place->form.length) == 0;
@@ -97,11 +97,11 @@ escape_of(lua_State *L, const char *where, const struct place *place, enum load_
         return escape;
     if (escape == LOAD_ESCAPE_FORM)
         luaL_error(L, "%s: a form encodes its values itself; write {name}", where);
-    if (is_form(place, "url"))
+    if (is_place_form(place, "url"))
         return LOAD_ESCAPE_URL;
-    if (is_form(place, "raw"))
+    if (is_place_form(place, "raw"))
         return is_path ? LOAD_ESCAPE_RAW : escape;
-    if (!is_form(place, "json") || is_path)
+    if (!is_place_form(place, "json") || is_path)
         luaL_error(L,
                    is_path ? "%s: of a path, a place is {name} or {raw:name}"
                            : "%s: a place is {name}, {json:name}, {url:name} or {raw:name}",
@@ -110,8 +110,8 @@ escape_of(lua_State *L, const char *where, const struct place *place, enum load_
 }
 
 static uint16_t
-find_value(lua_State *L, const struct load_sessions *sessions, const char *where,
-           struct sxe_span name)
+find_user_value(lua_State *L, const struct load_sessions *sessions, const char *where,
+                struct sxe_span name)
 {
     for (unsigned i = 0; i < sessions->names_number; i++)
         if (sessions->names[i].length == name.length &&
@@ -150,7 +150,7 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
 {
     struct place place;
 
-    while (find_place(text, 0, &place)) {
+    while (find_value_place(text, 0, &place)) {
         bool is_text = place.at > 0 && text.base[place.at - 1] == '{';
         size_t before = is_text ? place.at - 1 : place.at;
         size_t after = place.at + place.length;
@@ -162,7 +162,7 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
         else
             add_piece(L, sessions, to,
                       (struct load_piece){
-                          .value = find_value(L, sessions, where, place.name),
+                          .value = find_user_value(L, sessions, where, place.name),
                           .escape = (uint8_t)escape_of(L, where, &place, escape),
                       });
         text = (struct sxe_span){text.base + after, text.length - after};
@@ -174,7 +174,7 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
 
 /* Whether the name at -2 comes before the one at -1. */
 static bool
-is_before(lua_State *L)
+is_name_before(lua_State *L)
 {
     return lua_compare(L, -2, -1, LUA_OPLT);
 }
@@ -191,7 +191,7 @@ insert_pair(lua_State *L, int list)
         lua_rawgeti(L, list, at);
         lua_rawgeti(L, -2, 1);
         lua_rawgeti(L, -2, 1);
-        belongs = !is_before(L);
+        belongs = !is_name_before(L);
         lua_pop(L, 2);
         if (belongs) {
             lua_pop(L, 1);

@@ -58,7 +58,7 @@ start_session(struct load_sessions *sessions, struct load_user *user)
 /* ---- In a worker ---- */
 
 static int
-next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_session_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_script *script = (struct load_script *)requests;
     struct load_sessions *sessions = script->sessions;
@@ -131,7 +131,7 @@ end_step(struct load_requests *requests, uint32_t client, unsigned end)
 
 /* Map room for all users, which takes memory only as they are used. False: there is none. */
 static bool
-get_memory(struct load_sessions *sessions, uint32_t clients)
+map_users(struct load_sessions *sessions, uint32_t clients)
 {
     size_t size = clients * LOAD_USER_SIZE;
 
@@ -166,7 +166,7 @@ begin_sessions(struct load_requests *requests, unsigned shard, unsigned shards, 
     sessions->random = seed ^ (uint64_t)shard << 32;
     /* mmap(2) refuses an empty map. */
     sessions->users_number = requests->clients > 0 ? requests->clients : 1;
-    if (!get_memory(sessions, sessions->users_number)) {
+    if (!map_users(sessions, sessions->users_number)) {
         give_memory_back(sessions);
         fprintf(script->err, "sxe-http: %s: no memory for %u users; give fewer connections (-c)\n",
                 script->options.path, (unsigned)sessions->users_number);
@@ -196,7 +196,7 @@ load_sessions_load(lua_State *L, struct load_script *script)
     if (script->sessions == NULL)
         luaL_error(L, "no memory for the sessions");
     script->requests.begin = begin_sessions;
-    script->requests.next = next_query;
+    script->requests.next = next_session_query;
     script->requests.replied = NULL;
     script->requests.read = read_reply;
     script->requests.ended = end_step;

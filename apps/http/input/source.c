@@ -27,7 +27,7 @@ enum { IPV4_AT = 12, ADDRESS_BITS = 128 };
 static const unsigned char ipv4_prefix[IPV4_AT] = {[10] = 0xff, [11] = 0xff};
 
 static uint64_t
-half(const unsigned char address[16], unsigned which)
+half_of_address(const unsigned char address[16], unsigned which)
 {
     uint64_t word;
 
@@ -38,8 +38,8 @@ half(const unsigned char address[16], unsigned which)
 static void
 advance_address(unsigned char address[16], uint64_t by)
 {
-    uint64_t low = half(address, 1) + by;
-    uint64_t high = htobe64(half(address, 0) + (low < by));
+    uint64_t low = half_of_address(address, 1) + by;
+    uint64_t high = htobe64(half_of_address(address, 0) + (low < by));
 
     low = htobe64(low);
     memcpy(address, &high, sizeof(high));
@@ -47,14 +47,14 @@ advance_address(unsigned char address[16], uint64_t by)
 }
 
 static int
-family_of(const unsigned char address[16])
+family_of_source(const unsigned char address[16])
 {
     return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0 ? AF_INET : AF_INET6;
 }
 
 /* Add an address or a network. NULL, or a text that says what is wrong. */
 static const char *
-parse_network(const char *text, struct sxe_cidr *network)
+add_source_network(const char *text, struct sxe_cidr *network)
 {
     struct sxe_cidr_list list = {0};
 
@@ -76,22 +76,24 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     uint64_t distance;
 
     *hyphen = '\0';
-    wrong = parse_network(text, &from);
+    wrong = add_source_network(text, &from);
     if (wrong == NULL)
-        wrong = parse_network(hyphen + 1, &to);
+        wrong = add_source_network(hyphen + 1, &to);
     *hyphen = '-';
     if (wrong != NULL)
         return wrong;
     if (from.bits != ADDRESS_BITS || to.bits != ADDRESS_BITS)
         return load_wrong("'%s' is a range of networks; give the first and the last address", text);
-    if (family_of(from.address) != family_of(to.address))
+    if (family_of_source(from.address) != family_of_source(to.address))
         return load_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
     if (memcmp(from.address, to.address, sizeof(to.address)) > 0)
         return load_wrong("'%s' is the wrong way round: the first address is after the last", text);
     memcpy(first, from.address, sizeof(from.address));
-    distance = half(to.address, 1) - half(from.address, 1);
-    *number = half(from.address, 0) != half(to.address, 0) || distance >= RANGE_MAX ? RANGE_MAX
-                                                                                    : distance + 1;
+    distance = half_of_address(to.address, 1) - half_of_address(from.address, 1);
+    *number =
+        half_of_address(from.address, 0) != half_of_address(to.address, 0) || distance >= RANGE_MAX
+            ? RANGE_MAX
+            : distance + 1;
     return NULL;
 }
 
@@ -112,7 +114,7 @@ take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *
 
 /* Read one part of the list. NULL, or what is wrong. */
 static const char *
-add_part(struct load_sources *sources, char *text)
+add_source_part(struct load_sources *sources, char *text)
 {
     char *hyphen = strchr(text, '-');
     unsigned char *first = sources->range[sources->ranges].first;
@@ -123,17 +125,17 @@ add_part(struct load_sources *sources, char *text)
     if (hyphen != NULL) {
         wrong = parse_range(text, hyphen, first, number);
     } else {
-        wrong = parse_network(text, &network);
+        wrong = add_source_network(text, &network);
         if (wrong == NULL)
             take_network(&network, first, number);
     }
     if (wrong != NULL)
         return wrong;
-    if (sources->ranges > 0 && family_of(first) != sources->family)
+    if (sources->ranges > 0 && family_of_source(first) != sources->family)
         return load_wrong("'%s' is not of the same family as those before it: one server is "
                           "connected to from IPv4 or from IPv6",
                           text);
-    sources->family = family_of(first);
+    sources->family = family_of_source(first);
     sources->number += *number;
     sources->ranges++;
     return NULL;
@@ -159,7 +161,7 @@ load_sources_parse(struct load_sources *sources, const char *text)
         if (sources->ranges == LOAD_SOURCES_MAX)
             return load_wrong("'%s' is one too many: give at most %d parts; a part may be a range",
                               part, LOAD_SOURCES_MAX);
-        wrong = add_part(sources, part);
+        wrong = add_source_part(sources, part);
         if (wrong != NULL)
             return wrong;
         if (*text == '\0')

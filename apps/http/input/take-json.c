@@ -31,7 +31,7 @@ read_index(struct path_reader *reader, uint64_t *index)
 
 /* ["name"] or ['name'], after the bracket. */
 static bool
-read_quoted(struct path_reader *reader, const char **name, size_t *length)
+read_quoted_name(struct path_reader *reader, const char **name, size_t *length)
 {
     char quote = *reader->at++;
     const char *end = memchr(reader->at, quote, (size_t)(reader->end - reader->at));
@@ -45,7 +45,7 @@ read_quoted(struct path_reader *reader, const char **name, size_t *length)
 }
 
 static bool
-read_name(struct path_reader *reader, const char **name, size_t *length)
+read_path_name(struct path_reader *reader, const char **name, size_t *length)
 {
     *name = reader->at;
     while (reader->at < reader->end && *reader->at != '.' && *reader->at != '[')
@@ -55,7 +55,7 @@ read_name(struct path_reader *reader, const char **name, size_t *length)
 }
 
 static bool
-read_part(struct path_reader *reader)
+read_path_part(struct path_reader *reader)
 {
     struct load_json_path *path = reader->path;
     const char **name = &path->parts[path->number].name;
@@ -64,11 +64,11 @@ read_part(struct path_reader *reader)
 
     *name = NULL;
     if (first == '.')
-        return read_name(reader, name, length);
+        return read_path_name(reader, name, length);
     if (first != '[' || reader->at == reader->end)
         return false;
     if (*reader->at == '"' || *reader->at == '\'')
-        return read_quoted(reader, name, length);
+        return read_quoted_name(reader, name, length);
     return read_index(reader, &path->parts[path->number].index);
 }
 
@@ -83,7 +83,7 @@ load_json_path_compile(struct load_json_path *path, const char *text, size_t len
     for (; reader.at < reader.end; path->number++) {
         if (path->number == LOAD_JSON_PARTS)
             return "it has more than 16 parts";
-        if (!read_part(&reader))
+        if (!read_path_part(&reader))
             return NOT_A_PATH;
     }
     return NULL;
@@ -97,7 +97,7 @@ struct json {
 };
 
 static void
-skip_blanks(struct json *json)
+skip_json_blanks(struct json *json)
 {
     while (json->at < json->end &&
            (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
@@ -106,9 +106,9 @@ skip_blanks(struct json *json)
 
 /* Skip blanks, and take the next byte if it is `byte`. */
 static bool
-take_byte(struct json *json, char byte)
+take_json_byte(struct json *json, char byte)
 {
-    skip_blanks(json);
+    skip_json_blanks(json);
     if (json->at == json->end || *json->at != byte)
         return false;
     json->at++;
@@ -167,7 +167,7 @@ put_code_point(char bytes[4], uint32_t code)
 
 /* Read the escape after a backslash. Returns how many bytes it stands for; 0: it is no escape. */
 static unsigned
-read_escape(struct json *json, char bytes[4])
+read_json_escape(struct json *json, char bytes[4])
 {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *letter;
@@ -196,7 +196,7 @@ read_bytes(struct json *json, char bytes[4], bool *is_broken)
         return 0;
     bytes[0] = *json->at++;
     if (bytes[0] == '\\') {
-        unsigned number = read_escape(json, bytes);
+        unsigned number = read_json_escape(json, bytes);
 
         *is_broken = number == 0;
         return number;
@@ -216,7 +216,7 @@ plain_length(const struct json *json)
 }
 
 static void
-add_bytes(struct load_json_value *value, const char *bytes, size_t number)
+add_json_bytes(struct load_json_value *value, const char *bytes, size_t number)
 {
     if (number > 0 && value->length + number <= value->room)
         memcpy(value->text + value->length, bytes, number);
@@ -225,7 +225,7 @@ add_bytes(struct load_json_value *value, const char *bytes, size_t number)
 
 /* Read a string, after its quote. The value gets what fits into its room, and the whole length. */
 static bool
-read_string(struct json *json, struct load_json_value *value)
+read_json_string(struct json *json, struct load_json_value *value)
 {
     bool is_broken = false;
     char bytes[4];
@@ -235,10 +235,10 @@ read_string(struct json *json, struct load_json_value *value)
     do {
         size_t plain = plain_length(json);
 
-        add_bytes(value, json->at, plain);
+        add_json_bytes(value, json->at, plain);
         json->at += plain;
         number = read_bytes(json, bytes, &is_broken);
-        add_bytes(value, bytes, number);
+        add_json_bytes(value, bytes, number);
     } while (number > 0);
     json->at += !is_broken;
     return !is_broken;
@@ -246,7 +246,7 @@ read_string(struct json *json, struct load_json_value *value)
 
 /* Skip a string, after its opening quote. */
 static bool
-skip_string(struct json *json)
+skip_json_string(struct json *json)
 {
     struct load_json_value nowhere = {NULL, 0, 0};
 
@@ -255,11 +255,11 @@ skip_string(struct json *json)
         json->at++;
         return true;
     }
-    return read_string(json, &nowhere);
+    return read_json_string(json, &nowhere);
 }
 
 static bool
-skip_digits(struct json *json)
+skip_json_digits(struct json *json)
 {
     const char *begin = json->at;
 
@@ -274,17 +274,17 @@ skip_number(struct json *json)
     json->at += *json->at == '-';
     if (json->at < json->end && *json->at == '0')
         json->at++;
-    else if (!skip_digits(json))
+    else if (!skip_json_digits(json))
         return false;
     if (json->at < json->end && *json->at == '.') {
         json->at++;
-        if (!skip_digits(json))
+        if (!skip_json_digits(json))
             return false;
     }
     if (json->at < json->end && (*json->at | 0x20) == 'e') {
         json->at++;
         json->at += json->at < json->end && (*json->at == '+' || *json->at == '-');
-        return skip_digits(json);
+        return skip_json_digits(json);
     }
     return true;
 }
@@ -305,14 +305,14 @@ skip_scalar(struct json *json)
             return true;
         }
     }
-    return take_byte(json, '"') && skip_string(json);
+    return take_json_byte(json, '"') && skip_json_string(json);
 }
 
 /* Pass the name of a member and its colon. */
 static bool
 skip_name(struct json *json)
 {
-    return take_byte(json, '"') && skip_string(json) && take_byte(json, ':');
+    return take_json_byte(json, '"') && skip_json_string(json) && take_json_byte(json, ':');
 }
 
 /* Open objects and arrays: a bit each, 1 for an object. */
@@ -330,13 +330,13 @@ is_in_object(const struct nesting *nesting)
 /* After a value: pass closing brackets, then a comma and the next member's name. False: the text is
  * broken; or, with a depth of 0, the outermost value is complete. */
 static bool
-go_on(struct json *json, struct nesting *nesting)
+go_on_after_value(struct json *json, struct nesting *nesting)
 {
-    while (nesting->depth > 0 && take_byte(json, is_in_object(nesting) ? '}' : ']')) {
+    while (nesting->depth > 0 && take_json_byte(json, is_in_object(nesting) ? '}' : ']')) {
         nesting->are_objects >>= 1;
         nesting->depth--;
     }
-    return nesting->depth > 0 && take_byte(json, ',') &&
+    return nesting->depth > 0 && take_json_byte(json, ',') &&
            (!is_in_object(nesting) || skip_name(json));
 }
 
@@ -346,13 +346,13 @@ enum begun { OPENED, ENDED, BROKEN };
 static enum begun
 begin_value(struct json *json, struct nesting *nesting)
 {
-    bool is_object = take_byte(json, '{');
+    bool is_object = take_json_byte(json, '{');
 
-    if (!is_object && !take_byte(json, '['))
+    if (!is_object && !take_json_byte(json, '['))
         return skip_scalar(json) ? ENDED : BROKEN;
     if (nesting->depth == LOAD_JSON_DEPTH)
         return BROKEN;
-    if (take_byte(json, is_object ? '}' : ']'))
+    if (take_json_byte(json, is_object ? '}' : ']'))
         return ENDED;
     nesting->are_objects = nesting->are_objects << 1 | is_object;
     nesting->depth++;
@@ -372,7 +372,7 @@ skip_value(struct json *json)
             continue;
         if (begun == BROKEN)
             return false;
-    } while (go_on(json, &nesting));
+    } while (go_on_after_value(json, &nesting));
     return nesting.depth == 0;
 }
 
@@ -381,13 +381,13 @@ skip_value(struct json *json)
 static enum load_json_found
 enter_element(struct json *json, uint64_t index)
 {
-    if (!take_byte(json, '[') || take_byte(json, ']'))
+    if (!take_json_byte(json, '[') || take_json_byte(json, ']'))
         return LOAD_JSON_MISSING;
     for (; index > 0; index--) {
         if (!skip_value(json))
             return LOAD_JSON_BROKEN;
-        if (!take_byte(json, ','))
-            return take_byte(json, ']') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
+        if (!take_json_byte(json, ','))
+            return take_json_byte(json, ']') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
     }
     return LOAD_JSON_FOUND;
 }
@@ -404,7 +404,7 @@ read_member(struct json *json, const char *name, size_t length, bool *is_it)
     *is_it = plain_length(json) == length && memcmp(json->at, name, length) == 0;
     if (*is_it && (size_t)(json->end - json->at) > length && json->at[length] == '"') {
         json->at += length + 1;
-        return take_byte(json, ':');
+        return take_json_byte(json, ':');
     }
     *is_it = true;
     while ((number = read_bytes(json, bytes, &is_broken)) > 0) {
@@ -413,7 +413,7 @@ read_member(struct json *json, const char *name, size_t length, bool *is_it)
     }
     *is_it = *is_it && at == length;
     json->at += !is_broken;
-    return !is_broken && take_byte(json, ':');
+    return !is_broken && take_json_byte(json, ':');
 }
 
 static enum load_json_found
@@ -421,27 +421,27 @@ enter_member(struct json *json, const char *name, size_t length)
 {
     bool is_it;
 
-    if (!take_byte(json, '{') || take_byte(json, '}'))
+    if (!take_json_byte(json, '{') || take_json_byte(json, '}'))
         return LOAD_JSON_MISSING;
     for (;;) {
-        if (!take_byte(json, '"') || !read_member(json, name, length, &is_it))
+        if (!take_json_byte(json, '"') || !read_member(json, name, length, &is_it))
             return LOAD_JSON_BROKEN;
         if (is_it)
             return LOAD_JSON_FOUND;
         if (!skip_value(json))
             return LOAD_JSON_BROKEN;
-        if (!take_byte(json, ','))
-            return take_byte(json, '}') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
+        if (!take_json_byte(json, ','))
+            return take_json_byte(json, '}') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
     }
 }
 
 static enum load_json_found
-take_value(struct json *json, struct load_json_value *value)
+take_json_value(struct json *json, struct load_json_value *value)
 {
     const char *begin;
 
-    if (take_byte(json, '"')) {
-        if (!read_string(json, value))
+    if (take_json_byte(json, '"')) {
+        if (!read_json_string(json, value))
             return LOAD_JSON_BROKEN;
         return value->length <= value->room ? LOAD_JSON_FOUND : LOAD_JSON_TOO_LONG;
     }
@@ -475,5 +475,5 @@ load_json_find(const struct load_json_path *path, const char *json, size_t lengt
         if (found != LOAD_JSON_FOUND)
             return found;
     }
-    return take_value(&reader, value);
+    return take_json_value(&reader, value);
 }

@@ -23,14 +23,14 @@ has_byte(const uint64_t set[4], unsigned char byte)
 }
 
 static void
-add_range(uint64_t set[4], unsigned from, unsigned to)
+add_byte_range(uint64_t set[4], unsigned from, unsigned to)
 {
     for (unsigned byte = from; byte <= to; byte++)
         add_byte(set, (unsigned char)byte);
 }
 
 static void
-invert(uint64_t set[4])
+invert_set(uint64_t set[4])
 {
     for (unsigned i = 0; i < 4; i++)
         set[i] = ~set[i];
@@ -59,10 +59,10 @@ add_class(uint64_t set[4], char letter)
     if (i == sizeof(classes) / sizeof(classes[0]) || (letter | 0x20) != small)
         return false;
     for (unsigned at = 0; at < classes[i].length; at += 2)
-        add_range(members, (unsigned char)classes[i].ranges[at],
-                  (unsigned char)classes[i].ranges[at + 1]);
+        add_byte_range(members, (unsigned char)classes[i].ranges[at],
+                       (unsigned char)classes[i].ranges[at + 1]);
     if (letter != small)
-        invert(members);
+        invert_set(members);
     for (unsigned word = 0; word < 4; word++)
         set[word] |= members[word];
     return true;
@@ -78,7 +78,7 @@ struct reader {
 
 /* Read the item after a %. */
 static const char *
-read_escape(struct reader *reader, uint64_t set[4])
+read_class_escape(struct reader *reader, uint64_t set[4])
 {
     if (reader->at == reader->end)
         return "it ends with a %";
@@ -99,18 +99,18 @@ read_set(struct reader *reader, uint64_t set[4])
 
         if (byte == ']' && !is_first) {
             if (is_inverted)
-                invert(set);
+                invert_set(set);
             return NULL;
         }
         if (byte == '%') {
-            const char *wrong = read_escape(reader, set);
+            const char *wrong = read_class_escape(reader, set);
 
             if (wrong != NULL)
                 return wrong;
         } else if (reader->end - reader->at > 1 && *reader->at == '-' && reader->at[1] != ']') {
             if (reader->at[1] == '%')
                 return "a range of a [] ends with a %";
-            add_range(set, byte, (unsigned char)reader->at[1]);
+            add_byte_range(set, byte, (unsigned char)reader->at[1]);
             reader->at += 2;
         } else {
             add_byte(set, byte);
@@ -127,7 +127,7 @@ read_item_set(struct reader *reader, uint64_t set[4])
     if (byte == '[')
         return read_set(reader, set);
     if (byte == '.') {
-        invert(set);
+        invert_set(set);
         return NULL;
     }
     if (byte != '%') {
@@ -137,7 +137,7 @@ read_item_set(struct reader *reader, uint64_t set[4])
     if (reader->at < reader->end &&
         (*reader->at == 'b' || *reader->at == 'f' || (*reader->at >= '0' && *reader->at <= '9')))
         return "%b, %f and %1 are not for patterns of a session";
-    return read_escape(reader, set);
+    return read_class_escape(reader, set);
 }
 
 static const char *
@@ -297,8 +297,8 @@ add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, 
 
 /* Step all ways over the byte at place. True: one is complete; Lua would not try those after it. */
 static bool
-move_on(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
-        const char *place, const char *end, struct sxe_span *found)
+step_ways(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
+          const char *place, const char *end, struct sxe_span *found)
 {
     next->has = 0;
     next->number = 0;
@@ -353,7 +353,7 @@ load_pattern_find(const struct load_pattern *pattern, const char *text, size_t l
             break;
         if (!is_found && (!pattern->is_anchored || place == text))
             add_ways(pattern, now, (struct way){.from = place, .to = place}, place, false);
-        is_found |= move_on(pattern, now, next, place, end, found);
+        is_found |= step_ways(pattern, now, next, place, end, found);
         next = now;
         now = moved;
     }

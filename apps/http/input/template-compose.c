@@ -179,7 +179,7 @@ expand_part(struct composition *c, unsigned part, struct sxe_span text, bool is_
 }
 
 static const char *
-expand_all(struct composition *c)
+expand_all_places(struct composition *c)
 {
     const struct load_template_parts *parts = c->parts;
     const char *wrong = expand_part(c, TARGET, parts->target, parts->is_literal);
@@ -198,7 +198,7 @@ expand_all(struct composition *c)
 }
 
 static struct sxe_span
-expanded(const struct composition *c, unsigned part)
+expanded_part(const struct composition *c, unsigned part)
 {
     return (struct sxe_span){c->draft.bytes + c->text[part].offset, c->text[part].length};
 }
@@ -299,13 +299,13 @@ make_request(struct composition *c, struct load_template *template)
     const char *wrong;
 
     c->request = (struct sxe_http_request_head){.method = c->parts->method,
-                                                .target = expanded(c, TARGET),
-                                                .host = expanded(c, HOST),
+                                                .target = expanded_part(c, TARGET),
+                                                .host = expanded_part(c, HOST),
                                                 .fields = c->pairs,
                                                 .fields_number = c->number,
                                                 .body_length = c->body.length};
     for (unsigned i = 0; i < c->number; i++)
-        c->pairs[i].value = expanded(c, FIRST_FIELD + i);
+        c->pairs[i].value = expanded_part(c, FIRST_FIELD + i);
     wrong = make_head(c, &request, &is_last);
     if (wrong == NULL) {
         load_draft_append(&request, &c->body);
@@ -329,7 +329,7 @@ load_template_compose(struct load_template *template, const struct load_template
         return load_wrong("the body is longer than %u bytes", LOAD_TEMPLATE_BODY_MAX);
     wrong = choose_fields(&c);
     if (wrong == NULL)
-        wrong = expand_all(&c);
+        wrong = expand_all_places(&c);
     if (wrong == NULL)
         wrong = make_request(&c, template);
     template->is_head = load_template_is_method(parts->method, "HEAD");

@@ -37,7 +37,7 @@ struct raw_request {
 
 /* The line, without its end. */
 static struct sxe_span
-take_line(struct reading *reading)
+take_file_line(struct reading *reading)
 {
     const char *line = reading->at;
     const char *end = memchr(line, '\n', (size_t)(reading->end - line));
@@ -56,7 +56,7 @@ find_request(struct reading *reading)
 {
     while (reading->at < reading->end) {
         struct reading before = *reading;
-        struct sxe_span line = take_line(reading);
+        struct sxe_span line = take_file_line(reading);
 
         if (line.length > 0 && *line.base != '#') {
             *reading = before;
@@ -67,7 +67,7 @@ find_request(struct reading *reading)
 }
 
 static bool
-is_field(struct sxe_span line, const char *name)
+is_field_line(struct sxe_span line, const char *name)
 {
     size_t length = strlen(name);
 
@@ -98,19 +98,19 @@ read_length(struct sxe_span line, size_t *length)
 
 /* Read one request as it stands in the file. NULL, or what is wrong. */
 static const char *
-read_request(struct reading *reading, struct raw_request *raw)
+read_raw_request(struct reading *reading, struct raw_request *raw)
 {
     size_t length = 0;
 
     raw->head.base = reading->at;
     while (reading->at < reading->end) {
-        struct sxe_span line = take_line(reading);
+        struct sxe_span line = take_file_line(reading);
 
         if (line.length == 0)
             break;
         raw->head.length = (size_t)(reading->at - raw->head.base);
-        raw->has_host |= is_field(line, "Host");
-        if (is_field(line, "Content-Length") && !read_length(line, &length))
+        raw->has_host |= is_field_line(line, "Host");
+        if (is_field_line(line, "Content-Length") && !read_length(line, &length))
             return load_wrong("'%.*s' is not a number of bytes that can be sent", (int)line.length,
                               line.base);
     }
@@ -136,9 +136,9 @@ draft_head(struct load_draft *draft, const struct raw_request *raw, size_t body_
     char text[64];
 
     while (head.at < head.end && wrong == NULL) {
-        struct sxe_span line = take_line(&head);
+        struct sxe_span line = take_file_line(&head);
 
-        if (raw->body.length != body_length && is_field(line, "Content-Length")) {
+        if (raw->body.length != body_length && is_field_line(line, "Content-Length")) {
             snprintf(text, sizeof(text), "Content-Length: %zu", body_length);
             line = sxe_http_span(text);
         }
@@ -170,7 +170,7 @@ draft_request(struct load_draft *draft, const struct raw_request *raw, const cha
 /* Parse the head as a server does, and set is_head and is_last of *found. NULL, or what is
  * wrong. */
 static const char *
-check_request(const struct load_draft *draft, struct load_query *found)
+check_template_request(const struct load_draft *draft, struct load_query *found)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX};
     struct sxe_http_field fields[FIELDS_MAX];
@@ -202,7 +202,8 @@ name_request(const struct raw_request *raw, char *name, size_t size)
 }
 
 static const char *
-add_request(struct load_requests *requests, const struct raw_request *raw, const char *authority)
+add_request_template(struct load_requests *requests, const struct raw_request *raw,
+                     const char *authority)
 {
     struct load_template template = {0};
     struct load_draft draft = {0};
@@ -213,7 +214,7 @@ add_request(struct load_requests *requests, const struct raw_request *raw, const
     if (wrong == NULL && draft.is_out_of_memory)
         wrong = "out of memory";
     if (wrong == NULL)
-        wrong = check_request(&draft, &found);
+        wrong = check_template_request(&draft, &found);
     if (wrong == NULL)
         wrong = load_template_take(&template, &draft);
     if (wrong == NULL) {
@@ -253,9 +254,9 @@ load_templates_add_file(struct load_requests *requests, const char *path, const 
         unsigned line = reading.line;
 
         is_empty = false;
-        wrong = read_request(&reading, &raw);
+        wrong = read_raw_request(&reading, &raw);
         if (wrong == NULL)
-            wrong = add_request(requests, &raw, authority);
+            wrong = add_request_template(requests, &raw, authority);
         if (wrong != NULL)
             wrong = in_line(path, line, wrong);
     }

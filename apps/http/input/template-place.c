@@ -18,7 +18,7 @@ enum { DIGITS_MAX = 19, SEQ_WIDTH = 10, UUID_WIDTH = 36, FIRST_ROOM = 512, FIRST
 
 /* A number of at most DIGITS_MAX digits at the front of the text: how many digits, or 0. */
 static size_t
-read_number(struct sxe_span text, uint64_t *value)
+read_place_number(struct sxe_span text, uint64_t *value)
 {
     size_t i = 0;
 
@@ -36,7 +36,7 @@ read_seq(struct load_place *place, struct sxe_span text)
     if (text.length > 0) {
         struct sxe_span number = {text.base + 1, text.length - 1};
 
-        if (read_number(number, &width) != number.length || width < 1 || width > DIGITS_MAX)
+        if (read_place_number(number, &width) != number.length || width < 1 || width > DIGITS_MAX)
             return false;
     }
     *place = (struct load_place){.type = LOAD_PLACE_SEQ, .width = (uint8_t)width};
@@ -49,12 +49,12 @@ read_rand(struct load_place *place, struct sxe_span text)
 {
     struct sxe_span rest = {text.base + 1, text.length - (text.length > 0)};
     uint64_t last;
-    size_t digits = read_number(rest, &place->first);
+    size_t digits = read_place_number(rest, &place->first);
 
     if (digits == 0 || digits + 1 >= rest.length || rest.base[digits] != ':')
         return false;
     rest = (struct sxe_span){rest.base + digits + 1, rest.length - digits - 1};
-    digits = read_number(rest, &last);
+    digits = read_place_number(rest, &last);
     if (digits != rest.length || last < place->first)
         return false;
     place->type = LOAD_PLACE_RAND;
@@ -80,7 +80,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 /* Which kind of placeholder the text begins with, good or not: its word, then ":" or "}"; or
  * KINDS. */
 static unsigned
-kind_of(struct sxe_span text)
+kind_of_placeholder(struct sxe_span text)
 {
     for (unsigned i = 0; i < KINDS; i++) {
         size_t length = strlen(kinds[i].word);
@@ -104,7 +104,7 @@ load_draft_free(struct load_draft *draft)
 
 /* Make room for `length` more bytes. */
 static bool
-make_room(struct load_draft *draft, size_t length)
+make_draft_room(struct load_draft *draft, size_t length)
 {
     size_t room = draft->room > 0 ? draft->room : FIRST_ROOM;
     char *bytes;
@@ -128,7 +128,7 @@ make_room(struct load_draft *draft, size_t length)
 void
 load_draft_add(struct load_draft *draft, struct sxe_span text)
 {
-    if (text.length == 0 || !make_room(draft, text.length))
+    if (text.length == 0 || !make_draft_room(draft, text.length))
         return;
     memcpy(draft->bytes + draft->length, text.base, text.length);
     draft->length += text.length;
@@ -159,7 +159,7 @@ add_first_value(struct load_draft *draft, struct load_place *place)
     uint64_t random[2];
 
     load_random_init(random, 0);
-    if (!make_room(draft, place->width))
+    if (!make_draft_room(draft, place->width))
         return;
     place->offset = (uint32_t)draft->length;
     load_places_patch(draft->bytes, place, 1, 0, random);
@@ -188,14 +188,14 @@ expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
 static size_t
 expand_brace(struct load_draft *draft, struct sxe_span text)
 {
-    unsigned kind = kind_of(text);
+    unsigned kind = kind_of_placeholder(text);
     struct sxe_span after = {text.base + 1, text.length - 1};
 
     if (kind < KINDS)
         return expand_place(draft, text, kind);
     load_draft_add(draft, (struct sxe_span){text.base, 1});
     /* Two braces before a placeholder's word are one, and the word is sent as it is. */
-    return kind_of(after) < KINDS ? 2 : 1;
+    return kind_of_placeholder(after) < KINDS ? 2 : 1;
 }
 
 const char *

@@ -55,7 +55,7 @@ load_template_query(const struct load_template *template, uint64_t sequence, uin
 
 /* Move the requests of this worker's host to the front. */
 static void
-take_host(struct load_templates *set)
+take_worker_host(struct load_templates *set)
 {
     set->here = 0;
     for (size_t i = 0; i < set->number; i++) {
@@ -101,7 +101,7 @@ static int
 begin_templates(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     set_of(requests)->shards = shards;
-    take_host(set_of(requests));
+    take_worker_host(set_of(requests));
     if (set_of(requests)->number == 0) {
         fputs("sxe-http: there is no request to send: give a URL, or a request file that has one\n",
               stderr);
@@ -197,7 +197,7 @@ find_kind(struct load_templates *set, const char *name, uint16_t *kind)
 }
 
 static bool
-make_room(struct load_templates *set)
+make_template_room(struct load_templates *set)
 {
     size_t room = set->room > 0 ? 2 * set->room : FIRST_ROOM;
     struct load_template *all;
@@ -221,7 +221,7 @@ load_templates_take(struct load_requests *requests, struct load_template *templa
 
     if (set->number == LOAD_TEMPLATES_MAX)
         wrong = load_wrong("there are more than %d requests", LOAD_TEMPLATES_MAX);
-    else if (!make_room(set) || !find_kind(set, name, &template->kind))
+    else if (!make_template_room(set) || !find_kind(set, name, &template->kind))
         wrong = NO_MEMORY;
     template->host = set->host;
     if (wrong != NULL) {

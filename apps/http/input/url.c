@@ -30,7 +30,7 @@ has_prefix(const char *text, const char *with)
 
 /* Room holds at least one byte; false: the bytes do not fit. */
 static bool
-copy_text(char *room, size_t size, const char *bytes, size_t length)
+copy_url_part(char *room, size_t size, const char *bytes, size_t length)
 {
     if (length >= size)
         return false;
@@ -42,7 +42,7 @@ copy_text(char *room, size_t size, const char *bytes, size_t length)
 /* Whether authority and target can be written into a request. Braces of placeholders are allowed:
  * they are replaced later. */
 static bool
-is_writable(const char *authority, const char *target)
+is_writable_url(const char *authority, const char *target)
 {
     char head[HEAD_ROOM];
     char plain[sizeof(((struct load_url *)NULL)->target_text)];
@@ -66,10 +66,10 @@ set_target(struct load_url *url, const char *text)
     *room = '/';
     if (*text == '/')
         text++, length--;
-    if (!copy_text(room + 1, sizeof(url->target_text) - 1, text, length))
+    if (!copy_url_part(room + 1, sizeof(url->target_text) - 1, text, length))
         return load_wrong("the path is longer than %zu bytes: write it to a --request-file",
                           sizeof(url->target_text) - 2);
-    if (!is_writable("", room))
+    if (!is_writable_url("", room))
         return load_wrong("'%.100s' has a byte or an escape that cannot be sent: write %%20 for a "
                           "blank, %%25 for a percent sign",
                           room);
@@ -110,7 +110,7 @@ set_ipv6(struct load_url *url, const char *text, size_t length)
     const char *zone = memchr(text, '%', length);
     size_t address = zone == NULL ? length : (size_t)(zone - text);
 
-    if (!copy_text(url->host, sizeof(url->host), text, length))
+    if (!copy_url_part(url->host, sizeof(url->host), text, length))
         return false;
     snprintf(url->authority, sizeof(url->authority), "[%.*s]", (int)address, text);
     if (zone != NULL && strncmp(zone, "%25", 3) == 0 && length > address + 3)
@@ -121,7 +121,7 @@ set_ipv6(struct load_url *url, const char *text, size_t length)
 
 /* Read the authority before the path: host, or host and port. */
 static const char *
-set_host(struct load_url *url, const char *text, size_t length)
+set_url_host(struct load_url *url, const char *text, size_t length)
 {
     const char *close = *text == '[' ? memchr(text, ']', length) : NULL;
     size_t host = strcspn(text, "/?#:");
@@ -134,7 +134,7 @@ set_host(struct load_url *url, const char *text, size_t length)
         host = (size_t)(close + 1 - text);
         fits = set_ipv6(url, text + 1, host - 2);
     } else {
-        fits = copy_text(url->host, sizeof(url->host), text, host);
+        fits = copy_url_part(url->host, sizeof(url->host), text, host);
         snprintf(url->authority, sizeof(url->authority), "%s", url->host);
     }
     if (!fits || host == 0)
@@ -147,7 +147,7 @@ set_host(struct load_url *url, const char *text, size_t length)
     wrong = set_port(url, text + host, length - host);
     if (wrong != NULL)
         return wrong;
-    if (!is_writable(url->authority, "/"))
+    if (!is_writable_url(url->authority, "/"))
         return load_wrong("'%.*s' is not a host", (int)host, text);
     host = strlen(url->authority);
     if (url->port != default_port(url))
@@ -164,7 +164,7 @@ set_unix(struct load_url *url, const char *text)
 
     if ((*text != '/' && *text != '@') || length < 2)
         return "a unix socket is unix:/path/of/socket:/target, or unix:@name:/target";
-    if (!copy_text(url->path, sizeof(url->path), text, length))
+    if (!copy_url_part(url->path, sizeof(url->path), text, length))
         return load_wrong("the path of a unix socket has at most %zu bytes", sizeof(url->path) - 1);
     snprintf(url->authority, sizeof(url->authority), "localhost");
     return set_target(url, colon == NULL ? "/" : colon + 1);
@@ -193,7 +193,7 @@ load_url_parse(struct load_url *url, const char *text)
         return load_wrong("'%.*s' is not a scheme of ours: http:// or https://host:port/path, "
                           "host:port/path or unix:/path/of/socket:/path",
                           (int)(length - 1), text);
-    wrong = set_host(url, rest, length);
+    wrong = set_url_host(url, rest, length);
     return wrong != NULL ? wrong : set_target(url, rest + length);
 }
 

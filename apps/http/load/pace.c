@@ -12,7 +12,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* splitmix64: makes unrelated numbers even from consecutive seeds. */
 static uint64_t
-mixed(uint64_t *seed)
+next_random(uint64_t *seed)
 {
     uint64_t x = *seed += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -24,12 +24,12 @@ mixed(uint64_t *seed)
 void
 load_random_init(uint64_t state[2], uint64_t seed)
 {
-    state[0] = mixed(&seed);
-    state[1] = mixed(&seed);
+    state[0] = next_random(&seed);
+    state[1] = next_random(&seed);
 }
 
 static uint64_t
-rotated(uint64_t x, unsigned bits)
+rotated_word(uint64_t x, unsigned bits)
 {
     return (x << bits) | (x >> (64 - bits));
 }
@@ -43,8 +43,8 @@ random_number(uint64_t state[2])
     uint64_t number = a + b;
 
     b ^= a;
-    state[0] = rotated(a, 24) ^ b ^ (b << 16);
-    state[1] = rotated(b, 37);
+    state[0] = rotated_word(a, 24) ^ b ^ (b << 16);
+    state[1] = rotated_word(b, 37);
     return number;
 }
 
@@ -92,7 +92,7 @@ begin_plan(struct load_pace *pace, const struct load_plan *plan)
 {
     begin_piece(pace, 0, plan->rate);
     if (plan->stages_number > 0) {
-        /* Begin with an empty piece, so that next_piece begins the first stage. */
+        /* Begin with an empty piece, so that begin_next_piece begins the first stage. */
         pace->length_ns = 0;
         pace->rate = pace->rate_end = 0;
         pace->stages = plan->stages;
@@ -124,7 +124,7 @@ area_of(const struct load_pace *pace)
 
 /* Begin the next piece; after the last one its rate is held. */
 static void
-next_piece(struct load_pace *pace)
+begin_next_piece(struct load_pace *pace)
 {
     uint64_t end_ns = pace->start_ns + pace->length_ns;
 
@@ -152,7 +152,7 @@ slope_of(const struct load_pace *pace)
 /* The time at which the area under the present piece reaches `area`; INFINITY: never. This form of
  * the quadratic's solution subtracts no nearly equal numbers, so it is exact for slopes near 0. */
 static double
-seconds_of(const struct load_pace *pace, double area)
+seconds_of_area(const struct load_pace *pace, double area)
 {
     double squared;
 
@@ -180,7 +180,7 @@ area_at(const struct load_pace *now, uint64_t ns)
     double seconds;
 
     while (pace.length_ns != UINT64_MAX && ns >= pace.start_ns + pace.length_ns)
-        next_piece(&pace);
+        begin_next_piece(&pace);
     seconds = ((double)ns - (double)pace.start_ns) / NS_A_SECOND;
     return area_in(&pace, pace.length_ns == UINT64_MAX ? seconds : fmax(seconds, 0));
 }
@@ -200,8 +200,9 @@ load_pace_next(struct load_pace *pace)
     double ns;
 
     while (pace->length_ns != UINT64_MAX && pace->area >= pace->start_area + area_of(pace))
-        next_piece(pace);
-    ns = (double)pace->start_ns + seconds_of(pace, pace->area - pace->start_area) * NS_A_SECOND;
+        begin_next_piece(pace);
+    ns =
+        (double)pace->start_ns + seconds_of_area(pace, pace->area - pace->start_area) * NS_A_SECOND;
     if (!(ns < (double)UINT64_MAX))
         return UINT64_MAX;
     pace->area += step_of(pace);

@@ -9,7 +9,7 @@
 enum { BAD = -1, FIELDS_MAX = 100 };
 
 static ssize_t
-refuse_reply(struct load_reply *reply, unsigned refusal, uint64_t at)
+refuse_load_reply(struct load_reply *reply, unsigned refusal, uint64_t at)
 {
     reply->refusal = (uint8_t)refusal;
     reply->left = at;
@@ -17,7 +17,7 @@ refuse_reply(struct load_reply *reply, unsigned refusal, uint64_t at)
 }
 
 static void
-begin_body(struct load_reply *reply, const struct sxe_http_parser *head)
+begin_reply_body(struct load_reply *reply, const struct sxe_http_parser *head)
 {
     switch ((enum sxe_http_body)head->body) {
     case SXE_HTTP_BODY_NONE:
@@ -42,8 +42,8 @@ begin_body(struct load_reply *reply, const struct sxe_http_parser *head)
 /* Whether the data begin with the remembered head. Never true for a reply to HEAD, which has no
  * body whatever its head says. */
 static bool
-is_known(const struct load_reply *reply, const char *data, size_t length,
-         const struct load_reply_memo *memo)
+is_head_remembered(const struct load_reply *reply, const char *data, size_t length,
+                   const struct load_reply_memo *memo)
 {
     return reply->part == LOAD_REPLY_HEAD && !reply->is_to_head && memo->length > 0 &&
            length >= memo->length && memcmp(data, memo->bytes, memo->length) == 0;
@@ -75,15 +75,15 @@ take_head(struct load_reply *reply, const char *data, size_t length,
     head.method = reply->is_to_head ? SXE_HTTP_HEAD : SXE_HTTP_GET;
     n = sxe_http_parse(&head, data, length);
     if (n < 0)
-        return refuse_reply(reply, head.refusal, head.refused_at);
+        return refuse_load_reply(reply, head.refusal, head.refused_at);
     if (n == 0)
         return 0;
     /* Refuse a switch to another protocol, because no request asked for one. */
     if (head.upgrade)
-        return refuse_reply(reply, SXE_HTTP_NOT_REFUSED, 0);
+        return refuse_load_reply(reply, SXE_HTTP_NOT_REFUSED, 0);
     if (head.status < 200)
         return n;
-    begin_body(reply, &head);
+    begin_reply_body(reply, &head);
     if (viewer != NULL)
         viewer->on_head(viewer, &head, data, (size_t)n);
     if (memo != NULL)
@@ -110,15 +110,15 @@ take_chunked(struct load_reply *reply, const char *data, size_t length, struct s
     ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, body);
 
     if (n < 0)
-        return refuse_reply(reply, reply->chunks.refusal, reply->chunks.taken - before);
+        return refuse_load_reply(reply, reply->chunks.refusal, reply->chunks.taken - before);
     if (reply->chunks.done)
         reply->part = LOAD_REPLY_WHOLE;
     return n;
 }
 
 static ssize_t
-take_part(struct load_reply *reply, const char *data, size_t length,
-          struct load_reply_viewer *viewer, struct load_reply_memo *memo)
+take_reply_part(struct load_reply *reply, const char *data, size_t length,
+                struct load_reply_viewer *viewer, struct load_reply_memo *memo)
 {
     struct sxe_span body = {0};
     ssize_t n = 0;
@@ -151,7 +151,7 @@ take_parts(struct load_reply *reply, const char *data, size_t length,
     size_t taken = 0;
 
     while (taken < length) {
-        ssize_t n = take_part(reply, data + taken, length - taken, viewer, memo);
+        ssize_t n = take_reply_part(reply, data + taken, length - taken, viewer, memo);
 
         if (n < 0) {
             reply->left += taken;
@@ -178,9 +178,9 @@ load_reply_scan(struct load_reply *reply, const char *data, size_t length,
     size_t head_length = 0;
     ssize_t rest;
 
-    if (is_known(reply, data, length, memo)) {
+    if (is_head_remembered(reply, data, length, memo)) {
         head_length = memo->length;
-        begin_body(reply, &memo->head);
+        begin_reply_body(reply, &memo->head);
         if (viewer != NULL)
             viewer->on_head(viewer, &memo->head, data, head_length);
     }

@@ -14,7 +14,7 @@
 
 /* Called by libev for the timer, or by ev_invoke: lib-sxe then flushes what on_tick writes. */
 static void
-on_timer(struct sxe_timer *timer)
+on_ticker(struct sxe_timer *timer)
 {
     struct load_ticker *ticker = timer->user;
     uint64_t asked_ns = ticker->asked_ns;
@@ -25,7 +25,7 @@ on_timer(struct sxe_timer *timer)
 }
 
 static void
-start_timer(struct load_ticker *ticker)
+start_ticker_timer(struct load_ticker *ticker)
 {
     uint64_t now_ns = sxe_time_ns();
     uint64_t wait_ns = ticker->asked_ns > now_ns ? ticker->asked_ns - now_ns : 0;
@@ -34,7 +34,7 @@ start_timer(struct load_ticker *ticker)
     sxe_timer_stop(&ticker->timer);
     if (ticker->asked_ns == LOAD_NEVER)
         return;
-    sxe_timer_init(&ticker->timer, on_timer, (double)wait_ns / (double)SXE_NS_PER_SECOND, 0);
+    sxe_timer_init(&ticker->timer, on_ticker, (double)wait_ns / (double)SXE_NS_PER_SECOND, 0);
     sxe_timer_start(&ticker->timer);
 }
 
@@ -119,7 +119,7 @@ load_ticker_open(struct load_ticker *ticker,
     *ticker = (struct load_ticker){
         .asked_ns = LOAD_NEVER, .set_ns = LOAD_NEVER, .on_tick = on_tick, .user = user};
     ticker->timer.user = ticker;
-    sxe_timer_init(&ticker->timer, on_timer, 0, 0);
+    sxe_timer_init(&ticker->timer, on_ticker, 0, 0);
     ev_idle_init(&ticker->spin, on_spin);
     /* Run before the events that read replies, so that many replies do not delay a tick. */
     ev_set_priority(&ticker->spin, EV_MAXPRI);
@@ -170,5 +170,5 @@ load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns)
     if (ticker->fd >= 0 && ticker->asked_ns != ticker->set_ns)
         set_timerfd(ticker);
     if (ticker->fd < 0 && ticker->asked_ns != ticker->set_ns)
-        start_timer(ticker);
+        start_ticker_timer(ticker);
 }

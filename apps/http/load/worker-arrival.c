@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the sequence of arrivals, of the pace or of a log, and counting those that wait for a
- * socket. worker-pace.c sends them.
+ * What: the sequence of arrivals, of the pace or of a log: sending those that are due on sockets
+ * that are free, and counting those that wait for a socket.
  */
 #include "worker-private.h"
 
-#define WALK_MAX 65536 /* arrivals to count in a turn of the loop: takes 2 ms */
+#define ARRIVE_MAX 1024  /* most arrivals to send in one event */
+#define WALK_MAX   65536 /* arrivals to count in a turn of the loop: takes 2 ms */
 
 void
 load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals)
@@ -115,4 +116,119 @@ load__drop_waiting(struct load__worker *worker, uint64_t now_ns)
     worker->result->waiting -= worker->waiting;
     worker->waiting = 0;
     worker->arrivals = worker->ahead;
+}
+
+/* ---- Sending arrivals ---- */
+
+bool
+load__may_arrive(const struct load__worker *worker)
+{
+    return worker->is_paced && worker->is_running && worker->is_offering &&
+           worker->left + worker->waiting > 0 && worker->arrivals.next_ns < worker->end_ns;
+}
+
+/* When to look at the next arrival again, unless a socket becomes free before. */
+static uint64_t
+arrival_due_ns(const struct load__worker *worker)
+{
+    const struct load_plan *plan = worker->plan;
+
+    if (!load__may_arrive(worker))
+        return LOAD_NEVER;
+    if (worker->free_ns != LOAD_NEVER || plan->model == LOAD_OPEN)
+        return worker->arrivals.next_ns;
+    return plan->deadline_ns > 0 ? worker->arrivals.next_ns + plan->deadline_ns + 1 : LOAD_NEVER;
+}
+
+static void
+ask_for_tick(struct load__worker *worker)
+{
+    const struct load_due *top = load_heap_top(&worker->heap);
+    uint64_t due_ns = arrival_due_ns(worker);
+
+    /* Move the tick, even to later: its arrival may have been sent already, after a reply. */
+    load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
+}
+
+/* Take the next arrival from the sequence, because it is sent or skipped now. */
+static void
+take_arrival(struct load__worker *worker)
+{
+    if (worker->waiting > 0) {
+        worker->waiting--;
+        worker->result->waiting--;
+    } else {
+        worker->left--;
+        load__count_offered(worker, worker->arrivals.next_ns);
+    }
+    load__pass_arrival(worker, &worker->arrivals);
+}
+
+/* The socket to send the next arrival on; NULL: none is free. */
+static struct load__socket *
+find_free_socket(struct load__worker *worker, uint64_t now_ns)
+{
+    unsigned id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_IDLE);
+
+    if (id == SXE_POOL_NO_INDEX)
+        id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_PARTLY);
+    if (id == SXE_POOL_NO_INDEX) {
+        worker->free_ns = LOAD_NEVER;
+        return NULL;
+    }
+    if (worker->free_ns == LOAD_NEVER)
+        worker->free_ns = now_ns;
+    return &worker->sockets[id];
+}
+
+static void
+skip_arrival(struct load__worker *worker, enum load_skip why)
+{
+    take_arrival(worker);
+    worker->result->skipped[why]++;
+}
+
+static void
+send_arrival(struct load__worker *worker, struct load__socket *socket, uint64_t now_ns)
+{
+    uint64_t due_ns = worker->arrivals.next_ns;
+    uint64_t entry = worker->arrivals.number;
+
+    if (now_ns - due_ns <= LOAD__LATE_NS)
+        worker->progress_ns = now_ns;
+    take_arrival(worker);
+    load__offer(socket, worker->plan->stop == LOAD_STOP_REPLAY ? entry : worker->given, due_ns,
+                now_ns);
+    load__settle(socket);
+}
+
+static void
+serve_arrivals(struct load__worker *worker, uint64_t now_ns)
+{
+    const struct load_plan *plan = worker->plan;
+    struct load__socket *socket = find_free_socket(worker, now_ns);
+
+    /* Limited, so that replies are read, too, however many arrivals are due. */
+    for (unsigned i = 0;
+         i < ARRIVE_MAX && load__may_arrive(worker) && worker->arrivals.next_ns <= now_ns; i++) {
+        if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {
+            skip_arrival(worker, LOAD_SKIP_SHED);
+        } else if (socket != NULL) {
+            send_arrival(worker, socket, now_ns);
+            now_ns = sxe_time_ns();
+            socket = find_free_socket(worker, now_ns);
+        } else if (plan->model == LOAD_OPEN) {
+            skip_arrival(worker, LOAD_SKIP_NO_SOCKET);
+        } else {
+            break;
+        }
+    }
+}
+
+void
+load__arrive(struct load__worker *worker, uint64_t now_ns)
+{
+    if (worker->is_paced)
+        serve_arrivals(worker, now_ns);
+    ask_for_tick(worker);
 }

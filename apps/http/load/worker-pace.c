@@ -1,129 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: everything that happens at a time: sending arrivals, the heap's events, the run's begin.
+ * What: everything that happens at a time: the heap's events, the rate's changes, the run's begin.
  */
 #include <stdlib.h>
 
 #include "worker-private.h"
-
-#define ARRIVE_MAX 1024 /* most arrivals to send in one event */
-
-/* ---- Queries that are due ---- */
-
-static bool
-may_arrive(const struct load__worker *worker)
-{
-    return worker->is_paced && worker->is_running && worker->is_offering &&
-           worker->left + worker->waiting > 0 && worker->arrivals.next_ns < worker->end_ns;
-}
-
-/* When to look at the next arrival again, unless a socket becomes free before. */
-static uint64_t
-arrival_due_ns(const struct load__worker *worker)
-{
-    const struct load_plan *plan = worker->plan;
-
-    if (!may_arrive(worker))
-        return LOAD_NEVER;
-    if (worker->free_ns != LOAD_NEVER || plan->model == LOAD_OPEN)
-        return worker->arrivals.next_ns;
-    return plan->deadline_ns > 0 ? worker->arrivals.next_ns + plan->deadline_ns + 1 : LOAD_NEVER;
-}
-
-static void
-ask_for_tick(struct load__worker *worker)
-{
-    const struct load_due *top = load_heap_top(&worker->heap);
-    uint64_t due_ns = arrival_due_ns(worker);
-
-    /* Move the tick, even to later: its arrival may have been sent already, after a reply. */
-    load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
-}
-
-/* ---- Arrivals ---- */
-
-/* Take the next arrival from the sequence, because it is sent or skipped now. */
-static void
-take_arrival(struct load__worker *worker)
-{
-    if (worker->waiting > 0) {
-        worker->waiting--;
-        worker->result->waiting--;
-    } else {
-        worker->left--;
-        load__count_offered(worker, worker->arrivals.next_ns);
-    }
-    load__pass_arrival(worker, &worker->arrivals);
-}
-
-/* The socket to send the next arrival on; NULL: none is free. */
-static struct load__socket *
-find_free(struct load__worker *worker, uint64_t now_ns)
-{
-    unsigned id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_IDLE);
-
-    if (id == SXE_POOL_NO_INDEX)
-        id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_PARTLY);
-    if (id == SXE_POOL_NO_INDEX) {
-        worker->free_ns = LOAD_NEVER;
-        return NULL;
-    }
-    if (worker->free_ns == LOAD_NEVER)
-        worker->free_ns = now_ns;
-    return &worker->sockets[id];
-}
-
-static void
-skip_arrival(struct load__worker *worker, enum load_skip why)
-{
-    take_arrival(worker);
-    worker->result->skipped[why]++;
-}
-
-static void
-send_arrival(struct load__worker *worker, struct load__socket *socket, uint64_t now_ns)
-{
-    uint64_t due_ns = worker->arrivals.next_ns;
-    uint64_t entry = worker->arrivals.number;
-
-    if (now_ns - due_ns <= LOAD__LATE_NS)
-        worker->progress_ns = now_ns;
-    take_arrival(worker);
-    load__offer(socket, worker->plan->stop == LOAD_STOP_REPLAY ? entry : worker->given, due_ns,
-                now_ns);
-    load__settle(socket);
-}
-
-static void
-serve_arrivals(struct load__worker *worker, uint64_t now_ns)
-{
-    const struct load_plan *plan = worker->plan;
-    struct load__socket *socket = find_free(worker, now_ns);
-
-    /* Limited, so that replies are read, too, however many arrivals are due. */
-    for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
-         i++) {
-        if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {
-            skip_arrival(worker, LOAD_SKIP_SHED);
-        } else if (socket != NULL) {
-            send_arrival(worker, socket, now_ns);
-            now_ns = sxe_time_ns();
-            socket = find_free(worker, now_ns);
-        } else if (plan->model == LOAD_OPEN) {
-            skip_arrival(worker, LOAD_SKIP_NO_SOCKET);
-        } else {
-            break;
-        }
-    }
-}
-
-void
-load__arrive(struct load__worker *worker, uint64_t now_ns)
-{
-    if (worker->is_paced)
-        serve_arrivals(worker, now_ns);
-    ask_for_tick(worker);
-}
 
 void
 load__set_rate(struct load__worker *worker, double rate)
@@ -195,7 +76,7 @@ skip_unopened(struct load__worker *worker)
 }
 
 static void
-begin_load(struct load__worker *worker, uint64_t now_ns)
+begin_worker_load(struct load__worker *worker, uint64_t now_ns)
 {
     const struct load_plan *plan = worker->plan;
 
@@ -243,7 +124,7 @@ lose_patience(struct load__worker *worker, uint64_t now_ns)
     bool is_planned;
 
     load__arrive(worker, now_ns);
-    is_planned = may_arrive(worker) && worker->arrivals.next_ns > now_ns;
+    is_planned = load__may_arrive(worker) && worker->arrivals.next_ns > now_ns;
     for (uint32_t id = 0; id < worker->number && !is_planned; id++)
         is_planned = worker->sockets[id].thinking > 0 ||
                      (worker->sockets[id].is_held && !worker->sockets[id].is_held_due);
@@ -280,7 +161,7 @@ look_at_oldest(struct load__socket *socket, uint64_t now_ns)
 }
 
 static void
-thought(struct load__socket *socket, uint64_t now_ns)
+end_think_time(struct load__socket *socket, uint64_t now_ns)
 {
     socket->worker->progress_ns = now_ns;
     socket->thinking--;
@@ -306,13 +187,13 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
 
 /* Handle an event of the heap. Events of the run have id 0, and do not use `socket`. */
 static void
-handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
+handle_due(struct load__worker *worker, struct load_due due, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[due.id];
 
     switch ((enum load__what)due.what) {
     case LOAD__QUERY:
-        thought(socket, now_ns);
+        end_think_time(socket, now_ns);
         break;
     case LOAD__HELD:
         held_is_due(socket, now_ns);
@@ -327,7 +208,7 @@ handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__ramp_tick(worker, now_ns);
         break;
     case LOAD__START:
-        begin_load(worker, now_ns);
+        begin_worker_load(worker, now_ns);
         break;
     case LOAD__LOOK:
         /* This event only wakes an idle worker, so that it notices if it was stopped (SIGSTOP). */
@@ -357,7 +238,7 @@ load__on_tick(struct load_ticker *ticker, uint64_t asked_ns)
     if (worker->is_running)
         load_histogram_record(&worker->result->timer_error, load_later_part(now_ns, asked_ns));
     while ((top = load_heap_top(&worker->heap)) != NULL && top->ns <= now_ns)
-        handle(worker, load_heap_pop(&worker->heap), now_ns);
+        handle_due(worker, load_heap_pop(&worker->heap), now_ns);
     load__arrive(worker, now_ns);
     load__end_when_done(worker);
 }

@@ -2,21 +2,23 @@
  *
  * What: declarations that the files of a worker share. Place: apps/http/load/worker*.c only.
  *
- * Shape, in reading order; each file calls those above it. socket, shake, query and pace are the
- * state machine of a socket, and call each other:
+ * Shape, in reading order; each file calls those above it only. worker-read.c and worker-socket.c
+ * decide what follows when a query or a handshake ends:
  *
  *     heap.c           timed events, the earliest first     pure
  *     ticker.c         wakes the loop for the next event, to the microsecond
  *     worker-stage.c   counts rare things: stages, failures, new slices of the time line
  *     worker-end.c     adds timed events, and ends the run
- *     worker-arrival.c when queries arrive, and how many wait
  *     worker-judge.c   judges complete replies, and tells sessions
+ *     worker-state.c   fail, close                         every change of a socket's state
+ *     worker-query.c   send, hold, end, count              every change of the accounts of queries
+ *     worker-arrival.c when queries arrive, how many wait, and on which sockets they are sent
  *     worker-self.c    the client's own CPU time and lags; copies and messages for the parent
  *     worker-address.c which address of the host a connection takes
- *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-shake.c   handshakes of TLS that are under way
- *     worker-query.c   send, receive, count                 every change of the accounts of queries
- *     worker-pace.c    sends arrivals, handles timed events, begins the run
+ *     worker-read.c    replies as they come, and what their sockets do next
+ *     worker-socket.c  the ramp, open, lost, open again
+ *     worker-pace.c    handles timed events, begins the run
  *     worker.c         a worker from begin to end; obeys the parent's messages
  *
  * Timed events:
@@ -292,11 +294,19 @@ void load__ramp(struct load__worker *worker);
 void load__ramp_tick(struct load__worker *worker, uint64_t now_ns);
 void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
 
-/* Set the socket's state, which follows from its other members. */
-void load__settle(struct load__socket *socket);
-
 /* Connect a lost socket again. */
 void load__reopen(struct load__socket *socket);
+
+/* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
+void load__prepare_close(struct load__worker *worker);
+
+/* The watcher of handshakes, for load__shake_init: use connections whose handshakes are done. */
+void load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events);
+
+/* ---- worker-state.c ---- */
+
+/* Set the socket's state, which follows from its other members. */
+void load__settle(struct load__socket *socket);
 
 /* Close the connection with FIN: no more replies will come on it, or none are wanted. */
 void load__close(struct load__socket *socket);
@@ -304,34 +314,39 @@ void load__close(struct load__socket *socket);
 /* Reset the connection, and end all its queries in flight as `end`. */
 void load__fail(struct load__socket *socket, enum load_end end, int error);
 
-/* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
-void load__prepare_close(struct load__worker *worker);
-
-/* Call this when the socket's connection is open, with TLS after the handshake: it sends the
- * queries that wait for the connection. */
-void load__opened(struct load__socket *socket, uint64_t now_ns);
-
 /* ---- worker-shake.c ---- */
 
-/* Call load__shake_init after sxe_init, and load__shake_free after sxe_fini. 0 or -ENOMEM. */
-int load__shake_init(struct load__worker *worker);
+/* Call load__shake_init after sxe_init, and load__shake_free after sxe_fini. 0 or -ENOMEM. The loop
+ * calls `look` at the end of each turn while handshakes are under way. */
+typedef void load__on_turn(struct ev_loop *loop, ev_prepare *watcher, int events);
+int load__shake_init(struct load__worker *worker, load__on_turn *look);
 void load__shake_free(struct load__worker *worker);
 
 /* Make the socket speak TLS, before it connects: 0, or -errno. */
 int load__shake_begin(struct load__socket *socket, SXE *sxe);
 
-/* The socket's handshake has begun: call load__opened when it is done. */
+/* The socket's handshake has begun: load__next_shaken returns the socket when it is done. */
 void load__shake(struct load__socket *socket);
+
+/* The next socket whose handshake is done, from the last to the first; NULL: no more. *at is
+ * worker->shaking_number at first. Handshakes that are done or have failed are forgotten. */
+struct load__socket *load__next_shaken(struct load__worker *worker, uint32_t *at);
 
 /* Note why TLS failed, if this is the first such failure. */
 void load__note_failure(const struct load__socket *socket, const SXE *sxe);
 
-/* ---- worker-query.c ---- */
+/* ---- worker-read.c ---- */
 
 void load__on_read(SXE *sxe, int length);
 
-/* In a closed loop, send the socket's ready queries. */
+/* ---- worker-query.c ---- */
+
+/* Append bytes, which may move those that are there: 0 or -ENOMEM. */
+int load__keep_bytes(struct load__bytes *bytes, const char *data, size_t length);
+
+/* In a closed loop, send the socket's ready queries. load__may_send: whether it has any to send. */
 void load__send_ready(struct load__socket *socket, uint64_t now_ns);
+bool load__may_send(const struct load__socket *socket);
 
 /* Ask the source for this worker's nth query, and send it, or hold it as long as the source says.
  * An arrival has been counted as offered already; in a closed loop this function counts it. */
@@ -429,16 +444,17 @@ void load__pass_arrival(const struct load__worker *worker, struct load__arrivals
 void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 
+/* Send due arrivals as far as sockets are free, and ask for the next tick. To be called when a
+ * socket becomes free or an arrival is due. load__may_arrive: whether another is to be sent. */
+void load__arrive(struct load__worker *worker, uint64_t now_ns);
+bool load__may_arrive(const struct load__worker *worker);
+
 /* ---- worker-pace.c ---- */
 
 void load__on_tick(struct load_ticker *ticker, uint64_t asked_ns);
 
 /* Obey the message GO: begin the queries at start_ns. */
 void load__go(struct load__worker *worker, uint64_t start_ns);
-
-/* Send due arrivals as far as sockets are free, and ask for the next tick. To be called when a
- * socket becomes free or an arrival is due. */
-void load__arrive(struct load__worker *worker, uint64_t now_ns);
 
 void load__set_rate(struct load__worker *worker, double rate);
 

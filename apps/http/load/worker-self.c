@@ -128,7 +128,7 @@ count_wait(struct load__worker *worker)
 }
 
 static void
-count_turn(struct load__worker *worker, uint64_t now_ns)
+count_worker_turn(struct load__worker *worker, uint64_t now_ns)
 {
     uint64_t lag_ns = load_later_part(now_ns, worker->turn_ns);
     uint64_t spun_ns = load_later_part(now_ns, worker->turn_end_ns);
@@ -151,7 +151,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
     if (worker->is_running)
-        count_turn(worker, now_ns);
+        count_worker_turn(worker, now_ns);
     load_ticker_arm(&worker->ticker, now_ns);
     worker->turn_due_ns = worker->ticker.asked_ns;
     if (!worker->is_running)

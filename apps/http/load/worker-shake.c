@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
- * are under way. on_ready is called when a handshake is done, but must not write, so it only notes
- * the time. At the end of the turn look_at_shaking finds the handshakes that are done, and begins
- * to use their connections.
+ * are under way. on_handshake_ready is called when a handshake is done, but must not write, so it
+ * only notes the time. At the end of the turn worker-socket.c asks load__next_shaken for the
+ * sockets whose handshakes are done, and begins to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ wants_to_resume(struct load__worker *worker)
 }
 
 static void
-on_ready(SXE *sxe)
+on_handshake_ready(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
 
@@ -59,7 +59,7 @@ load__shake_begin(struct load__socket *socket, SXE *sxe)
 
     socket->is_resuming = wants_to_resume(worker);
     return load_handshake_begin(socket->is_resuming ? worker->tls_resuming : worker->tls, sxe,
-                                worker->tls_name, on_ready);
+                                worker->tls_name, on_handshake_ready);
 }
 
 static void
@@ -80,35 +80,30 @@ count_handshake(const struct load__socket *socket)
 
 /* ---- Handshakes under way ---- */
 
-/* Remove an entry from worker->shaking. */
+/* Remove an entry from worker->shaking; the last one moves to its place. */
 static void
-take_out(struct load__worker *worker, uint32_t at)
+remove_shaking(struct load__worker *worker, uint32_t at)
 {
     worker->shaking[at] = worker->shaking[--worker->shaking_number];
     if (worker->shaking_number == 0)
         ev_prepare_stop(worker->loop, &worker->look_at_shaking);
 }
 
-/* Walk from the last entry to the first, since take_out moves the last to the place of the removed
- * one. A connection that failed has sxe NULL; it connects again in a later turn. */
-static void
-look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
+struct load__socket *
+load__next_shaken(struct load__worker *worker, uint32_t *at)
 {
-    struct load__worker *worker = watcher->data;
-
-    SXE_UNUSED_PARAMETER(loop);
-    SXE_UNUSED_PARAMETER(events);
-    for (uint32_t at = worker->shaking_number; at-- > 0;) {
-        struct load__socket *socket = &worker->sockets[worker->shaking[at]];
+    while ((*at)-- > 0) {
+        struct load__socket *socket = &worker->sockets[worker->shaking[*at]];
         bool is_done = socket->sxe != NULL && load_handshake_is_done(socket->sxe);
 
         if (is_done || socket->sxe == NULL)
-            take_out(worker, at);
+            remove_shaking(worker, *at);
         if (!is_done)
             continue;
         count_handshake(socket);
-        load__opened(socket, sxe_time_ns());
+        return socket;
     }
+    return NULL;
 }
 
 void
@@ -124,7 +119,7 @@ load__shake(struct load__socket *socket)
 
 /* The watcher has the default priority, so it runs before lib-sxe sends what the turn wrote. */
 int
-load__shake_init(struct load__worker *worker)
+load__shake_init(struct load__worker *worker, load__on_turn *look)
 {
     uint32_t number = worker->number > 0 ? worker->number : 1;
     uint32_t sessions = number < SESSIONS_MAX / 2 ? 2 * number : SESSIONS_MAX;
@@ -132,7 +127,7 @@ load__shake_init(struct load__worker *worker)
 
     if (!worker->plan->tls.is_used)
         return 0;
-    ev_prepare_init(&worker->look_at_shaking, look_at_shaking);
+    ev_prepare_init(&worker->look_at_shaking, look);
     worker->look_at_shaking.data = worker;
     load_handshake_name(worker->plan, worker->tls_name);
     worker->tls = load_handshake_open(worker->plan, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's life: the ramp that opens all, the one place where its state changes, and what
- * happens when its connection ends.
+ * What: a socket's life: the ramp that opens all, what happens when its connection is open, and
+ * when that ends.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,41 +13,8 @@
 #include "sxe-proxy.h"
 #include "worker-private.h"
 
-static void on_connected(SXE *sxe);
-static void on_close(SXE *sxe);
-
-/* ---- States ---- */
-
-static enum load_socket_state
-state_of(const struct load__socket *socket)
-{
-    if (socket->left == 0 && socket->in_flight + socket->again == 0 && !socket->is_held)
-        return socket->was_opened ? LOAD_SOCKET_DONE : LOAD_SOCKET_UNOPENED;
-    if (socket->failure != LOAD_ENDS)
-        return LOAD_SOCKET_LOST;
-    if (socket->sxe == NULL)
-        return socket->was_opened ? LOAD_SOCKET_LOST : LOAD_SOCKET_UNOPENED;
-    if (!socket->is_connected)
-        return LOAD_SOCKET_CONNECTING;
-    if (socket->in_flight == 0)
-        return socket->is_held || socket->thinking > 0 ? LOAD_SOCKET_THINKING : LOAD_SOCKET_IDLE;
-    return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held &&
-                   !socket->is_ending
-               ? LOAD_SOCKET_PARTLY
-               : LOAD_SOCKET_BUSY;
-}
-
-void
-load__settle(struct load__socket *socket)
-{
-    enum load_socket_state after = state_of(socket);
-
-    /* A PARTLY socket that stays PARTLY becomes the youngest, so that sockets take turns. */
-    if (after == socket->state && after != LOAD_SOCKET_PARTLY)
-        return;
-    sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);
-    socket->state = (uint8_t)after;
-}
+static void on_socket_connected(SXE *sxe);
+static void on_socket_close(SXE *sxe);
 
 /* ---- Errors and TCP_INFO ---- */
 
@@ -123,11 +90,12 @@ new_sxe(const struct load__worker *worker, uint32_t id)
     char source[64] = "";
 
     if (plan->unix_path != NULL)
-        return sxe_new_unix(NULL, plan->unix_path, on_connected, load__on_read, on_close);
+        return sxe_new_unix(NULL, plan->unix_path, on_socket_connected, load__on_read,
+                            on_socket_close);
     if (plan->sources != NULL)
         load_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
                           sizeof(source));
-    return sxe_new_tcp(NULL, source, 0, on_connected, load__on_read, on_close);
+    return sxe_new_tcp(NULL, source, 0, on_socket_connected, load__on_read, on_socket_close);
 }
 
 static int
@@ -149,7 +117,7 @@ connect_to_server(struct load__socket *socket, SXE *sxe)
 
 /* Begin to connect; 0 or an errno. */
 static int
-begin_connect(struct load__socket *socket)
+connect_load_socket(struct load__socket *socket)
 {
     const struct load_plan *plan = socket->worker->plan;
     SXE *sxe = new_sxe(socket->worker, load__id(socket));
@@ -203,20 +171,9 @@ count_syn(struct load__socket *socket)
     result->syn_retries += segments > 0;
 }
 
+/* The connection is open, with TLS after the handshake: send the queries that wait for it. */
 static void
-on_connected(SXE *sxe)
-{
-    struct load__socket *socket = SXE_USER_DATA(sxe);
-
-    count_syn(socket);
-    if (socket->worker->plan->tls.is_used)
-        load__shake(socket);
-    else
-        load__opened(socket, sxe_time_ns());
-}
-
-void
-load__opened(struct load__socket *socket, uint64_t now_ns)
+use_connection(struct load__socket *socket, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     bool is_first = !socket->was_opened;
@@ -243,6 +200,33 @@ load__opened(struct load__socket *socket, uint64_t now_ns)
         load__send_held(socket);
     load__send_ready(socket, now_ns);
     load__arrive(worker, now_ns);
+}
+
+static void
+on_socket_connected(SXE *sxe)
+{
+    struct load__socket *socket = SXE_USER_DATA(sxe);
+
+    count_syn(socket);
+    if (socket->worker->plan->tls.is_used)
+        load__shake(socket);
+    else
+        use_connection(socket, sxe_time_ns());
+}
+
+/* A connection that failed has sxe NULL; it connects again in a later turn. Handshakes that begin
+ * here are looked at in the next turn. */
+void
+load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    struct load__worker *worker = watcher->data;
+    uint32_t at = worker->shaking_number;
+    struct load__socket *socket;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    while ((socket = load__next_shaken(worker, &at)) != NULL)
+        use_connection(socket, sxe_time_ns());
 }
 
 /* ---- The ramp ---- */
@@ -272,10 +256,10 @@ count_unopened(struct load__worker *worker, int error)
 
 /* Open the next socket of the ramp; false: try it again later. */
 static bool
-open_next(struct load__worker *worker, uint64_t now_ns)
+open_next_socket(struct load__worker *worker, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[worker->next];
-    int error = begin_connect(socket);
+    int error = connect_load_socket(socket);
 
     /* EAGAIN of a unix socket: the listener's backlog is full. */
     if (error == EAGAIN && worker->plan->unix_path != NULL &&
@@ -306,7 +290,7 @@ static void
 open_some(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->connecting < worker->ramp && worker->next < worker->number) {
-        if (!open_next(worker, now_ns))
+        if (!open_next_socket(worker, now_ns))
             return;
     }
 }
@@ -316,7 +300,7 @@ static void
 open_at_rate(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->next < worker->number && ramp_due_ns(worker) <= now_ns) {
-        if (!open_next(worker, now_ns))
+        if (!open_next_socket(worker, now_ns))
             return;
     }
     if (worker->next < worker->number)
@@ -387,7 +371,7 @@ may_reopen(const struct load__socket *socket)
 }
 
 static void
-try_again_later(struct load__socket *socket)
+connect_again_later(struct load__socket *socket)
 {
     load__settle(socket);
     if (may_reopen(socket))
@@ -395,7 +379,7 @@ try_again_later(struct load__socket *socket)
 }
 
 static void
-skip_one(struct load__socket *socket)
+skip_one_socket(struct load__socket *socket)
 {
     struct load__worker *worker = socket->worker;
 
@@ -424,8 +408,8 @@ reopen_failed(struct load__socket *socket, int error)
     worker->result->not_reopened++;
     if (worker->is_running && worker->is_offering && worker->plan->stop == LOAD_STOP_PER_SOCKET &&
         socket->left + socket->again > 0 && !socket->is_held)
-        skip_one(socket);
-    try_again_later(socket);
+        skip_one_socket(socket);
+    connect_again_later(socket);
     load__end_when_done(worker);
 }
 
@@ -436,7 +420,7 @@ load__reopen(struct load__socket *socket)
 
     if (!may_reopen(socket))
         return;
-    error = begin_connect(socket);
+    error = connect_load_socket(socket);
     if (error == 0)
         load__settle(socket);
     else
@@ -475,7 +459,7 @@ end_all_in_flight(struct load__socket *socket, int error)
 }
 
 static void
-lost(struct load__socket *socket, int error)
+lose_socket(struct load__socket *socket, int error)
 {
     end_all_in_flight(socket, error);
     socket->sxe = NULL;
@@ -484,12 +468,12 @@ lost(struct load__socket *socket, int error)
     if (socket->has_replied)
         load__reopen(socket);
     else
-        try_again_later(socket);
+        connect_again_later(socket);
     load__end_when_done(socket->worker);
 }
 
 static void
-on_close(SXE *sxe)
+on_socket_close(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
     int error = sxe_error(sxe);
@@ -497,7 +481,7 @@ on_close(SXE *sxe)
     load__note_failure(socket, sxe);
     if (socket->is_connected) {
         count_retransmits(socket);
-        lost(socket, error);
+        lose_socket(socket, error);
         return;
     }
     socket->sxe = NULL;
@@ -506,29 +490,6 @@ on_close(SXE *sxe)
         reopen_failed(socket, error);
     else
         ramp_failed(socket, error);
-}
-
-void
-load__fail(struct load__socket *socket, enum load_end end, int error)
-{
-    socket->failure = (uint8_t)end;
-    if (end == LOAD_END_OTHER)
-        load__note_error(socket->worker, error);
-    load__settle(socket);
-    sxe_abort(socket->sxe);
-}
-
-/* Reset instead if output is unsent: a server that does not read would delay the close. */
-void
-load__close(struct load__socket *socket)
-{
-    if (socket->worker->plan->is_aborting || sxe_get_state(socket->sxe) == SXE_STATE_WRITING) {
-        load__fail(socket, LOAD_END_CLOSED_EARLY, 0);
-        return;
-    }
-    socket->failure = LOAD_END_CLOSED_EARLY;
-    load__settle(socket);
-    (void)sxe_close(socket->sxe);
 }
 
 /* Connections without queries in flight get a FIN when the loop ends. The others get a reset, which

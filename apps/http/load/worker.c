@@ -89,7 +89,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
 
 /* This shard's part of `whole`: shard i of n has every nth, from i on. */
 static uint64_t
-share(const struct load__worker *worker, uint64_t whole)
+share_of_shard(const struct load__worker *worker, uint64_t whole)
 {
     return whole / worker->shards + (worker->shard < whole % worker->shards);
 }
@@ -101,9 +101,9 @@ queries_of(const struct load__worker *worker)
     case LOAD_STOP_PER_SOCKET:
         return worker->number * worker->plan->queries;
     case LOAD_STOP_TOTAL:
-        return share(worker, worker->plan->requests_max);
+        return share_of_shard(worker, worker->plan->requests_max);
     case LOAD_STOP_REPLAY:
-        return share(worker, worker->requests->number);
+        return share_of_shard(worker, worker->requests->number);
     case LOAD_STOP_TIME:
         break;
     }
@@ -114,9 +114,9 @@ static void
 read_plan(struct load__worker *worker)
 {
     const struct load_plan *plan = worker->plan;
-    uint64_t ramp = share(worker, plan->ramp);
+    uint64_t ramp = share_of_shard(worker, plan->ramp);
 
-    worker->number = (uint32_t)share(worker, plan->sockets);
+    worker->number = (uint32_t)share_of_shard(worker, plan->sockets);
     worker->depth = plan->depth;
     worker->ramp = ramp > 0 ? (unsigned)ramp : 1;
     worker->ramp_rate = plan->ramp_rate / worker->shards;
@@ -166,7 +166,7 @@ init_rings(struct load__worker *worker, size_t number)
 }
 
 static int
-get_memory(struct load__worker *worker)
+allocate_worker_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
     /* Each socket has at most one REOPEN, TIMEOUT and HELD, and `depth` QUERYs if it thinks; the
@@ -216,7 +216,7 @@ prepare_worker(struct load__worker *worker)
 {
     int error;
 
-    worker->requests->clients = (uint32_t)share(worker, worker->plan->sockets);
+    worker->requests->clients = (uint32_t)share_of_shard(worker, worker->plan->sockets);
     error = worker->requests->begin(worker->requests, worker->shard, worker->shards,
                                     worker->plan->seed);
 
@@ -226,11 +226,11 @@ prepare_worker(struct load__worker *worker)
     worker->users = worker->requests->clients;
     read_plan(worker);
     load__list_addresses(worker);
-    error = get_memory(worker);
+    error = allocate_worker_memory(worker);
     if (error == 0)
         error = init_sxe(worker);
     if (error == 0)
-        error = load__shake_init(worker);
+        error = load__shake_init(worker, load__look_at_shaking);
     if (error == 0)
         load_ticker_open(&worker->ticker, load__on_tick, worker);
     return error;

@@ -100,7 +100,7 @@ say_message(const struct load *load, const struct load_message *message)
 /* ---- The worker ---- */
 
 static _Noreturn void
-be_worker(const struct load *load)
+run_as_rank_worker(const struct load *load)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(load->control);
@@ -109,7 +109,7 @@ be_worker(const struct load *load)
 }
 
 static int
-fork_worker(struct load *load)
+fork_rank_worker(struct load *load)
 {
     int ends[2];
 
@@ -120,7 +120,7 @@ fork_worker(struct load *load)
     fflush(NULL);
     load->pid = fork();
     if (load->pid == 0)
-        be_worker(load);
+        run_as_rank_worker(load);
     close(ends[1]);
     return load->pid < 0 ? -errno : 0;
 }
@@ -301,7 +301,7 @@ name_machine(const struct load_agent *agent)
 }
 
 static void
-run_load(const struct load_agent *agent, const struct load_start *start)
+run_rank_load(const struct load_agent *agent, const struct load_start *start)
 {
     static struct load load;
     int error;
@@ -316,7 +316,7 @@ run_load(const struct load_agent *agent, const struct load_start *start)
     load.heard_ns = sxe_time_ns();
     error = map_result(&load);
     if (error == 0)
-        error = fork_worker(&load);
+        error = fork_rank_worker(&load);
     if (error < 0)
         load_frame_send_text(agent->channel, LOAD_FRAME_GONE, "cannot start: it lacks memory");
     while (error == 0 && !load.is_over && !load.is_alone)
@@ -346,6 +346,6 @@ load_agent_run(const struct load_agent *agent)
         if (agent->plan == NULL)
             load_frame_send_text(agent->channel, LOAD_FRAME_GONE, agent->refusal);
         else
-            run_load(agent, &frame.u.start);
+            run_rank_load(agent, &frame.u.start);
     }
 }

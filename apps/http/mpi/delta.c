@@ -17,7 +17,7 @@ block_length(size_t size, size_t at)
 /* If the block (from offset `at` of the memory) contains the time, convert it to the other end's
  * clock. */
 static void
-set_back(const struct load_delta *delta, char *block, size_t at, size_t length)
+move_time_back(const struct load_delta *delta, char *block, size_t at, size_t length)
 {
     size_t from = delta->time_at - at;
     uint64_t time_ns;
@@ -47,7 +47,7 @@ load_delta_take(struct load_delta *delta, char *bytes, size_t room)
         memcpy(&delta->sent[delta->at], &delta->now[delta->at], length);
         memcpy(&bytes[used], &number, sizeof(number));
         memcpy(&bytes[used + sizeof(number)], &delta->sent[delta->at], length);
-        set_back(delta, &bytes[used + sizeof(number)], delta->at, length);
+        move_time_back(delta, &bytes[used + sizeof(number)], delta->at, length);
         used += sizeof(number) + length;
     }
     return used;

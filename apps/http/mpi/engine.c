@@ -110,7 +110,7 @@ prepare_run(struct load_command *command)
 }
 
 static int
-coordinate(int relay, unsigned number, int argc, char **argv)
+coordinate_ranks(int relay, unsigned number, int argc, char **argv)
 {
     int status;
 
@@ -199,5 +199,5 @@ load_engine_run(int channel, int argc, char **argv)
         return LOAD_EXIT_ERRORS;
     if (frame.u.start.shard > 0)
         return serve_channel(channel, frame.u.start.shards, argc, argv);
-    return coordinate(channel, frame.u.start.shards, argc, argv);
+    return coordinate_ranks(channel, frame.u.start.shards, argc, argv);
 }

@@ -44,7 +44,7 @@ fail_envoy(struct envoy *envoy, const char *what)
 }
 
 static void
-pass_on(struct envoy *envoy, const struct load_message *message)
+pass_message_on(struct envoy *envoy, const struct load_message *message)
 {
     /* Ignore errors: if the coordinator is gone, the control's end of file shows it. */
     (void)!send(envoy->worker->control, message, sizeof(*message), MSG_NOSIGNAL);
@@ -85,7 +85,7 @@ apply_script(struct envoy *envoy, int bytes)
 }
 
 static void
-take_name(struct envoy *envoy, int bytes)
+take_rank_name(struct envoy *envoy, int bytes)
 {
     struct load_rank *rank = &ranks->ranks[envoy->rank];
 
@@ -102,22 +102,22 @@ take_said(struct envoy *envoy)
     const struct load_message *message = &envoy->frame.u.message;
 
     if (message->type != LOAD_MESSAGE_READY || message->error != 0) {
-        pass_on(envoy, message);
+        pass_message_on(envoy, message);
         return;
     }
     envoy->ready = *message;
     if (envoy->rank > 0)
         tell_relay(envoy, LOAD_FRAME_CLOCK, NULL);
     else
-        pass_on(envoy, message);
+        pass_message_on(envoy, message);
 }
 
 static void
-take_clock(struct envoy *envoy)
+take_clock_message(struct envoy *envoy)
 {
     envoy->clock = envoy->frame.clock;
     ranks->ranks[envoy->rank].clock_ns = envoy->clock.error_ns;
-    pass_on(envoy, &envoy->ready);
+    pass_message_on(envoy, &envoy->ready);
 }
 
 static void
@@ -127,7 +127,7 @@ take_frame(struct envoy *envoy, int bytes)
 
     switch (envoy->frame.type) {
     case LOAD_FRAME_NAME:
-        take_name(envoy, bytes);
+        take_rank_name(envoy, bytes);
         break;
     case LOAD_FRAME_SAID:
         take_said(envoy);
@@ -142,7 +142,7 @@ take_frame(struct envoy *envoy, int bytes)
         apply_script(envoy, bytes);
         break;
     case LOAD_FRAME_CLOCK:
-        take_clock(envoy);
+        take_clock_message(envoy);
         break;
     default: /* GONE */
         fail_envoy(envoy, load_frame_text(&envoy->frame, bytes));

@@ -37,7 +37,7 @@ struct mail {
 static struct mail *mails; /* [ranks] */
 
 static bool
-is_free(MPI_Request *request)
+is_request_free(MPI_Request *request)
 {
     int is_done = 1;
 
@@ -54,7 +54,7 @@ send_message(struct load_link *link, unsigned to, const void *bytes, size_t leng
 
     (void)link;
     for (unsigned i = 0; i < SLOTS; i++) {
-        if (!is_free(&mail->sending[i]))
+        if (!is_request_free(&mail->sending[i]))
             continue;
         memcpy(&mail->sent[i], bytes, length);
         MPI_Request *request = &mail->sending[i];
@@ -91,7 +91,7 @@ receive_message(struct load_link *link, unsigned from, void *bytes, size_t size)
 
 /* False: no memory, or too many ranks. */
 static bool
-open_link(struct load_link *link)
+open_rank_link(struct load_link *link)
 {
     int rank = 0;
     int ranks = 0;
@@ -143,7 +143,7 @@ signals_of_mpirun(void)
 }
 
 static int
-carry(int channel, pid_t engine)
+carry_messages(int channel, pid_t engine)
 {
     int signals = signals_of_mpirun();
     struct load_link link;
@@ -151,7 +151,7 @@ carry(int channel, pid_t engine)
     int status;
 
     MPI_Init(NULL, NULL);
-    if (!open_link(&link)) {
+    if (!open_rank_link(&link)) {
         fprintf(stderr, "sxe-http: there can be no more than %u ranks, or there is no memory\n",
                 LOAD_RANKS_MAX);
         MPI_Abort(MPI_COMM_WORLD, LOAD_EXIT_USAGE);
@@ -182,5 +182,5 @@ main(int argc, char **argv)
         return load_engine_run(ends[1], argc, argv);
     }
     close(ends[1]);
-    return carry(ends[0], engine);
+    return carry_messages(ends[0], engine);
 }

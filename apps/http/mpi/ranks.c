@@ -66,8 +66,8 @@ judge_alone(struct load_verdict *verdict, const struct load_plan *plan, unsigned
 }
 
 static void
-add_part(struct load_part *part, struct count *count, const struct load_result *worker,
-         const struct load_verdict *verdict)
+add_rank_part(struct load_part *part, struct count *count, const struct load_result *worker,
+              const struct load_verdict *verdict)
 {
     count->in_time += (double)load_result_in_time(worker);
     count->seconds += (double)worker->elapsed_ns / 1e9;
@@ -118,7 +118,7 @@ judge_ranks(struct load_parent *parent, struct load_trial *trial,
         load_verdict_add_part(&trial->verdict, &verdict, load_rank_name(judged, i));
         if (parts == NULL)
             continue;
-        add_part(&parts[i], &counts[i], workers[i], &verdict);
+        add_rank_part(&parts[i], &counts[i], workers[i], &verdict);
         snprintf(parts[i].name, sizeof(parts[i].name), "%s", load_rank_name(judged, i));
         parts[i].clock_ns = judged->ranks[i].clock_ns;
     }

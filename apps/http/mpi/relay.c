@@ -76,7 +76,7 @@ flush_to_channel(struct relay *relay, struct peer *peer)
 }
 
 static void
-take_message(struct relay *relay, struct peer *peer)
+take_peer_message(struct relay *relay, struct peer *peer)
 {
     const struct load_frame *frame = &peer->to_channel.frame;
     size_t length = peer->to_channel.length;
@@ -105,7 +105,7 @@ take_message(struct relay *relay, struct peer *peer)
 }
 
 static void
-receive(struct relay *relay, struct peer *peer)
+receive_from_peer(struct relay *relay, struct peer *peer)
 {
     struct held *held = &peer->to_channel;
 
@@ -114,14 +114,14 @@ receive(struct relay *relay, struct peer *peer)
         return;
     held->length = relay->link->receive(relay->link, peer->rank, &held->frame, sizeof(held->frame));
     if (held->length > 0)
-        take_message(relay, peer);
+        take_peer_message(relay, peer);
 }
 
 /* ---- The clock of a rank ---- */
 
 /* Send one PING and wait for its PONG; false: there was no answer. */
 static bool
-ping(struct relay *relay, struct peer *peer, struct load_clock *clock)
+ping_peer(struct relay *relay, struct peer *peer, struct load_clock *clock)
 {
     uint64_t sent_ns = sxe_time_ns();
     uint64_t got_ns = sent_ns;
@@ -129,7 +129,7 @@ ping(struct relay *relay, struct peer *peer, struct load_clock *clock)
 
     if (send_head(relay, peer->rank, LOAD_FRAME_PING, ++relay->rounds))
         while (relay->ponged != relay->rounds && got_ns < sent_ns + load_relay_pong_ns) {
-            receive(relay, peer);
+            receive_from_peer(relay, peer);
             got_ns = sxe_time_ns();
         }
     half_ns = (got_ns - sent_ns) / 2 + 1;
@@ -145,7 +145,7 @@ measure_clock(struct relay *relay, struct peer *peer)
 {
     struct load_frame frame = {.type = LOAD_FRAME_CLOCK, .clock.error_ns = UINT64_MAX};
 
-    for (unsigned i = 0; i < ROUNDS && ping(relay, peer, &frame.clock); i++)
+    for (unsigned i = 0; i < ROUNDS && ping_peer(relay, peer, &frame.clock); i++)
         ;
     /* Without an answer try again in the next turn, until the envoy says that the rank is lost. */
     peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
@@ -230,7 +230,7 @@ take_signal(const struct relay *relay, int signals, pid_t engine)
 }
 
 static int
-wait_ms(const struct relay *relay, uint64_t now_ns)
+relay_wait_ms(const struct relay *relay, uint64_t now_ns)
 {
     if (relay->has_moved || now_ns < relay->spin_ns)
         return 0;
@@ -238,7 +238,7 @@ wait_ms(const struct relay *relay, uint64_t now_ns)
 }
 
 static void
-run_turn(struct relay *relay, int signals, pid_t engine)
+run_relay_turn(struct relay *relay, int signals, pid_t engine)
 {
     uint64_t now_ns = sxe_time_ns();
     struct pollfd fds[2 + LOAD_RANKS_MAX] = {
@@ -251,14 +251,14 @@ run_turn(struct relay *relay, int signals, pid_t engine)
 
         fds[2 + i] = (struct pollfd){peer->to_rank.length > 0 ? -1 : peer->channel, POLLIN, 0};
     }
-    poll(fds, 2 + relay->peers_number, wait_ms(relay, now_ns));
+    poll(fds, 2 + relay->peers_number, relay_wait_ms(relay, now_ns));
     relay->has_moved = false;
     if (fds[0].revents != 0)
         take_signal(relay, signals, engine);
     if (fds[1].revents != 0)
         take_channel(relay);
     for (unsigned i = 0; i < relay->peers_number; i++) {
-        receive(relay, &relay->peers[i]);
+        receive_from_peer(relay, &relay->peers[i]);
         read_channel(relay, &relay->peers[i]);
         if (relay->peers[i].needs_clock)
             measure_clock(relay, &relay->peers[i]);
@@ -267,7 +267,7 @@ run_turn(struct relay *relay, int signals, pid_t engine)
 
 /* Send a frame without content, and try until the link takes it. */
 static void
-say_to(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t until_ns)
+say_to_peer(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t until_ns)
 {
     while (!send_head(relay, rank, type, 0) && sxe_time_ns() < until_ns)
         poll(NULL, 0, 1);
@@ -281,7 +281,7 @@ end_others(struct relay *relay)
     unsigned ended = 0;
 
     for (unsigned rank = 1; rank < relay->link->ranks; rank++)
-        say_to(relay, rank, LOAD_FRAME_END, until_ns);
+        say_to_peer(relay, rank, LOAD_FRAME_END, until_ns);
     /* Add peers for ranks whose channels the engine never sent. */
     while (relay->peers_number < relay->link->ranks - 1) {
         relay->peers[relay->peers_number] =
@@ -292,7 +292,7 @@ end_others(struct relay *relay)
         ended = 0;
         for (unsigned i = 0; i < relay->peers_number; i++) {
             relay->peers[i].to_channel.length = 0;
-            receive(relay, &relay->peers[i]);
+            receive_from_peer(relay, &relay->peers[i]);
             ended += relay->peers[i].has_ended;
         }
         poll(NULL, 0, ended < relay->peers_number);
@@ -315,7 +315,7 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
         relay.peers[0] = (struct peer){.channel = channel};
     }
     while (!relay.is_over)
-        run_turn(&relay, signals, engine);
+        run_relay_turn(&relay, signals, engine);
     /* Close our ends of the channels: the engine ends when it sees that. */
     for (unsigned i = 0; i < relay.peers_number; i++)
         if (relay.peers[i].channel >= 0)
@@ -324,6 +324,6 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
     if (link->rank == 0)
         end.is_clean = end_others(&relay);
     else
-        say_to(&relay, 0, LOAD_FRAME_BYE, sxe_time_ns() + load_relay_end_ns);
+        say_to_peer(&relay, 0, LOAD_FRAME_BYE, sxe_time_ns() + load_relay_end_ns);
     return end;
 }

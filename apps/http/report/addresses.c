@@ -12,7 +12,7 @@
 #define NAME_COLUMNS 24
 
 static void
-add_address(struct load_page *page, const struct load_address_result *address, bool has_source)
+add_address_row(struct load_page *page, const struct load_address_result *address, bool has_source)
 {
     char name[LOAD_IP_SIZE];
 
@@ -40,7 +40,7 @@ load_summary_addresses(struct load_page *page, const struct load_run *run)
     load_page_begin_heading(page, total->addresses);
     load_page_add(page, "%-*s%12s%9s", NAME_COLUMNS, "address", "connections", "failed");
     for (unsigned i = 0; i < total->addresses; i++)
-        add_address(page, &total->by_address[i], run->plan->sources != NULL);
+        add_address_row(page, &total->by_address[i], run->plan->sources != NULL);
 }
 
 void

@@ -8,7 +8,7 @@
 
 /* Escape bytes that would end the line, and %, which begins an escape. */
 static void
-write_escaped(FILE *out, const char *text)
+write_escaped_line(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '%' || *text == '\r' || *text == '\n')
@@ -19,7 +19,7 @@ write_escaped(FILE *out, const char *text)
 }
 
 static void
-annotate(void *user, const struct load_check *check)
+annotate_check(void *user, const struct load_check *check)
 {
     FILE *out = user;
 
@@ -29,16 +29,16 @@ annotate(void *user, const struct load_check *check)
     fprintf(out, "::%s title=sxe-http%%3A %s::", check->is_doubt ? "warning" : "error",
             check->title);
     if (check->is_asked) {
-        write_escaped(out, check->name);
+        write_escaped_line(out, check->name);
         fputs(": ", out);
     }
-    write_escaped(out, check->text);
+    write_escaped_line(out, check->text);
     putc('\n', out);
 }
 
 int
 load_output_annotations(FILE *out, const struct load_run *run)
 {
-    load_checks_each(run, annotate, out);
+    load_checks_each(run, annotate_check, out);
     return load_output_finish(out);
 }

@@ -29,7 +29,7 @@ add_evidence(struct load_check *check, const char *format, ...)
 /* ---- The run itself ---- */
 
 static void
-add_errors(struct load_check *check, const struct load_result *result)
+add_error_check(struct load_check *check, const struct load_result *result)
 {
     static const char *const names[] = {
 #define TEXT(enumerator, text, name) text,
@@ -58,7 +58,7 @@ add_what_is_wrong(struct load_check *check, const struct load_run *run)
 
     if (run->is_interrupted)
         add_evidence(check, "The run was interrupted; what was done is reported. ");
-    add_errors(check, total);
+    add_error_check(check, total);
     if (total->ends[LOAD_END_OK] == 0)
         add_evidence(check, "No request was answered well. ");
     if (total->opened < total->sockets_wanted)

@@ -12,7 +12,7 @@
 #define NAME_SIZE    96 /* bytes: enough for NAME_COLUMNS characters of UTF-8 */
 
 static const char *
-name_of(const struct load_host *host)
+name_of_host(const struct load_host *host)
 {
     return *host->path != '\0' ? host->path : host->authority;
 }
@@ -20,13 +20,13 @@ name_of(const struct load_host *host)
 /* ---- The summary ---- */
 
 static void
-add_host(struct load_page *page, const struct load_host *host,
-         const struct load_host_result *result)
+add_host_row(struct load_page *page, const struct load_host *host,
+             const struct load_host_result *result)
 {
     bool is_bad = result->errors > 0 || result->opened < result->sockets_wanted;
     char name[NAME_SIZE], sockets[48];
 
-    snprintf(name, sizeof(name), "%s", name_of(host));
+    snprintf(name, sizeof(name), "%s", name_of_host(host));
     load_clip(name, NAME_COLUMNS - 1);
     snprintf(sockets, sizeof(sockets), "%llu/%llu", (unsigned long long)result->opened,
              (unsigned long long)result->sockets_wanted);
@@ -47,7 +47,7 @@ load_summary_hosts(struct load_page *page, const struct load_run *run)
     load_page_add(page, "%-*s%12s%9s%10s%10s%8s", NAME_COLUMNS, "host", "connections", "offered",
                   "p50", "p99", "errors");
     for (unsigned i = 0; i < run->total->hosts; i++)
-        add_host(page, &run->plan->hosts[i], &run->total->by_host[i]);
+        add_host_row(page, &run->plan->hosts[i], &run->total->by_host[i]);
 }
 
 /* ---- The JSON ---- */
@@ -78,7 +78,7 @@ load_output_json_hosts(struct load_json *json, const struct load_plan *plan,
         const struct load_host_result *host = &result->by_host[i];
 
         load_json_open(json, NULL, '{');
-        load_json_text(json, "name", name_of(&plan->hosts[i]));
+        load_json_text(json, "name", name_of_host(&plan->hosts[i]));
 #define WRITE(name) load_json_count(json, #name, host->name);
         WRITE(sockets_wanted)
         WRITE(opened)

@@ -24,7 +24,7 @@ is_missing(const json_t *value)
 
 /* Returns 0, and keeps the problem, if value is no number from 0 on. */
 static double
-number_of(struct load_reader *reader, const json_t *value, const char *name)
+read_count(struct load_reader *reader, const json_t *value, const char *name)
 {
     double number = json_number_value(value);
 
@@ -37,11 +37,11 @@ number_of(struct load_reader *reader, const json_t *value, const char *name)
 double
 load_reader_number(struct load_reader *reader, const json_t *object, const char *name)
 {
-    return number_of(reader, json_object_get(object, name), name);
+    return read_count(reader, json_object_get(object, name), name);
 }
 
 static uint64_t
-whole(double number, double unit)
+whole_count(double number, double unit)
 {
     return (uint64_t)fmin(round(number * unit), COUNT_MAX);
 }
@@ -49,14 +49,14 @@ whole(double number, double unit)
 uint64_t
 load_reader_count(struct load_reader *reader, const json_t *object, const char *name, double unit)
 {
-    return whole(load_reader_number(reader, object, name), unit);
+    return whole_count(load_reader_number(reader, object, name), unit);
 }
 
 uint64_t
 load_reader_element(struct load_reader *reader, const json_t *array, size_t index, const char *name,
                     double unit)
 {
-    return whole(number_of(reader, json_array_get(array, index), name), unit);
+    return whole_count(read_count(reader, json_array_get(array, index), name), unit);
 }
 
 bool

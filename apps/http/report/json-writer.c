@@ -10,7 +10,7 @@
 #include "sxe-json.h"
 
 static void
-write_quoted(FILE *out, const char *text)
+write_json_text(FILE *out, const char *text)
 {
     sxe_json_print(out, text, strlen(text), SXE_JSON_UTF8 | SXE_JSON_IN_HTML);
 }
@@ -23,7 +23,7 @@ break_line(const struct load_json *json)
 
 /* Write the comma, indent and name before a value. */
 static void
-lead_in(struct load_json *json, const char *name)
+lead_in_value(struct load_json *json, const char *name)
 {
     if (json->has_values)
         putc(',', json->out);
@@ -33,7 +33,7 @@ lead_in(struct load_json *json, const char *name)
         putc(' ', json->out);
     json->has_values = true;
     if (name != NULL) {
-        write_quoted(json->out, name);
+        write_json_text(json->out, name);
         fputs(": ", json->out);
     }
 }
@@ -53,7 +53,7 @@ load_json_init_line(struct load_json *json, FILE *out)
 void
 load_json_open(struct load_json *json, const char *name, char bracket)
 {
-    lead_in(json, name);
+    lead_in_value(json, name);
     putc(bracket, json->out);
     json->depth++;
     json->has_values = false;
@@ -76,14 +76,14 @@ load_json_text(struct load_json *json, const char *name, const char *text)
         load_json_null(json, name);
         return;
     }
-    lead_in(json, name);
-    write_quoted(json->out, text);
+    lead_in_value(json, name);
+    write_json_text(json->out, text);
 }
 
 void
 load_json_count(struct load_json *json, const char *name, uint64_t value)
 {
-    lead_in(json, name);
+    lead_in_value(json, name);
     fprintf(json->out, "%llu", (unsigned long long)value);
 }
 
@@ -94,20 +94,20 @@ load_json_number(struct load_json *json, const char *name, double value)
         load_json_null(json, name);
         return;
     }
-    lead_in(json, name);
+    lead_in_value(json, name);
     fprintf(json->out, "%.15g", value);
 }
 
 void
 load_json_bool(struct load_json *json, const char *name, bool value)
 {
-    lead_in(json, name);
+    lead_in_value(json, name);
     fputs(value ? "true" : "false", json->out);
 }
 
 void
 load_json_null(struct load_json *json, const char *name)
 {
-    lead_in(json, name);
+    lead_in_value(json, name);
     fputs("null", json->out);
 }

@@ -104,7 +104,7 @@ keep_rate(struct load_live *live)
 
 /* Compute the figures of the time since the last full second ended. */
 static void
-look_back(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
+compute_last_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     double seconds = (double)(now_ns - live->second.at_ns) / NS;
 
@@ -126,10 +126,10 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
     if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2) {
         /* In the first second, show the figures so far. */
         if (live->seconds == 0)
-            look_back(live, sum, now_ns);
+            compute_last_second(live, sum, now_ns);
         return false;
     }
-    look_back(live, sum, now_ns);
+    compute_last_second(live, sum, now_ns);
     keep_rate(live);
     keep_second(live, sum, now_ns);
     return true;
@@ -156,10 +156,10 @@ part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t 
 
 /* ---- Words ---- */
 
-static void add_text(char *line, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_live_text(char *line, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add_text(char *line, const char *format, ...)
+add_live_text(char *line, const char *format, ...)
 {
     size_t used = strlen(line);
     va_list arguments;
@@ -177,25 +177,26 @@ add_progress(char *line, const struct load_live *live, const struct load_result 
     double elapsed_s = sum->started_ns < now_ns ? (double)(now_ns - sum->started_ns) / NS : 0;
 
     if (sum->started_ns == 0) {
-        add_text(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
-                 (unsigned long long)load_plan_share(live->plan, live->plan->sockets));
+        add_live_text(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
+                      (unsigned long long)load_plan_share(live->plan, live->plan->sockets));
         return;
     }
-    add_text(line, "%.0f s", floor(elapsed_s + NOISE_S));
+    add_live_text(line, "%.0f s", floor(elapsed_s + NOISE_S));
     if (done > 0)
-        add_text(line, ", %.0f %% done, %.0f s left", done * 100,
-                 ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
+        add_live_text(line, ", %.0f %% done, %.0f s left", done * 100,
+                      ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
 }
 
 static void
 add_percentiles(char *line, const struct load_live *live)
 {
     if (live->last.count > 0)
-        add_text(line, "p50 %s  p95 %s  p99 %s  max %s", load_percentile_text(&live->last, 0.5),
-                 load_percentile_text(&live->last, 0.95), load_percentile_text(&live->last, 0.99),
-                 load_max_text(&live->last));
+        add_live_text(line, "p50 %s  p95 %s  p99 %s  max %s",
+                      load_percentile_text(&live->last, 0.5),
+                      load_percentile_text(&live->last, 0.95),
+                      load_percentile_text(&live->last, 0.99), load_max_text(&live->last));
     else
-        add_text(line, "no reply");
+        add_live_text(line, "no reply");
 }
 
 static void
@@ -209,9 +210,10 @@ add_states(char *line, const struct load_result *sum)
 
     for (unsigned state = 0; state < LOAD_SOCKET_STATES; state++)
         if (sum->in_state[state] > 0)
-            add_text(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
+            add_live_text(line, "  %s %llu", names[state],
+                          (unsigned long long)sum->in_state[state]);
     if (sum->waiting > 0)
-        add_text(line, "  requests waiting %llu", (unsigned long long)sum->waiting);
+        add_live_text(line, "  requests waiting %llu", (unsigned long long)sum->waiting);
 }
 
 /* ---- One line a second ---- */
@@ -223,11 +225,11 @@ print_second(const struct load_live *live, const struct load_result *sum, uint64
 
     add_progress(line, live, sum, now_ns);
     if (sum->started_ns != 0) {
-        add_text(line, ": %s/s  ", load_number_text(live->rate));
+        add_live_text(line, ": %s/s  ", load_number_text(live->rate));
         add_percentiles(line, live);
-        add_text(line, "  errors %llu", (unsigned long long)load_result_errors(sum));
+        add_live_text(line, "  errors %llu", (unsigned long long)load_result_errors(sum));
         if (load_result_skipped(sum) > 0)
-            add_text(line, "  skipped %llu", (unsigned long long)load_result_skipped(sum));
+            add_live_text(line, "  skipped %llu", (unsigned long long)load_result_skipped(sum));
     }
     fprintf(live->err, "%s\n", line);
     fflush(live->err);
@@ -240,10 +242,10 @@ add_bar(char *line, double done)
 {
     if (done < 0)
         return;
-    add_text(line, "  [");
+    add_live_text(line, "  [");
     for (unsigned i = 0; i < BAR_COLUMNS; i++)
-        add_text(line, "%s", i < done * BAR_COLUMNS ? "#" : ".");
-    add_text(line, "]");
+        add_live_text(line, "%s", i < done * BAR_COLUMNS ? "#" : ".");
+    add_live_text(line, "]");
 }
 
 /* Add the latest seconds, as many as the line has room for. */
@@ -256,11 +258,11 @@ add_sparkline(char *line, const struct load_live *live)
     unsigned number = live->seconds < room ? live->seconds : room;
 
     load_sparkline(spark, sizeof(spark), live->rates + live->seconds - number, number);
-    add_text(line, "%s", spark);
+    add_live_text(line, "%s", spark);
 }
 
 static void
-print_line(struct load_live *live, char *line, bool is_bad)
+print_live_line(struct load_live *live, char *line, bool is_bad)
 {
     bool is_red = is_bad && live->is_colored;
 
@@ -270,7 +272,7 @@ print_line(struct load_live *live, char *line, bool is_bad)
 }
 
 static void
-redraw(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
+redraw_view(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     char lines[LINES][LINE_SIZE] = {""};
     uint64_t errors = load_result_errors(sum);
@@ -279,21 +281,21 @@ redraw(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
     if (live->drawn > 0)
         fprintf(live->err, "\r\033[%uA", live->drawn);
     live->drawn = 0;
-    add_text(lines[0], "%s  ", load_model_text(live->plan->model));
+    add_live_text(lines[0], "%s  ", load_model_text(live->plan->model));
     add_progress(lines[0], live, sum, now_ns);
     add_bar(lines[0], part_done(live->plan, sum, now_ns));
-    add_text(lines[1], "rate     %s/s  ", load_number_text(live->rate));
+    add_live_text(lines[1], "rate     %s/s  ", load_number_text(live->rate));
     add_sparkline(lines[1], live);
-    add_text(lines[2], "response ");
+    add_live_text(lines[2], "response ");
     add_percentiles(lines[2], live);
-    add_text(lines[2], "  errors %llu", (unsigned long long)errors);
+    add_live_text(lines[2], "  errors %llu", (unsigned long long)errors);
     if (live->error_rate > 0)
-        add_text(lines[2], " (%s/s)", load_number_text(live->error_rate));
-    add_text(lines[2], "  skipped %llu", (unsigned long long)load_result_skipped(sum));
-    add_text(lines[3], "connections");
+        add_live_text(lines[2], " (%s/s)", load_number_text(live->error_rate));
+    add_live_text(lines[2], "  skipped %llu", (unsigned long long)load_result_skipped(sum));
+    add_live_text(lines[3], "connections");
     add_states(lines[3], sum);
     for (unsigned i = 0; i < LINES; i++)
-        print_line(live, lines[i], i == 2 && errors > 0);
+        print_live_line(live, lines[i], i == 2 && errors > 0);
     fflush(live->err);
 }
 
@@ -306,7 +308,7 @@ load_live_show(struct load_live *live, const struct load_result *sum, uint64_t n
         return;
     is_full = take_second(live, sum, now_ns);
     if (live->is_terminal)
-        redraw(live, sum, now_ns);
+        redraw_view(live, sum, now_ns);
     else if (is_full)
         print_second(live, sum, now_ns);
 }

@@ -18,7 +18,7 @@ static const char *const added[] = {"sockets",   "requests_max", "rate", "rate_e
                                     "ramp_rate", "ramp",         "seed"};
 
 static bool
-is_listed(const char *name, const char *const *names, size_t number)
+is_name_listed(const char *name, const char *const *names, size_t number)
 {
     for (size_t i = 0; i < number; i++)
         if (strcmp(name, names[i]) == 0)
@@ -29,17 +29,17 @@ is_listed(const char *name, const char *const *names, size_t number)
 static bool
 may_differ(const struct load_plan *plan, const char *name)
 {
-    if (is_listed(name, own, SXE_COUNT(own)))
+    if (is_name_listed(name, own, SXE_COUNT(own)))
         return true;
     if (plan->shards > 0)
         return false;
     /* --requests sets both requests_max and queries. */
-    return is_listed(name, added, SXE_COUNT(added)) ||
+    return is_name_listed(name, added, SXE_COUNT(added)) ||
            (plan->stop == LOAD_STOP_TOTAL && strcmp(name, "queries") == 0);
 }
 
 static void
-print_value(FILE *err, const json_t *value)
+print_json_value(FILE *err, const json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
@@ -63,9 +63,9 @@ refuse_difference(const struct load_merge_file *a, const struct load_merge_file 
 {
     refuse_pair(a, b, err);
     fprintf(err, "%s is ", name);
-    print_value(err, json_object_get(json_object_get(a->root, "plan"), name));
+    print_json_value(err, json_object_get(json_object_get(a->root, "plan"), name));
     fputs(" in the first and ", err);
-    print_value(err, json_object_get(json_object_get(b->root, "plan"), name));
+    print_json_value(err, json_object_get(json_object_get(b->root, "plan"), name));
     fputs(" in the second; merge adds up parts of one load\n", err);
     return false;
 }
@@ -90,7 +90,7 @@ have_same_plan(const struct load_merge_file *a, const struct load_merge_file *b,
 
 /* The name of a kind, from the file's first trial; NULL: there is no such kind. */
 static const json_t *
-kind_of(const struct load_merge_file *file, size_t kind)
+name_of_kind(const struct load_merge_file *file, size_t kind)
 {
     const json_t *trial = json_array_get(json_object_get(file->root, "trials"), 0);
 
@@ -100,14 +100,14 @@ kind_of(const struct load_merge_file *file, size_t kind)
 static bool
 have_same_kinds(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
-    for (size_t i = 0; kind_of(a, i) != NULL || kind_of(b, i) != NULL; i++) {
-        if (json_equal(kind_of(a, i), kind_of(b, i)))
+    for (size_t i = 0; name_of_kind(a, i) != NULL || name_of_kind(b, i) != NULL; i++) {
+        if (json_equal(name_of_kind(a, i), name_of_kind(b, i)))
             continue;
         refuse_pair(a, b, err);
         fputs("they sent different kinds of requests: ", err);
-        print_value(err, kind_of(a, i));
+        print_json_value(err, name_of_kind(a, i));
         fputs(" and ", err);
-        print_value(err, kind_of(b, i));
+        print_json_value(err, name_of_kind(b, i));
         putc('\n', err);
         return false;
     }

@@ -27,7 +27,7 @@ trial_of(const struct load_merge_file *file, unsigned trial)
 }
 
 static bool
-read_file(struct load_merge_file *file, const char *path, FILE *err)
+read_merged_file(struct load_merge_file *file, const char *path, FILE *err)
 {
     struct load_reader reader = {""};
     size_t trials;
@@ -55,7 +55,7 @@ read_files(struct load_merge *merge, int number, char **paths, FILE *err)
     }
     for (int i = 0; i < number; i++) {
         merge->number++;
-        if (!read_file(&merge->files[i], paths[i], err))
+        if (!read_merged_file(&merge->files[i], paths[i], err))
             return false;
     }
     return true;
@@ -166,7 +166,7 @@ take_kinds(struct load_merge *merge)
 }
 
 static int
-make_plan(struct load_merge *merge, const struct load_plan *asked)
+make_merged_plan(struct load_merge *merge, const struct load_plan *asked)
 {
     merge->plan = merge->files[0].plan;
     for (unsigned i = 1; i < merge->number; i++)
@@ -194,7 +194,7 @@ began_ns(const json_t *trial)
 }
 
 static struct span
-span_of(const struct load_merge *merge, unsigned trial)
+time_span_of_trial(const struct load_merge *merge, unsigned trial)
 {
     struct span span = {.first_ns = UINT64_MAX, .first_end_ns = UINT64_MAX};
 
@@ -246,7 +246,7 @@ struct sum {
 };
 
 static void
-add_left_out(struct sum *sum, const json_t *json)
+add_left_out_queries(struct sum *sum, const json_t *json)
 {
     const json_t *left_out = load_reader_object(&sum->reader, json, "left_out");
     uint64_t ns = load_reader_count(&sum->reader, left_out, "seconds", 1e9);
@@ -275,12 +275,12 @@ add_result(struct sum *sum, const struct load_merge_file *file, const json_t *js
 }
 
 static bool
-add_file(struct sum *sum, const struct load_merge_file *file, unsigned trial, FILE *err)
+add_merged_file(struct sum *sum, const struct load_merge_file *file, unsigned trial, FILE *err)
 {
     const json_t *json = trial_of(file, trial);
     const json_t *probe = load_reader_object(&sum->reader, json, "probe");
 
-    add_left_out(sum, json);
+    add_left_out_queries(sum, json);
     add_result(sum, file, json, sum->trial->result, &sum->trial->verdict);
     if (probe != NULL && sum->trial->probe != NULL)
         add_result(sum, file, probe, sum->trial->probe, &sum->trial->probe_verdict);
@@ -291,12 +291,12 @@ add_file(struct sum *sum, const struct load_merge_file *file, unsigned trial, FI
 
 /* The results that are mapped here belong to the run, which frees them, also after an error. */
 static bool
-add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE *err)
+add_merged_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE *err)
 {
     unsigned number = run->trials_number;
 
     sum->trial = &run->trials[number];
-    sum->span = span_of(merge, number);
+    sum->span = time_span_of_trial(merge, number);
     if (!is_together(&sum->span, number, err))
         return false;
     sum->trial->result = load_results_map_run(&merge->plan, &sum->trial->probe);
@@ -304,7 +304,7 @@ add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE 
         return false;
     run->trials_number++;
     for (unsigned i = 0; i < merge->number; i++)
-        if (!add_file(sum, &merge->files[i], number, err))
+        if (!add_merged_file(sum, &merge->files[i], number, err))
             return false;
     /* The parts together took from the earliest begin to the latest end. */
     sum->trial->result->elapsed_ns = sum->span.end_ns - sum->span.first_ns;
@@ -318,7 +318,7 @@ add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE 
 /* ---- The whole merge ---- */
 
 static void
-add_fact(struct load_fingerprint *fingerprint, const char *name, const char *value)
+add_merged_fact(struct load_fingerprint *fingerprint, const char *name, const char *value)
 {
     struct load_fact *fact = fingerprint->facts;
     struct load_fact *end = fact + fingerprint->number;
@@ -349,7 +349,7 @@ take_fingerprint(const struct load_merge *merge, struct load_run *run)
 
         json_object_foreach(json_object_get(merge->files[i].root, "fingerprint"), name,
                             value) if (json_is_string(value))
-            add_fact(&run->fingerprint, name, json_string_value(value));
+            add_merged_fact(&run->fingerprint, name, json_string_value(value));
     }
 }
 
@@ -367,7 +367,7 @@ take_beginning(struct load_run *run)
 }
 
 static void
-take_part(struct load_part *part, const struct load_merge_file *file)
+take_merged_part(struct load_part *part, const struct load_merge_file *file)
 {
     struct load_reader reader = {""};
     const json_t *total = load_reader_object(&reader, file->root, "total");
@@ -399,14 +399,14 @@ take_statuses(const struct load_merge *merge, bool *is_interrupted, bool *has_fa
 }
 
 static bool
-add_trials(struct load_merge *merge, struct load_run *run, FILE *err)
+add_merged_trials(struct load_merge *merge, struct load_run *run, FILE *err)
 {
     size_t trials = json_array_size(json_object_get(merge->files[0].root, "trials"));
     struct sum sum = {.part = load_results_map(1, false)};
     bool is_good = sum.part != NULL;
 
     for (size_t i = 0; i < trials && is_good; i++)
-        is_good = add_trial(merge, run, &sum, err);
+        is_good = add_merged_trial(merge, run, &sum, err);
     load_results_unmap(sum.part, 1);
     return is_good;
 }
@@ -423,7 +423,7 @@ count_ids(const struct load_merge *merge)
 }
 
 static bool
-get_memory(struct load_merge *merge, struct load_run *run)
+allocate_merge_memory(struct load_merge *merge, struct load_run *run)
 {
     run->total = load_results_map_run(&merge->plan, &run->probe);
     run->parts = calloc(merge->number, sizeof(*run->parts));
@@ -444,13 +444,13 @@ take_ids(const struct load_merge_file *file, struct load_run *run)
 }
 
 static void
-conclude(struct load_merge *merge, struct load_run *run, FILE *err)
+conclude_merge(struct load_merge *merge, struct load_run *run, FILE *err)
 {
     bool is_interrupted = false, has_failed = false;
 
     run->parts_number = merge->number;
     for (unsigned i = 0; i < merge->number; i++) {
-        take_part(&run->parts[i], &merge->files[i]);
+        take_merged_part(&run->parts[i], &merge->files[i]);
         take_ids(&merge->files[i], run);
     }
     take_fingerprint(merge, run);
@@ -470,14 +470,14 @@ load_merge(struct load_merge *merge, struct load_run *run, const struct load_pla
     run->plan = &merge->plan;
     if (!read_files(merge, number, paths, err) || !load_merge_check(merge, err))
         return LOAD_EXIT_USAGE;
-    if (make_plan(merge, asked) < 0 || !get_memory(merge, run)) {
+    if (make_merged_plan(merge, asked) < 0 || !allocate_merge_memory(merge, run)) {
         fprintf(err, "sxe-http: no memory for the sum of %d files; merge fewer at a time\n",
                 number);
         return LOAD_EXIT_ERRORS;
     }
-    if (!add_trials(merge, run, err))
+    if (!add_merged_trials(merge, run, err))
         return LOAD_EXIT_USAGE;
-    conclude(merge, run, err);
+    conclude_merge(merge, run, err);
     return LOAD_EXIT_OK;
 }
 

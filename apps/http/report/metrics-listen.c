@@ -35,8 +35,8 @@ parse_path(const char *path, struct sockaddr_storage *address, socklen_t *length
 
 /* ip is "127.0.0.1" or "[::1]". */
 static bool
-parse_ip(const char *ip, size_t size, in_port_t port, struct sockaddr_storage *address,
-         socklen_t *length)
+parse_listen_ip(const char *ip, size_t size, in_port_t port, struct sockaddr_storage *address,
+                socklen_t *length)
 {
     struct sockaddr_in *in4 = (struct sockaddr_in *)address;
     struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)address;
@@ -74,20 +74,20 @@ load_metrics_parse(const char *text, struct sockaddr_storage *address, socklen_t
     if (strchr(text, '/') != NULL || *text == '@')
         return parse_path(text, address, length);
     if (*digits == '\0' || strspn(digits, "0123456789") != strlen(digits) || port > UINT16_MAX ||
-        !parse_ip(ip, ip_size, htons((uint16_t)port), address, length))
+        !parse_listen_ip(ip, ip_size, htons((uint16_t)port), address, length))
         return "it must be PORT, 192.0.2.1:PORT, [2001:db8::1]:PORT, or the path of a unix socket";
     return NULL;
 }
 
 static int
-bind_to(int fd, const struct sockaddr_storage *address, socklen_t length)
+bind_metrics_socket(int fd, const struct sockaddr_storage *address, socklen_t length)
 {
     return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
 
 /* Remove a stale socket file and bind again; never touch anything else at that path. */
 static int
-bind_again(int fd, const struct sockaddr_storage *address, socklen_t length)
+bind_socket_again(int fd, const struct sockaddr_storage *address, socklen_t length)
 {
     const char *path = ((const struct sockaddr_un *)address)->sun_path;
     struct stat found;
@@ -101,7 +101,7 @@ bind_again(int fd, const struct sockaddr_storage *address, socklen_t length)
         return -errno;
     if (connect(probe, (const struct sockaddr *)address, length) < 0 && errno == ECONNREFUSED &&
         unlink(path) == 0)
-        error = bind_to(fd, address, length);
+        error = bind_metrics_socket(fd, address, length);
     close(probe);
     return error;
 }
@@ -117,9 +117,9 @@ load_metrics_listen(const struct sockaddr_storage *address, socklen_t length)
         return -errno;
     /* Let a new run listen although connections of an earlier one are in TIME_WAIT. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    error = bind_to(fd, address, length);
+    error = bind_metrics_socket(fd, address, length);
     if (error == -EADDRINUSE)
-        error = bind_again(fd, address, length);
+        error = bind_socket_again(fd, address, length);
     if (error == 0 && listen(fd, BACKLOG) < 0)
         error = -errno;
     if (error == 0)

@@ -102,8 +102,8 @@ load_metrics_tick(struct load_metrics *metrics, uint64_t now_ns)
 /* ---- One connection ---- */
 
 static void
-reply_with(struct load_metrics_connection *connection, const char *status, const char *more,
-           const char *type, const char *body, bool is_head)
+reply_with_text(struct load_metrics_connection *connection, const char *status, const char *more,
+                const char *type, const char *body, bool is_head)
 {
     size_t size = sizeof(connection->reply);
     int length = snprintf(connection->reply, size,
@@ -119,11 +119,11 @@ static void
 refuse_scrape(struct load_metrics_connection *connection, const char *status, const char *more,
               const char *sentence)
 {
-    reply_with(connection, status, more, "text/plain", sentence, false);
+    reply_with_text(connection, status, more, "text/plain", sentence, false);
 }
 
 static const char *
-text_of(struct load_metrics *metrics, const struct load_metrics_figures *figures)
+metrics_text_of(struct load_metrics *metrics, const struct load_metrics_figures *figures)
 {
     if (metrics->length == 0)
         metrics->length = load_metrics_text(metrics->text, metrics->plan, figures);
@@ -151,15 +151,15 @@ answer_scrape(struct load_metrics *metrics, struct load_metrics_connection *conn
         refuse_scrape(connection, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
                       "The figures can be read only.\n");
     else
-        reply_with(connection, "200 OK", "", LOAD_METRICS_TYPE, text_of(metrics, figures),
-                   parser->method == SXE_HTTP_HEAD);
+        reply_with_text(connection, "200 OK", "", LOAD_METRICS_TYPE,
+                        metrics_text_of(metrics, figures), parser->method == SXE_HTTP_HEAD);
 }
 
 /* Parse all bytes received so far, from their beginning: heads are short, and mostly come in one
  * piece. */
 static void
-understand(struct load_metrics *metrics, struct load_metrics_connection *connection,
-           const struct load_metrics_figures *figures)
+parse_request_bytes(struct load_metrics *metrics, struct load_metrics_connection *connection,
+                    const struct load_metrics_figures *figures)
 {
     static const struct sxe_http_limits limits = {LOAD_METRICS_HEAD_MAX - 1,
                                                   LOAD_METRICS_HEAD_MAX - 1, FIELDS_MAX};
@@ -208,8 +208,8 @@ write_reply(struct load_metrics_connection *connection)
 
 /* Read a connection's bytes, and discard them if the connection is ending. */
 static void
-read_more(struct load_metrics *metrics, struct load_metrics_connection *connection,
-          const struct load_metrics_figures *figures)
+read_more_bytes(struct load_metrics *metrics, struct load_metrics_connection *connection,
+                const struct load_metrics_figures *figures)
 {
     size_t at = connection->is_ending ? 0 : connection->got;
     ssize_t got =
@@ -224,7 +224,7 @@ read_more(struct load_metrics *metrics, struct load_metrics_connection *connecti
     if (connection->is_ending)
         return;
     connection->got += (size_t)got;
-    understand(metrics, connection, figures);
+    parse_request_bytes(metrics, connection, figures);
     if (connection->length > 0)
         write_reply(connection);
 }
@@ -291,7 +291,7 @@ load_metrics_serve(struct load_metrics *metrics, const struct pollfd *fds, uint6
         if (is_writing(connection))
             write_reply(connection);
         else
-            read_more(metrics, connection, figures);
+            read_more_bytes(metrics, connection, figures);
     }
     if (fds[0].revents == 0)
         return;

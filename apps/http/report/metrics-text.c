@@ -16,10 +16,10 @@ struct text {
     size_t used;
 };
 
-static void add_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_metrics_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add_text(struct text *text, const char *format, ...)
+add_metrics_text(struct text *text, const char *format, ...)
 {
     size_t room = LOAD_METRICS_TEXT_MAX - text->used;
     va_list arguments;
@@ -33,7 +33,7 @@ add_text(struct text *text, const char *format, ...)
 
 /* Add a label's value: any text of at most LOAD_TEXT_MAX bytes. */
 static void
-add_escaped(struct text *text, const char *string)
+add_label_value(struct text *text, const char *string)
 {
     const unsigned char *byte = (const unsigned char *)string;
 
@@ -42,13 +42,13 @@ add_escaped(struct text *text, const char *string)
         size_t length = sxe_utf8_decode(&character, byte, 4);
 
         if (length == 0)
-            add_text(text, "\xef\xbf\xbd");
+            add_metrics_text(text, "\xef\xbf\xbd");
         else if (*byte == '\n')
-            add_text(text, "\\n");
+            add_metrics_text(text, "\\n");
         else if (*byte == '"' || *byte == '\\')
-            add_text(text, "\\%c", *byte);
+            add_metrics_text(text, "\\%c", *byte);
         else
-            add_text(text, "%.*s", (int)length, (const char *)byte);
+            add_metrics_text(text, "%.*s", (int)length, (const char *)byte);
         byte += length > 0 ? length : 1;
     }
 }
@@ -57,17 +57,18 @@ static void
 begin_metric(struct text *text, const char *type, const char *name, const char *unit,
              const char *help)
 {
-    add_text(text, "# TYPE sxe_http_%s %s\n", name, type);
+    add_metrics_text(text, "# TYPE sxe_http_%s %s\n", name, type);
     if (unit != NULL)
-        add_text(text, "# UNIT sxe_http_%s %s\n", name, unit);
-    add_text(text, "# HELP sxe_http_%s %s\n", name, help);
+        add_metrics_text(text, "# UNIT sxe_http_%s %s\n", name, unit);
+    add_metrics_text(text, "# HELP sxe_http_%s %s\n", name, help);
 }
 
 static void
-add_counter(struct text *text, const char *name, const char *unit, const char *help, uint64_t value)
+add_counter_metric(struct text *text, const char *name, const char *unit, const char *help,
+                   uint64_t value)
 {
     begin_metric(text, "counter", name, unit, help);
-    add_text(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
+    add_metrics_text(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
 }
 
 /* Add a family of counters that has a sample for each value of a label. */
@@ -76,33 +77,34 @@ add_labelled(struct text *text, const char *name, const char *label, const char 
              const uint64_t *counts, unsigned number)
 {
     for (unsigned i = 0; i < number; i++)
-        add_text(text, "sxe_http_%s_total{%s=\"%s\"} %llu\n", name, label, values[i],
-                 (unsigned long long)counts[i]);
+        add_metrics_text(text, "sxe_http_%s_total{%s=\"%s\"} %llu\n", name, label, values[i],
+                         (unsigned long long)counts[i]);
 }
 
 static void
 add_gauge(struct text *text, const char *name, const char *help, double value)
 {
     begin_metric(text, "gauge", name, NULL, help);
-    add_text(text, "sxe_http_%s %.15g\n", name, value);
+    add_metrics_text(text, "sxe_http_%s %.15g\n", name, value);
 }
 
 static void
-add_times(struct text *text, const char *name, const char *help,
-          const struct load_tally_times *times)
+add_times_metric(struct text *text, const char *name, const char *help,
+                 const struct load_tally_times *times)
 {
     uint64_t count = 0;
 
     begin_metric(text, "histogram", name, "seconds", help);
     for (unsigned i = 0; i < LOAD_TALLY_BOUNDS; i++) {
         count += times->buckets[i];
-        add_text(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
-                 (double)load_tally_bound_us(i) / 1e6, (unsigned long long)count);
+        add_metrics_text(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
+                         (double)load_tally_bound_us(i) / 1e6, (unsigned long long)count);
     }
     count += times->buckets[LOAD_TALLY_BOUNDS];
-    add_text(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
-    add_text(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
-    add_text(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
+    add_metrics_text(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name,
+                     (unsigned long long)count);
+    add_metrics_text(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
+    add_metrics_text(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
 }
 
 #define NAME(enumerator, text, name) name,
@@ -112,10 +114,10 @@ static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 static const char *const class_names[] = {"1xx", "2xx", "3xx", "4xx", "5xx", "other"};
 
 static void
-add_requests(struct text *text, const struct load_tally *sum)
+add_request_metrics(struct text *text, const struct load_tally *sum)
 {
-    add_counter(text, "requests_offered", NULL, "Requests that were due.", sum->offered);
-    add_counter(text, "requests_sent", NULL, "Requests that were sent.", sum->sent);
+    add_counter_metric(text, "requests_offered", NULL, "Requests that were due.", sum->offered);
+    add_counter_metric(text, "requests_sent", NULL, "Requests that were sent.", sum->sent);
     begin_metric(text, "counter", "requests_skipped", NULL, "Requests that were due and not sent.");
     add_labelled(text, "requests_skipped", "reason", skip_names, sum->skipped, LOAD_SKIPS);
     begin_metric(text, "counter", "requests_ended", NULL,
@@ -123,22 +125,24 @@ add_requests(struct text *text, const struct load_tally *sum)
     add_labelled(text, "requests_ended", "account", end_names, sum->ends, LOAD_ENDS);
     begin_metric(text, "counter", "replies", NULL, "Whole replies, good or not, by status.");
     add_labelled(text, "replies", "class", class_names, sum->classes, LOAD_CLASSES);
-    add_counter(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
-    add_counter(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
+    add_counter_metric(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
+    add_counter_metric(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
 }
 
 static void
-add_connections(struct text *text, const struct load_tally *sum)
+add_connection_metrics(struct text *text, const struct load_tally *sum)
 {
-    add_counter(text, "connections_opened", NULL, "Connections that were opened.", sum->opened);
+    add_counter_metric(text, "connections_opened", NULL, "Connections that were opened.",
+                       sum->opened);
     begin_metric(text, "counter", "connections_unopened", NULL,
                  "Connections that could not be opened.");
     add_labelled(text, "connections_unopened", "reason", unopened_names, sum->unopened,
                  LOAD_UNOPENEDS);
-    add_counter(text, "connections_reopened", NULL,
-                "Connections that the server ended, and that were opened again.", sum->reopened);
-    add_counter(text, "connections_not_reopened", NULL, "Tries of that which failed.",
-                sum->not_reopened);
+    add_counter_metric(text, "connections_reopened", NULL,
+                       "Connections that the server ended, and that were opened again.",
+                       sum->reopened);
+    add_counter_metric(text, "connections_not_reopened", NULL, "Tries of that which failed.",
+                       sum->not_reopened);
 }
 
 size_t
@@ -149,12 +153,12 @@ load_metrics_text(char bytes[LOAD_METRICS_TEXT_MAX], const struct load_plan *pla
     struct text text = {.bytes = bytes};
 
     begin_metric(&text, "info", "run", NULL, "What is run.");
-    add_text(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
-             load_model_names[plan->model]);
-    add_escaped(&text, plan->what);
-    add_text(&text, "\"} 1\n");
-    add_requests(&text, sum);
-    add_connections(&text, sum);
+    add_metrics_text(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
+                     load_model_names[plan->model]);
+    add_label_value(&text, plan->what);
+    add_metrics_text(&text, "\"} 1\n");
+    add_request_metrics(&text, sum);
+    add_connection_metrics(&text, sum);
     add_gauge(&text, "connections_open", "Connections that are open.", (double)sum->connections);
     add_gauge(&text, "requests_in_flight", "Requests whose reply is awaited.",
               (double)sum->in_flight);
@@ -165,10 +169,10 @@ load_metrics_text(char bytes[LOAD_METRICS_TEXT_MAX], const struct load_plan *pla
     add_gauge(&text, "ok_rate", "Good replies a second in the last second.", figures->ok_rate);
     add_gauge(&text, "workers", "Processes that make the load.", plan->workers);
     add_gauge(&text, "trial", "The number of the trial, from 1.", figures->trial);
-    add_times(&text, "response_seconds", "From the intended start to the end of the reply.",
-              &sum->response);
-    add_times(&text, "service_seconds", "From the request's write to the end of the reply.",
-              &sum->service);
-    add_text(&text, "# EOF\n");
+    add_times_metric(&text, "response_seconds", "From the intended start to the end of the reply.",
+                     &sum->response);
+    add_times_metric(&text, "service_seconds", "From the request's write to the end of the reply.",
+                     &sum->service);
+    add_metrics_text(&text, "# EOF\n");
     return text.used;
 }

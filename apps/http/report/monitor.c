@@ -135,7 +135,7 @@ load_monitor_forget(struct load_monitor *monitor)
 
 /* Whether a line can be written without waiting: a slow reader must not delay the run. */
 static bool
-has_room(FILE *lines)
+has_output_room(FILE *lines)
 {
     struct pollfd fd = {.fd = fileno(lines), .events = POLLOUT};
 
@@ -155,7 +155,7 @@ note_error(struct load_monitor *monitor, int error)
 }
 
 static double
-wall_s(void)
+wall_clock_s(void)
 {
     struct timespec now;
 
@@ -168,7 +168,7 @@ write_second(struct load_monitor *monitor, double seconds, uint64_t now_ns)
 {
     uint64_t started_ns = monitor->now.started_ns;
     const struct load_second second = {
-        .time_s = wall_s(),
+        .time_s = wall_clock_s(),
         .seconds = seconds,
         .elapsed_s = started_ns == 0 || started_ns > now_ns
                          ? -1
@@ -180,7 +180,7 @@ write_second(struct load_monitor *monitor, double seconds, uint64_t now_ns)
         .missing = monitor->missing,
     };
 
-    if (!has_room(monitor->lines)) {
+    if (!has_output_room(monitor->lines)) {
         monitor->missing++;
         return;
     }
@@ -231,7 +231,8 @@ load_monitor_due_ns(const struct load_monitor *monitor)
 }
 
 static void
-add_up(struct load_monitor *monitor, const struct load_result *const *workers, unsigned number)
+add_worker_results(struct load_monitor *monitor, const struct load_result *const *workers,
+                   unsigned number)
 {
     monitor->before = monitor->now;
     memset(&monitor->now, 0, sizeof(monitor->now));
@@ -246,7 +247,7 @@ add_up(struct load_monitor *monitor, const struct load_result *const *workers, u
 
 /* Leave in monitor->last the response times since the previous look, and move the look to now. */
 static void
-look_back(struct load_monitor *monitor)
+subtract_last_look(struct load_monitor *monitor)
 {
     struct load_histogram *before = &monitor->response;
     struct load_histogram *last = &monitor->last;
@@ -273,8 +274,8 @@ load_monitor_look(struct load_monitor *monitor, const struct load_result *const 
         return;
     seconds = (double)load_later_part(now_ns, monitor->looked_ns) / SXE_NS_PER_SECOND;
     monitor->looked_ns = now_ns;
-    add_up(monitor, workers, number);
-    look_back(monitor);
+    add_worker_results(monitor, workers, number);
+    subtract_last_look(monitor);
     monitor->figures.offered_rate =
         load_per_second(monitor->now.offered - monitor->before.offered, seconds);
     monitor->figures.ok_rate = load_per_second(

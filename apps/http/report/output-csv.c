@@ -34,17 +34,17 @@ write_names(FILE *out)
 }
 
 static void
-write_count(FILE *out, uint64_t count)
+write_csv_count(FILE *out, uint64_t count)
 {
     fprintf(out, ",%llu", (unsigned long long)count);
 }
 
 /* A figure that is not known is an empty field. */
 static void
-write_times(FILE *out, const struct load_histogram *histogram)
+write_csv_times(FILE *out, const struct load_histogram *histogram)
 {
-    write_count(out, histogram->count);
-    write_count(out, histogram->censored);
+    write_csv_count(out, histogram->count);
+    write_csv_count(out, histogram->censored);
     if (histogram->censored > 0)
         fprintf(out, ",%.3f", (double)histogram->censored_from_ns / US);
     else
@@ -68,31 +68,31 @@ static void
 write_line(FILE *out, const struct load_result *result, const struct load_verdict *verdict)
 {
     fprintf(out, ",%.6f,%.3f", (double)result->elapsed_ns / NS, load_result_rate(result));
-    write_count(out, result->offered);
-    write_count(out, result->sent);
-    write_count(out, result->carried);
-    write_count(out, load_result_skipped(result));
-    write_count(out, result->waiting);
-    write_count(out, result->in_flight);
-    write_count(out, result->drained);
-    write_count(out, result->late);
-    write_count(out, load_result_errors(result));
+    write_csv_count(out, result->offered);
+    write_csv_count(out, result->sent);
+    write_csv_count(out, result->carried);
+    write_csv_count(out, load_result_skipped(result));
+    write_csv_count(out, result->waiting);
+    write_csv_count(out, result->in_flight);
+    write_csv_count(out, result->drained);
+    write_csv_count(out, result->late);
+    write_csv_count(out, load_result_errors(result));
     for (unsigned i = 0; i < LOAD_ENDS; i++)
-        write_count(out, result->ends[i]);
-    write_count(out, result->sockets_wanted);
-    write_count(out, result->opened);
+        write_csv_count(out, result->ends[i]);
+    write_csv_count(out, result->sockets_wanted);
+    write_csv_count(out, result->opened);
     fprintf(out, ",%.6f", (double)result->connect_ns / NS);
-    write_count(out, result->syn_retries);
-    write_count(out, result->bytes_sent);
-    write_count(out, result->bytes_received);
-    write_times(out, &result->connect);
-    write_times(out, &result->first_byte);
-    write_times(out, &result->service);
-    write_times(out, &result->response);
-    write_times(out, &result->handshake);
-    write_count(out, result->handshakes_resumed);
-    write_count(out, result->handshakes_refused);
-    write_count(out, result->handshakes_sessionless);
+    write_csv_count(out, result->syn_retries);
+    write_csv_count(out, result->bytes_sent);
+    write_csv_count(out, result->bytes_received);
+    write_csv_times(out, &result->connect);
+    write_csv_times(out, &result->first_byte);
+    write_csv_times(out, &result->service);
+    write_csv_times(out, &result->response);
+    write_csv_times(out, &result->handshake);
+    write_csv_count(out, result->handshakes_resumed);
+    write_csv_count(out, result->handshakes_refused);
+    write_csv_count(out, result->handshakes_sessionless);
     fprintf(out, ",%.3f,%.3f,%u\r\n", verdict->cpu, verdict->run_queue, verdict->number);
 }
 
@@ -112,7 +112,7 @@ load_output_csv(FILE *out, const struct load_run *run)
 /* ---- The five columns of S8 ---- */
 
 static void
-write_quoted(FILE *out, const char *text)
+write_csv_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '"')
@@ -125,7 +125,7 @@ static void
 write_candle(FILE *out, const char *kind, const char *client, const double us[3])
 {
     putc('"', out);
-    write_quoted(out, kind);
+    write_csv_text(out, kind);
     fprintf(out, " %s\",%.3f,%.3f,%.3f,%.3f\r\n", client, us[0], us[1], us[1] * 1.01, us[2]);
 }
 
@@ -138,7 +138,8 @@ write_kind(FILE *out, const char *name, const struct load_histogram *response)
 }
 
 static void
-write_client(FILE *out, const char *name, unsigned client, const struct load_client_result *times)
+write_client_row(FILE *out, const char *name, unsigned client,
+                 const struct load_client_result *times)
 {
     char number[16];
 
@@ -165,7 +166,7 @@ load_output_candles(FILE *out, const struct load_run *run)
                 &result->by_client[client * result->kinds + kind];
 
             if (times->count > 0)
-                write_client(out, name, client, times);
+                write_client_row(out, name, client, times);
         }
     }
     return load_output_finish(out);

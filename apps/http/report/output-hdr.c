@@ -40,7 +40,7 @@ _Static_assert(LOAD_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistog
 /* ---- Encoding ---- */
 
 static uint8_t *
-put_number(uint8_t *to, uint64_t number, unsigned bytes)
+put_big_endian(uint8_t *to, uint64_t number, unsigned bytes)
 {
     while (bytes-- > 0)
         *to++ = (uint8_t)(number >> 8 * bytes);
@@ -82,14 +82,14 @@ static size_t
 encode_counts(uint8_t *bytes, const struct load_histogram *histogram)
 {
     uint8_t *end = put_counts(bytes + HEADER_SIZE, histogram);
-    uint8_t *to = put_number(bytes, COOKIE_COUNTS, 4);
+    uint8_t *to = put_big_endian(bytes, COOKIE_COUNTS, 4);
 
-    to = put_number(to, (uint64_t)(end - bytes) - HEADER_SIZE, 4);
-    to = put_number(to, 0, 4);
-    to = put_number(to, DIGITS, 4);
-    to = put_number(to, LOWEST_US, 8);
-    to = put_number(to, LOAD_HISTOGRAM_MAX_NS / 1000, 8);
-    put_number(to, RATIO_BITS, 8);
+    to = put_big_endian(to, (uint64_t)(end - bytes) - HEADER_SIZE, 4);
+    to = put_big_endian(to, 0, 4);
+    to = put_big_endian(to, DIGITS, 4);
+    to = put_big_endian(to, LOWEST_US, 8);
+    to = put_big_endian(to, LOAD_HISTOGRAM_MAX_NS / 1000, 8);
+    put_big_endian(to, RATIO_BITS, 8);
     return (size_t)(end - bytes);
 }
 
@@ -128,7 +128,7 @@ pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
         stream.next_out = packed + HEADER_PACKED;
         stream.avail_out = (unsigned)bound;
         deflate(&stream, Z_FINISH); /* there is room for all of it */
-        put_number(put_number(packed, COOKIE_COMPRESSED, 4), stream.total_out, 4);
+        put_big_endian(put_big_endian(packed, COOKIE_COMPRESSED, 4), stream.total_out, 4);
         *packed_size = HEADER_PACKED + stream.total_out;
     }
     deflateEnd(&stream);
@@ -169,8 +169,8 @@ write_base64(FILE *out, const uint8_t *bytes, size_t size)
 }
 
 static int
-write_times(FILE *out, const char *tag, const struct load_run *run,
-            const struct load_result *result, const struct load_histogram *histogram)
+write_hdr_times(FILE *out, const char *tag, const struct load_run *run,
+                const struct load_result *result, const struct load_histogram *histogram)
 {
     uint8_t *packed;
     size_t size = 0;
@@ -203,7 +203,7 @@ write_trial(FILE *out, const struct load_run *run, const struct load_result *res
     int error = 0;
 
     for (unsigned i = 0; i < SXE_COUNT(times) && error == 0; i++)
-        error = write_times(out, times[i].tag, run, result, times[i].histogram);
+        error = write_hdr_times(out, times[i].tag, run, result, times[i].histogram);
     return error;
 }
 

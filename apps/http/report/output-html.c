@@ -33,7 +33,7 @@ extern const char load_plot_end[];
 
 /* Write the page from `from` up to a mark; returns the part after the mark. */
 static const char *
-write_up_to(FILE *out, const char *from, const char *mark)
+write_page_up_to(FILE *out, const char *from, const char *mark)
 {
     const char *at = memmem(from, (size_t)(load_page_end - from), mark, strlen(mark));
 
@@ -45,7 +45,7 @@ write_up_to(FILE *out, const char *from, const char *mark)
 static void
 write_rest(FILE *out, const char *from)
 {
-    const char *rest = write_up_to(out, from, PLOT);
+    const char *rest = write_page_up_to(out, from, PLOT);
 
     fwrite(load_plot, 1, (size_t)(load_plot_end - load_plot), out);
     fwrite(rest, 1, (size_t)(load_page_end - rest), out);
@@ -54,7 +54,7 @@ write_rest(FILE *out, const char *from)
 int
 load_output_html(FILE *out, const struct load_run *run)
 {
-    const char *rest = write_up_to(out, load_page, RUNS);
+    const char *rest = write_page_up_to(out, load_page, RUNS);
 
     putc('[', out);
     load_output_json(out, run);
@@ -67,7 +67,7 @@ load_output_html(FILE *out, const struct load_run *run)
 
 /* Write JSON with each "<" as \u003c: in JSON "<" occurs only inside strings. */
 static int
-write_escaped(const char *text, size_t length, void *out)
+write_html_json(const char *text, size_t length, void *out)
 {
     for (size_t i = 0; i < length; i++)
         if (text[i] == '<')
@@ -95,7 +95,7 @@ add_comparison(json_t *run, const char *a, const char *b)
 
 /* Check that the file has every member that the page reads. */
 static bool
-has_all(const char *path, const json_t *run, FILE *err)
+has_all_members(const char *path, const json_t *run, FILE *err)
 {
     static const char *const names[] = {"plan",    "trials",      "total",  "figures",
                                         "verdict", "fingerprint", "command"};
@@ -119,7 +119,7 @@ load_runs(int number, char **paths, FILE *err)
     for (int i = 0; i < number; i++) {
         json_t *run = load_result_file_load(paths[i], err);
 
-        if (run == NULL || !has_all(paths[i], run, err)) {
+        if (run == NULL || !has_all_members(paths[i], run, err)) {
             json_decref(run);
             json_decref(runs);
             return NULL;
@@ -142,8 +142,8 @@ load_output_overlay(int number, char **paths, FILE *out, FILE *err)
 
     if (runs == NULL)
         return LOAD_EXIT_USAGE;
-    rest = write_up_to(out, load_page, RUNS);
-    json_dump_callback(runs, write_escaped, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    rest = write_page_up_to(out, load_page, RUNS);
+    json_dump_callback(runs, write_html_json, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(runs);
     write_rest(out, rest);
     error = load_output_finish(out);

@@ -12,7 +12,7 @@ const char *const load_model_names[LOAD_MODELS] = {"closed", "partly_open", "ope
 const char *const load_stop_names[LOAD_STOPS] = {"per_socket", "total", "time", "replay"};
 
 static void
-write_seconds(struct load_json *json, const char *name, uint64_t ns)
+write_plan_seconds(struct load_json *json, const char *name, uint64_t ns)
 {
     load_json_number(json, name, (double)ns / NS);
 }
@@ -25,10 +25,10 @@ write_how_much(struct load_json *json, const struct load_plan *plan)
     load_json_count(json, "workers", plan->workers);
     load_json_count(json, "queries", plan->queries);
     load_json_count(json, "requests_max", plan->requests_max);
-    write_seconds(json, "duration_s", plan->duration_ns);
-    write_seconds(json, "warmup_s", plan->warmup_ns);
+    write_plan_seconds(json, "duration_s", plan->duration_ns);
+    write_plan_seconds(json, "warmup_s", plan->warmup_ns);
     load_json_bool(json, "is_warmup_auto", plan->is_warmup_auto);
-    write_seconds(json, "drain_s", plan->drain_ns);
+    write_plan_seconds(json, "drain_s", plan->drain_ns);
 }
 
 /* For each stage, how long it takes and the rate at its end. */
@@ -38,7 +38,7 @@ write_stages(struct load_json *json, const struct load_plan *plan)
     load_json_open(json, "stages", '[');
     for (unsigned i = 0; i < plan->stages_number; i++) {
         load_json_open(json, NULL, '{');
-        write_seconds(json, "seconds", plan->stages[i].end_ns - load_plan_stage_ns(plan, i));
+        write_plan_seconds(json, "seconds", plan->stages[i].end_ns - load_plan_stage_ns(plan, i));
         load_json_number(json, "rate", plan->stages[i].rate);
         load_json_close(json, '}');
     }
@@ -54,12 +54,12 @@ write_when(struct load_json *json, const struct load_plan *plan)
     load_json_number(json, "rate_end", plan->rate_end);
     write_stages(json, plan);
     load_json_number(json, "replay_speed", plan->replay_speed);
-    write_seconds(json, "think_s", plan->think_ns);
-    write_seconds(json, "deadline_s", plan->deadline_ns);
+    write_plan_seconds(json, "think_s", plan->think_ns);
+    write_plan_seconds(json, "deadline_s", plan->deadline_ns);
     load_json_count(json, "depth", plan->depth);
     load_json_count(json, "ramp", plan->ramp);
     load_json_number(json, "ramp_rate", plan->ramp_rate);
-    write_seconds(json, "timeout_s", plan->timeout_ns);
+    write_plan_seconds(json, "timeout_s", plan->timeout_ns);
     load_json_count(json, "seed", plan->seed);
     load_json_number(json, "probe_rate", plan->probe_rate);
 }
@@ -102,7 +102,7 @@ load_output_json_plan(struct load_json *json, const struct load_plan *plan)
     load_json_count(json, "trials", plan->trials);
     load_json_text(json, "server_cmd", plan->server_cmd);
     if (plan->start_at_ns > 0)
-        write_seconds(json, "start_at_s", plan->start_at_ns);
+        write_plan_seconds(json, "start_at_s", plan->start_at_ns);
     else
         load_json_null(json, "start_at_s");
     load_json_bool(json, "aa", plan->aa);

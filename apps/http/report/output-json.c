@@ -73,8 +73,8 @@ write_timeline(struct load_json *json, const struct load_timeline *timeline)
 /* ---- A result ---- */
 
 static void
-write_counts(struct load_json *json, const char *name, const char *const *names,
-             const uint64_t *counts, unsigned number)
+write_json_counts(struct load_json *json, const char *name, const char *const *names,
+                  const uint64_t *counts, unsigned number)
 {
     load_json_open(json, name, '{');
     for (unsigned i = 0; i < number; i++)
@@ -100,9 +100,9 @@ write_accounts(struct load_json *json, const struct load_result *result)
     load_json_count(json, "offered", result->offered);
     load_json_count(json, "sent", result->sent);
     load_json_count(json, "carried", result->carried);
-    write_counts(json, "skipped", skip_names, result->skipped, LOAD_SKIPS);
+    write_json_counts(json, "skipped", skip_names, result->skipped, LOAD_SKIPS);
     load_json_count(json, "waiting", result->waiting);
-    write_counts(json, "ends", end_names, result->ends, LOAD_ENDS);
+    write_json_counts(json, "ends", end_names, result->ends, LOAD_ENDS);
     load_json_count(json, "in_flight", result->in_flight);
     load_json_count(json, "drained", result->drained);
     load_json_count(json, "late", result->late);
@@ -126,7 +126,7 @@ write_sockets(struct load_json *json, const struct load_result *result)
     load_json_open(json, "sockets", '{');
     load_json_count(json, "wanted", result->sockets_wanted);
     load_json_count(json, "opened", result->opened);
-    write_counts(json, "unopened", unopened_names, result->unopened, LOAD_UNOPENEDS);
+    write_json_counts(json, "unopened", unopened_names, result->unopened, LOAD_UNOPENEDS);
     load_json_number(json, "seconds", (double)result->connect_ns / NS);
     load_json_count(json, "reopened", result->reopened);
     load_json_count(json, "not_reopened", result->not_reopened);
@@ -136,7 +136,7 @@ write_sockets(struct load_json *json, const struct load_result *result)
 }
 
 static void
-write_client(struct load_json *json, const struct load_result *result)
+write_client_member(struct load_json *json, const struct load_result *result)
 {
     load_json_open(json, "client", '{');
     load_json_number(json, "cpu_user_s", (double)result->cpu_user_ns / NS);
@@ -205,16 +205,10 @@ write_verdict(struct load_json *json, const struct load_verdict *verdict)
 }
 
 static void
-write_seconds(struct load_json *json, const char *name, uint64_t ns)
-{
-    load_json_number(json, name, (double)ns / NS);
-}
-
-static void
 write_left_out(struct load_json *json, const struct load_left_out *left_out)
 {
     load_json_open(json, "left_out", '{');
-    write_seconds(json, "seconds", left_out->ns);
+    load_json_number(json, "seconds", (double)left_out->ns / NS);
     load_json_count(json, "queries", left_out->queries);
     load_json_text(json, "problem", left_out->problem);
     load_json_close(json, '}');
@@ -252,8 +246,8 @@ write_trend(struct load_json *json, const struct load_run *run, const struct loa
 }
 
 static void
-write_part(struct load_json *json, const struct load_run *run, const struct load_result *result,
-           const struct load_verdict *verdict)
+write_part_result(struct load_json *json, const struct load_run *run,
+                  const struct load_result *result, const struct load_verdict *verdict)
 {
     load_json_number(json, "rate", load_result_rate(result));
     load_json_number(json, "seconds", (double)result->elapsed_ns / NS);
@@ -268,7 +262,7 @@ write_part(struct load_json *json, const struct load_run *run, const struct load
     load_output_json_times(json, "first_byte", &result->first_byte);
     load_output_json_times(json, "service", &result->service);
     load_output_json_times(json, "response", &result->response);
-    write_client(json, result);
+    write_client_member(json, result);
     write_timeline(json, &result->timeline);
     write_trend(json, run, result);
     write_kinds(json, run->plan, result);
@@ -284,10 +278,10 @@ write_result(struct load_json *json, const char *name, const struct load_run *ru
 {
     load_json_open(json, name, '{');
     write_left_out(json, &trial->left_out);
-    write_part(json, run, trial->result, &trial->verdict);
+    write_part_result(json, run, trial->result, &trial->verdict);
     if (trial->probe != NULL) {
         load_json_open(json, "probe", '{');
-        write_part(json, run, trial->probe, &trial->probe_verdict);
+        write_part_result(json, run, trial->probe, &trial->probe_verdict);
         load_json_close(json, '}');
     } else {
         load_json_null(json, "probe");
@@ -296,8 +290,8 @@ write_result(struct load_json *json, const char *name, const struct load_run *ru
 }
 
 static void
-write_each(struct load_json *json, const struct load_run *run, const struct load_trial *trials,
-           unsigned number)
+write_all_trials(struct load_json *json, const struct load_run *run,
+                 const struct load_trial *trials, unsigned number)
 {
     load_json_open(json, "trials", '[');
     for (unsigned i = 0; i < number; i++)
@@ -314,14 +308,14 @@ write_baseline(struct load_json *json, const struct load_run *run)
     }
     load_json_open(json, "baseline", '{');
     load_json_text(json, "server_cmd", run->plan->baseline_cmd);
-    write_each(json, run, run->baseline, run->baseline_number);
+    write_all_trials(json, run, run->baseline, run->baseline_number);
     load_json_close(json, '}');
 }
 
 static void
 write_trials(struct load_json *json, const struct load_run *run)
 {
-    write_each(json, run, run->trials, run->trials_number);
+    write_all_trials(json, run, run->trials, run->trials_number);
     write_baseline(json, run);
     write_result(json, "total", run,
                  &(struct load_trial){.result = run->total,
@@ -358,8 +352,8 @@ write_figure(struct load_json *json, const char *name, const struct load_interva
 
 /* Times are divided by unit. For ratios of times unit is 1, and from is NULL. */
 static void
-write_figures(struct load_json *json, const struct load_interval *intervals, const double *from,
-              double unit)
+write_figure_members(struct load_json *json, const struct load_interval *intervals,
+                     const double *from, double unit)
 {
     load_json_open(json, "figures", '{');
     for (unsigned i = 0; i < LOAD_FIGURES; i++)
@@ -380,7 +374,7 @@ write_noise(struct load_json *json, const struct load_run *run)
     }
     load_json_open(json, "noise", '{');
     write_interval_members(json, rate, 1);
-    write_figures(json, run->noise, NULL, 1);
+    write_figure_members(json, run->noise, NULL, 1);
     load_json_close(json, '}');
 }
 
@@ -472,7 +466,7 @@ write_fanout(struct load_json *json, const struct load_run *run)
 
 /* Write the processes that made the load together, and whether each kept up. */
 static void
-write_parts(struct load_json *json, const struct load_run *run)
+write_part_results(struct load_json *json, const struct load_run *run)
 {
     if (run->parts == NULL) {
         load_json_null(json, "parts");
@@ -538,13 +532,13 @@ load_output_json(FILE *out, const struct load_run *run)
     write_origin(&json, run);
     load_output_json_plan(&json, run->plan);
     write_trials(&json, run);
-    write_figures(&json, run->figures, run->figures_from, US);
+    write_figure_members(&json, run->figures, run->figures_from, US);
     write_noise(&json, run);
     load_output_json_thresholds(&json, run);
     write_find(&json, run);
     write_fanout(&json, run);
     write_verdict(&json, &run->verdict);
-    write_parts(&json, run);
+    write_part_results(&json, run);
     load_json_close(&json, '}');
     putc('\n', out);
     return load_output_finish(out);

@@ -17,7 +17,7 @@ static const char *const end_names[] = {LOAD_EACH_END(NAME)};
 static const struct load_percentile percentiles[] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}};
 
 static void
-write_times(struct load_json *json, const struct load_histogram *histogram)
+write_jsonl_times(struct load_json *json, const struct load_histogram *histogram)
 {
     for (unsigned i = 0; i < SXE_COUNT(percentiles); i++)
         if (load_histogram_can_tell(histogram, percentiles[i].fraction))
@@ -37,8 +37,8 @@ write_times(struct load_json *json, const struct load_histogram *histogram)
 
 /* Write how much each count has risen since `before`; NULL: since 0. */
 static void
-write_counts(struct load_json *json, const char *name, const char *const *names,
-             const uint64_t *now, const uint64_t *before, unsigned from, unsigned number)
+write_count_rises(struct load_json *json, const char *name, const char *const *names,
+                  const uint64_t *now, const uint64_t *before, unsigned from, unsigned number)
 {
     load_json_open(json, name, '{');
     for (unsigned i = from; i < number; i++)
@@ -74,15 +74,16 @@ load_output_second(FILE *out, const struct load_second *second)
     load_json_count(&json, "offered", now->offered - before->offered);
     load_json_count(&json, "sent", now->sent - before->sent);
     load_json_count(&json, "ok", ok);
-    write_counts(&json, "errors", end_names, now->ends, before->ends, LOAD_END_OK + 1, LOAD_ENDS);
-    write_counts(&json, "skipped", skip_names, now->skipped, before->skipped, 0, LOAD_SKIPS);
+    write_count_rises(&json, "errors", end_names, now->ends, before->ends, LOAD_END_OK + 1,
+                      LOAD_ENDS);
+    write_count_rises(&json, "skipped", skip_names, now->skipped, before->skipped, 0, LOAD_SKIPS);
     load_json_count(&json, "in_flight", now->in_flight);
     load_json_count(&json, "waiting", now->waiting);
     load_json_count(&json, "connections", now->connections);
     load_json_number(&json, "rate", load_per_second(ok, second->seconds));
     load_json_number(&json, "offered_rate",
                      load_per_second(now->offered - before->offered, second->seconds));
-    write_times(&json, second->response);
+    write_jsonl_times(&json, second->response);
     load_json_count(&json, "bytes_sent", now->bytes_sent - before->bytes_sent);
     load_json_count(&json, "bytes_received", now->bytes_received - before->bytes_received);
     load_json_count(&json, "missing", second->missing);
@@ -118,11 +119,11 @@ load_output_result_line(FILE *out, const struct load_run *run, uint64_t missing)
     load_json_count(&json, "sent", total->sent);
     load_json_count(&json, "carried", total->carried);
     load_json_count(&json, "ok", total->ends[LOAD_END_OK]);
-    write_counts(&json, "errors", end_names, total->ends, NULL, LOAD_END_OK + 1, LOAD_ENDS);
-    write_counts(&json, "skipped", skip_names, total->skipped, NULL, 0, LOAD_SKIPS);
+    write_count_rises(&json, "errors", end_names, total->ends, NULL, LOAD_END_OK + 1, LOAD_ENDS);
+    write_count_rises(&json, "skipped", skip_names, total->skipped, NULL, 0, LOAD_SKIPS);
     load_json_count(&json, "in_flight", total->in_flight);
     load_json_number(&json, "rate", load_result_rate(total));
-    write_times(&json, &total->response);
+    write_jsonl_times(&json, &total->response);
     load_json_count(&json, "bytes_sent", total->bytes_sent);
     load_json_count(&json, "bytes_received", total->bytes_received);
     load_output_json_thresholds(&json, run);

@@ -26,7 +26,7 @@ is_character(uint32_t character)
 }
 
 static void
-write_text(FILE *out, const char *string)
+write_xml_text(FILE *out, const char *string)
 {
     const unsigned char *text = (const unsigned char *)string;
 
@@ -48,7 +48,7 @@ static void
 write_attribute(FILE *out, const char *name, const char *value)
 {
     fprintf(out, " %s=\"", name);
-    write_text(out, value);
+    write_xml_text(out, value);
     putc('"', out);
 }
 
@@ -56,7 +56,7 @@ static void
 write_element(FILE *out, const char *name, const char *text)
 {
     fprintf(out, "<%s>", name);
-    write_text(out, text);
+    write_xml_text(out, text);
     fprintf(out, "</%s>", name);
 }
 
@@ -70,7 +70,7 @@ write_outcome(FILE *out, const char *element, const struct load_check *check)
     if (check->outcome != LOAD_CHECK_SKIPPED)
         write_attribute(out, "type", check->group);
     putc('>', out);
-    write_text(out, check->text);
+    write_xml_text(out, check->text);
     fprintf(out, "</%s>", element);
 }
 
@@ -87,9 +87,9 @@ write_case(void *user, const struct load_check *check)
     fputs("    <testcase", junit->out);
     write_attribute(junit->out, "classname", "sxe-http");
     fputs(" name=\"", junit->out);
-    write_text(junit->out, check->group);
+    write_xml_text(junit->out, check->group);
     fputs(": ", junit->out);
-    write_text(junit->out, check->name);
+    write_xml_text(junit->out, check->name);
     fprintf(junit->out, "\" time=\"%.3f\">", junit->seconds);
     junit->seconds = 0;
     if (check->outcome == LOAD_CHECK_PASSED)
@@ -108,7 +108,7 @@ count_case(void *user, const struct load_check *check)
 }
 
 static void
-write_counts(const struct junit *junit)
+write_junit_counts(const struct junit *junit)
 {
     const unsigned *cases = junit->cases;
 
@@ -139,10 +139,10 @@ load_output_junit(FILE *out, const struct load_run *run)
 
     load_checks_each(run, count_case, &junit);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sxe-http\"", out);
-    write_counts(&junit);
+    write_junit_counts(&junit);
     fputs(">\n  <testsuite", out);
     write_attribute(out, "name", run->plan->what);
-    write_counts(&junit);
+    write_junit_counts(&junit);
     /* JUnit's schemas allow no time zone: cut it off; the time is UTC. */
     fprintf(out, " timestamp=\"%.19s\">\n", run->started_at);
     write_properties(&junit, run);

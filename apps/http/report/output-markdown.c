@@ -12,7 +12,7 @@
 
 /* Escape everything that would be markup, HTML, or the end of a cell or a line. */
 static void
-write_text(FILE *out, const char *string)
+write_markdown_text(FILE *out, const char *string)
 {
     const unsigned char *text = (const unsigned char *)string;
 
@@ -37,18 +37,18 @@ write_text(FILE *out, const char *string)
 }
 
 static void
-write_times(FILE *out, const char *name, const struct load_histogram *histogram)
+write_markdown_times(FILE *out, const char *name, const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return;
     fprintf(out, "| %s |", name);
     for (unsigned i = 0; i < LOAD_PERCENTILES; i++) {
         putc(' ', out);
-        write_text(out, load_percentile_text(histogram, load_percentiles[i].fraction));
+        write_markdown_text(out, load_percentile_text(histogram, load_percentiles[i].fraction));
         fputs(" |", out);
     }
     putc(' ', out);
-    write_text(out, load_max_text(histogram));
+    write_markdown_text(out, load_max_text(histogram));
     fputs(" |\n", out);
 }
 
@@ -64,32 +64,32 @@ write_all_times(FILE *out, const struct load_run *run)
     for (unsigned i = 0; i <= LOAD_PERCENTILES; i++)
         fputs("---:|", out);
     putc('\n', out);
-    write_times(out, "connect", &total->connect);
-    write_times(out, "handshake", &total->handshake);
-    write_times(out, "first byte", &total->first_byte);
-    write_times(out, "service", &total->service);
-    write_times(out, "response", &total->response);
+    write_markdown_times(out, "connect", &total->connect);
+    write_markdown_times(out, "handshake", &total->handshake);
+    write_markdown_times(out, "first byte", &total->first_byte);
+    write_markdown_times(out, "service", &total->service);
+    write_markdown_times(out, "response", &total->response);
     if (run->probe != NULL)
-        write_times(out, "response of the probe", &run->probe->response);
+        write_markdown_times(out, "response of the probe", &run->probe->response);
 }
 
 static void
-write_count(FILE *out, const char *name, uint64_t count)
+write_count_row(FILE *out, const char *name, uint64_t count)
 {
     fprintf(out, "| %s | %llu |\n", name, (unsigned long long)count);
 }
 
 static void
-write_figures(FILE *out, const struct load_run *run)
+write_figure_rows(FILE *out, const struct load_run *run)
 {
     const struct load_result *total = run->total;
 
     fputs("\n| figure | value |\n|---|---:|\n", out);
     fprintf(out, "| rate | %s/s |\n", load_number_text(load_result_rate(total)));
-    write_count(out, "offered", total->offered);
-    write_count(out, "ok", total->ends[LOAD_END_OK]);
-    write_count(out, "errors", load_result_errors(total));
-    write_count(out, "skipped", load_result_skipped(total));
+    write_count_row(out, "offered", total->offered);
+    write_count_row(out, "ok", total->ends[LOAD_END_OK]);
+    write_count_row(out, "errors", load_result_errors(total));
+    write_count_row(out, "skipped", load_result_skipped(total));
     fprintf(out, "| connections open | %llu of %llu |\n", (unsigned long long)total->opened,
             (unsigned long long)total->sockets_wanted);
     fprintf(out, "| trials | %u of %s |\n", run->trials_number,
@@ -108,11 +108,11 @@ write_check(void *user, const struct load_check *check)
     FILE *out = user;
 
     fprintf(out, "| %s: ", check->group);
-    write_text(out, check->name);
+    write_markdown_text(out, check->name);
     fprintf(out, " | %s | ",
             check->is_doubt && check->outcome == LOAD_CHECK_MISSED ? "**suspect**"
                                                                    : outcomes[check->outcome]);
-    write_text(out, check->text);
+    write_markdown_text(out, check->text);
     fputs(" |\n", out);
 }
 
@@ -142,12 +142,12 @@ int
 load_output_markdown(FILE *out, const struct load_run *run)
 {
     fputs("## sxe-http: ", out);
-    write_text(out, run->plan->what);
+    write_markdown_text(out, run->plan->what);
     fprintf(out, "\n\n**Exit status %d: %s.** %s, %s\n", (int)run->status, status_text(run->status),
             load_model_text(run->plan->model), run->started_at);
     fputs("\n| what was judged | outcome | why |\n|---|---|---|\n", out);
     load_checks_each(run, write_check, out);
-    write_figures(out, run);
+    write_figure_rows(out, run);
     write_all_times(out, run);
     putc('\n', out);
     return load_output_finish(out);

@@ -26,8 +26,8 @@ is_appended(const char *path)
 }
 
 static int
-write_file(const char *path, int (*write)(FILE *, const struct load_run *),
-           const struct load_run *run)
+write_output_file(const char *path, int (*write)(FILE *, const struct load_run *),
+                  const struct load_run *run)
 {
     FILE *file = is_stdout(path) ? stdout : fopen(path, is_appended(path) ? "a" : "w");
     int error;
@@ -119,7 +119,8 @@ load_output_all(const struct load_run *run, FILE *err)
 
     list_files(files, run->plan);
     for (unsigned i = 0; i < FILES; i++) {
-        int error = files[i].path != NULL ? write_file(files[i].path, files[i].write, run) : 0;
+        int error =
+            files[i].path != NULL ? write_output_file(files[i].path, files[i].write, run) : 0;
 
         if (error < 0) {
             fprintf(err, "sxe-http: %s %s could not be written: %s\n", files[i].option,

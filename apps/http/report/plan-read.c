@@ -32,7 +32,8 @@ read_choice(struct load_reader *reader, const json_t *json, const char *name,
 }
 
 static void
-read_text(struct load_reader *reader, const json_t *json, const char *name, char *to, size_t size)
+read_plan_text(struct load_reader *reader, const json_t *json, const char *name, char *to,
+               size_t size)
 {
     const char *text = load_reader_text(reader, json, name);
 
@@ -40,7 +41,7 @@ read_text(struct load_reader *reader, const json_t *json, const char *name, char
 }
 
 static void
-read_hosts(struct load_reader *reader, const json_t *json, struct load_plan *plan)
+read_plan_hosts(struct load_reader *reader, const json_t *json, struct load_plan *plan)
 {
     const json_t *hosts = load_reader_array(reader, json, "hosts");
 
@@ -52,30 +53,30 @@ read_hosts(struct load_reader *reader, const json_t *json, struct load_plan *pla
         const json_t *one = json_array_get(hosts, i);
         struct load_host *host = &plan->hosts[plan->hosts_number++];
 
-        read_text(reader, one, "authority", host->authority, sizeof(host->authority));
-        read_text(reader, one, "ip", host->ip, sizeof(host->ip));
+        read_plan_text(reader, one, "authority", host->authority, sizeof(host->authority));
+        read_plan_text(reader, one, "ip", host->ip, sizeof(host->ip));
         host->port = (uint16_t)load_reader_count(reader, one, "port", 1);
-        read_text(reader, one, "unix_path", host->path, sizeof(host->path));
+        read_plan_text(reader, one, "unix_path", host->path, sizeof(host->path));
     }
 }
 
 static void
 read_where(struct load_reader *reader, const json_t *json, struct load_plan *plan)
 {
-    read_text(reader, json, "what", plan->what, sizeof(plan->what));
-    read_text(reader, json, "authority", plan->authority, sizeof(plan->authority));
-    read_text(reader, json, "ip", plan->ip, sizeof(plan->ip));
+    read_plan_text(reader, json, "what", plan->what, sizeof(plan->what));
+    read_plan_text(reader, json, "authority", plan->authority, sizeof(plan->authority));
+    read_plan_text(reader, json, "ip", plan->ip, sizeof(plan->ip));
     plan->port = (uint16_t)load_reader_count(reader, json, "port", 1);
     plan->unix_path = load_reader_text(reader, json, "unix_path");
     plan->proxy = (unsigned)load_reader_count(reader, json, "proxy", 1);
     plan->tls.is_used = load_reader_bool(reader, json, "is_tls");
     plan->tls.is_insecure = load_reader_bool(reader, json, "is_insecure");
     plan->tls.resume = (unsigned)load_reader_count(reader, json, "tls_resume", 1);
-    read_hosts(reader, json, plan);
+    read_plan_hosts(reader, json, plan);
 }
 
 static void
-read_stages(struct load_reader *reader, const json_t *json, struct load_plan *plan)
+read_plan_stages(struct load_reader *reader, const json_t *json, struct load_plan *plan)
 {
     const json_t *stages = load_reader_array(reader, json, "stages");
     uint64_t end_ns = 0;
@@ -105,7 +106,7 @@ read_when(struct load_reader *reader, const json_t *json, struct load_plan *plan
     plan->arrivals = is_fixed ? LOAD_FIXED : LOAD_POISSON;
     plan->rate = load_reader_number(reader, json, "rate");
     plan->rate_end = load_reader_number(reader, json, "rate_end");
-    read_stages(reader, json, plan);
+    read_plan_stages(reader, json, plan);
     plan->replay_speed = load_reader_number(reader, json, "replay_speed");
     plan->think_ns = read_seconds(reader, json, "think_s");
     plan->deadline_ns = read_seconds(reader, json, "deadline_s");

@@ -29,7 +29,7 @@ is_near(double a, double b)
 }
 
 static uint64_t
-difference(uint64_t a, uint64_t b)
+absolute_difference(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }
@@ -60,7 +60,7 @@ check_times(struct check *check, const json_t *json, const char *name,
     check_percentiles(check, times, histogram);
     if (histogram->censored > histogram->count || histogram->min_ns > histogram->max_ns)
         load_reader_refuse(&check->reader, name, "has bounds that cannot be");
-    if (is_of_all && difference(histogram->count, ended) > check->most_lost)
+    if (is_of_all && absolute_difference(histogram->count, ended) > check->most_lost)
         load_reader_refuse(&check->reader, name, "has not as many samples as requests ended");
 }
 
@@ -75,7 +75,7 @@ check_handshakes(struct check *check, const json_t *json)
 
     if (tls == NULL)
         return;
-    if (difference(known, result->handshake.count) > check->most_lost ||
+    if (absolute_difference(known, result->handshake.count) > check->most_lost ||
         result->handshakes_refused + result->handshakes_sessionless > full)
         load_reader_refuse(&check->reader, "tls", "has counts that cannot be");
 }
@@ -225,7 +225,7 @@ static const struct field summed[] = {
 
 /* NAN: there is no such number. */
 static double
-number_of(const json_t *owner, const struct field *field)
+number_of_field(const json_t *owner, const struct field *field)
 {
     const json_t *value = json_is_array(owner) ? json_array_get(owner, field->index)
                                                : json_object_get(owner, field->name);
@@ -241,9 +241,9 @@ field_of(const json_t *result, const struct field *field)
     double sum = 0;
 
     if (!json_is_array(owner))
-        return number_of(owner, field);
+        return number_of_field(owner, field);
     for (size_t i = 0; i < json_array_size(owner); i++)
-        sum += number_of(json_array_get(owner, i), field);
+        sum += number_of_field(json_array_get(owner, i), field);
     return sum;
 }
 

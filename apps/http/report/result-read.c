@@ -211,7 +211,8 @@ read_one_client(struct load_reader *reader, const json_t *json, struct load_clie
 }
 
 static void
-read_kind(struct load_reader *reader, const json_t *json, struct load_result *result, unsigned kind)
+read_kind_result(struct load_reader *reader, const json_t *json, struct load_result *result,
+                 unsigned kind)
 {
     const json_t *clients = load_reader_array(reader, json, "clients");
 
@@ -227,7 +228,7 @@ read_kind(struct load_reader *reader, const json_t *json, struct load_result *re
 }
 
 static void
-read_kinds(struct load_reader *reader, const json_t *owner, struct load_result *result)
+read_kind_results(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
     const json_t *kinds = load_reader_array(reader, owner, "kinds");
 
@@ -237,13 +238,13 @@ read_kinds(struct load_reader *reader, const json_t *owner, struct load_result *
     }
     result->kinds = (uint32_t)json_array_size(kinds);
     for (unsigned i = 0; i < result->kinds; i++)
-        read_kind(reader, json_array_get(kinds, i), result, i);
+        read_kind_result(reader, json_array_get(kinds, i), result, i);
 }
 
 /* ---- Stages ---- */
 
 static void
-read_stages(struct load_reader *reader, const json_t *owner, struct load_result *result)
+read_stage_results(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
     const json_t *stages = load_reader_array(reader, owner, "stages");
 
@@ -268,7 +269,7 @@ read_stages(struct load_reader *reader, const json_t *owner, struct load_result 
 /* ---- Hosts ---- */
 
 static void
-read_hosts(struct load_reader *reader, const json_t *owner, struct load_result *result)
+read_result_hosts(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
     const json_t *hosts = load_reader_array(reader, owner, "hosts");
 
@@ -364,9 +365,9 @@ load_result_read(struct load_reader *reader, const json_t *json, struct load_res
     read_histogram(reader, json, "response", &result->response);
     read_client(reader, json, result);
     read_timeline(reader, json, &result->timeline);
-    read_kinds(reader, json, result);
-    read_stages(reader, json, result);
-    read_hosts(reader, json, result);
+    read_kind_results(reader, json, result);
+    read_stage_results(reader, json, result);
+    read_result_hosts(reader, json, result);
     read_addresses(reader, json, result);
     open = load_result_check(result);
     if (open != NULL)

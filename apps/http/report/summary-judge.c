@@ -39,7 +39,7 @@ load_summary_sessions(struct load_page *page, const struct load_run *run)
 
 /* A local server may share the client's CPUs, unless the client was bound to some (taskset). */
 static void
-add_hint(struct load_page *page, const struct load_plan *plan)
+add_local_hint(struct load_page *page, const struct load_plan *plan)
 {
     cpu_set_t allowed;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -76,8 +76,8 @@ figure_text(const struct load_run *run, enum load_figure figure, double value)
 }
 
 static void
-add_figure(struct load_page *page, const struct load_run *run, const char *name,
-           enum load_figure figure)
+add_interval(struct load_page *page, const struct load_run *run, const char *name,
+             enum load_figure figure)
 {
     const struct load_interval *interval = &run->figures[figure];
 
@@ -90,7 +90,7 @@ add_figure(struct load_page *page, const struct load_run *run, const char *name,
 }
 
 static void
-add_trials(struct load_page *page, const struct load_run *run)
+add_trials_row(struct load_page *page, const struct load_run *run)
 {
     const struct load_interval *figures = run->figures;
 
@@ -101,11 +101,11 @@ add_trials(struct load_page *page, const struct load_run *run)
                   figures[LOAD_FIGURE_RATE].is_known ? "95 % interval"
                                                      : "extremes; 6 trials make an interval");
     if (load_figure_is_result(run->plan, LOAD_FIGURE_RATE))
-        add_figure(page, run, "rate/s", LOAD_FIGURE_RATE);
+        add_interval(page, run, "rate/s", LOAD_FIGURE_RATE);
     for (unsigned i = 0; i < TIME_FIGURES; i++) {
         enum load_figure figure = first_time(run->plan) + i;
 
-        add_figure(page, run, load_figure_names[figure].text, figure);
+        add_interval(page, run, load_figure_names[figure].text, figure);
     }
 }
 
@@ -365,10 +365,10 @@ add_trend(struct load_page *page, const struct load_run *run)
 void
 load_summary_judge(struct load_page *page, const struct load_run *run)
 {
-    add_hint(page, run->plan);
+    add_local_hint(page, run->plan);
     add_trend(page, run);
     add_parts(page, run);
-    add_trials(page, run);
+    add_trials_row(page, run);
     add_until_ci(page, run);
     add_noise(page, run);
     add_thresholds(page, run);

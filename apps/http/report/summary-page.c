@@ -30,7 +30,7 @@ last_line(struct load_page *page)
 }
 
 static struct load_page_line *
-next_line(struct load_page *page, enum load_weight weight, enum load_paint paint)
+begin_next_line(struct load_page *page, enum load_weight weight, enum load_paint paint)
 {
     /* The longest summary has less than three quarters of LOAD_PAGE_LINES. */
     if (SXE_ALWAYS(page->number < LOAD_PAGE_LINES))
@@ -42,13 +42,13 @@ next_line(struct load_page *page, enum load_weight weight, enum load_paint paint
 void
 load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint paint)
 {
-    next_line(page, weight, paint);
+    begin_next_line(page, weight, paint);
 }
 
 void
 load_page_begin_heading(struct load_page *page, unsigned rows)
 {
-    next_line(page, LOAD_WEIGHT_ROWS, LOAD_PAINT_FAINT)->rows = rows;
+    begin_next_line(page, LOAD_WEIGHT_ROWS, LOAD_PAINT_FAINT)->rows = rows;
 }
 
 void
@@ -56,13 +56,13 @@ load_page_begin_row(struct load_page *page, bool is_bad)
 {
     const bool is_kept = is_bad && page->bad_rows++ < LOAD_PAGE_BAD_ROWS;
 
-    next_line(page, is_kept ? LOAD_WEIGHT_ROWS : LOAD_WEIGHT_KINDS,
-              is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE)
+    begin_next_line(page, is_kept ? LOAD_WEIGHT_ROWS : LOAD_WEIGHT_KINDS,
+                    is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE)
         ->is_row = true;
 }
 
 static void
-append_text(struct load_page_line *line, const char *text)
+append_page_text(struct load_page_line *line, const char *text)
 {
     size_t used = strlen(line->text);
 
@@ -78,7 +78,7 @@ load_page_add(struct load_page *page, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    append_text(last_line(page), text);
+    append_page_text(last_line(page), text);
 }
 
 /* Add the item after a gap or, if the line has no room, in a new indented line. */
@@ -89,12 +89,12 @@ place_item(struct load_page *page, const char *gap, char *item)
 
     load_clip(item, page->columns - LOAD_PAGE_INDENT);
     if (load_columns(line->text) + strlen(gap) + load_columns(item) > page->columns) {
-        line = next_line(page, line->weight, line->paint);
+        line = begin_next_line(page, line->weight, line->paint);
         snprintf(line->text, sizeof(line->text), "%*s", LOAD_PAGE_INDENT, "");
     } else {
-        append_text(line, gap);
+        append_page_text(line, gap);
     }
-    append_text(line, item);
+    append_page_text(line, item);
 }
 
 void
@@ -161,7 +161,7 @@ say_left_out(const struct load_page *page, struct load_page_line *heading)
     if (heading->rows == 0)
         return;
     snprintf(text, sizeof(text), "  (%u more: see --json)", heading->rows);
-    append_text(heading, text);
+    append_page_text(heading, text);
 }
 
 static void

@@ -23,7 +23,7 @@
 #define NAME_SIZE     64 /* bytes: enough for NAME_COLUMNS characters of UTF-8 */
 
 static unsigned long long
-ull(uint64_t count)
+to_ull(uint64_t count)
 {
     return (unsigned long long)count;
 }
@@ -39,11 +39,11 @@ add_how_much(struct load_page *page, const struct load_plan *plan)
     switch (plan->stop) {
     case LOAD_STOP_PER_SOCKET:
         load_page_add(page, "%u connection%s * %llu requests each = %llu requests", sockets, plural,
-                      ull(plan->queries), ull(plan->queries * sockets));
+                      to_ull(plan->queries), to_ull(plan->queries * sockets));
         break;
     case LOAD_STOP_TOTAL:
-        load_page_add(page, "%llu requests over %u connection%s", ull(plan->requests_max), sockets,
-                      plural);
+        load_page_add(page, "%llu requests over %u connection%s", to_ull(plan->requests_max),
+                      sockets, plural);
         break;
     case LOAD_STOP_TIME:
         load_page_add(page, "%u connection%s for %s", sockets, plural,
@@ -132,7 +132,7 @@ add_unopened(struct load_page *page, const struct load_result *result)
 
     for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         if (result->unopened[i] > 0)
-            load_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
+            load_page_item(page, "%s %llu", texts[i], to_ull(result->unopened[i]));
     if (result->unopened[LOAD_UNOPENED_OTHER] > 0)
         load_page_item(page, "(first: %s)", strerror(result->first_error));
     else if (*result->first_failure != '\0')
@@ -145,8 +145,9 @@ lay_out_sockets(struct load_page *page, const struct load_result *result)
     double seconds = (double)result->connect_ns / NS;
 
     load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
-    load_page_add(page, "opened    %llu/%llu connections in %.3f s  %.0f/s", ull(result->opened),
-                  ull(result->sockets_wanted), seconds, load_per_second(result->opened, seconds));
+    load_page_add(page, "opened    %llu/%llu connections in %.3f s  %.0f/s", to_ull(result->opened),
+                  to_ull(result->sockets_wanted), seconds,
+                  load_per_second(result->opened, seconds));
     add_unopened(page, result);
     if (result->connect.count > 0)
         load_page_item(page, "connect p50 %s p95 %s p99 %s max %s",
@@ -155,7 +156,7 @@ lay_out_sockets(struct load_page *page, const struct load_result *result)
                        load_percentile_text(&result->connect, 0.99),
                        load_max_text(&result->connect));
     if (result->syn_retries > 0)
-        load_page_item(page, "SYN retries %llu", ull(result->syn_retries));
+        load_page_item(page, "SYN retries %llu", to_ull(result->syn_retries));
 }
 
 void
@@ -213,7 +214,7 @@ add_banner(struct load_page *page, const struct load_run *run)
 
 /* Add how long the warm-up was, if it was automatic: the plan's line does not say it. */
 static void
-add_left_out(struct load_page *page, const struct load_run *run)
+add_warmup_note(struct load_page *page, const struct load_run *run)
 {
     const struct load_left_out *left_out = &run->left_out;
 
@@ -222,7 +223,7 @@ add_left_out(struct load_page *page, const struct load_run *run)
     load_page_begin(page, LOAD_WEIGHT_JUDGED,
                     left_out->problem == NULL ? LOAD_PAINT_NONE : LOAD_PAINT_BAD);
     load_page_add(page, "warm-up   left out: %s and %llu requests", load_time_text(left_out->ns),
-                  ull(left_out->queries));
+                  to_ull(left_out->queries));
     if (run->trials_number > 1)
         load_page_item(page, "of %u trials", run->trials_number);
 }
@@ -239,7 +240,7 @@ add_bad_reply(struct load_page *page, const struct load_bad_reply *bad)
 
 /* Add each kind of error that occurred, with details of the first one. */
 static void
-add_errors(struct load_page *page, const struct load_result *result)
+add_error_rows(struct load_page *page, const struct load_result *result)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
@@ -250,20 +251,20 @@ add_errors(struct load_page *page, const struct load_result *result)
     if (load_result_errors(result) == 0)
         return;
     load_page_begin(page, LOAD_WEIGHT_ERRORS, LOAD_PAINT_BAD);
-    load_page_add(page, "errors    %llu of %llu", ull(load_result_errors(result)),
-                  ull(result->sent + result->carried));
+    load_page_add(page, "errors    %llu of %llu", to_ull(load_result_errors(result)),
+                  to_ull(result->sent + result->carried));
     for (unsigned i = LOAD_END_OK + 1; i < LOAD_ENDS; i++) {
         if (result->ends[i] == 0)
             continue;
         if (i == LOAD_END_BAD_STATUS && result->first_bad_status != 0)
-            load_page_item(page, "%s %llu (first: %u)", texts[i], ull(result->ends[i]),
+            load_page_item(page, "%s %llu (first: %u)", texts[i], to_ull(result->ends[i]),
                            result->first_bad_status);
         else if (i == LOAD_END_OTHER && result->first_error != 0)
-            load_page_item(page, "%s %llu (first: %s)", texts[i], ull(result->ends[i]),
+            load_page_item(page, "%s %llu (first: %s)", texts[i], to_ull(result->ends[i]),
                            *result->first_failure != '\0' ? result->first_failure
                                                           : strerror(result->first_error));
         else
-            load_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
+            load_page_item(page, "%s %llu", texts[i], to_ull(result->ends[i]));
         if (i == LOAD_END_BAD_REPLY)
             add_bad_reply(page, &result->first_bad_reply);
     }
@@ -279,24 +280,24 @@ add_queries(struct load_page *page, const struct load_run *run)
     double seconds = (double)total->elapsed_ns / NS;
 
     load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
-    load_page_add(page, "requests  %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
-                  ull(total->ends[LOAD_END_OK]), ull(load_result_errors(total)),
-                  ull(total->in_flight));
+    load_page_add(page, "requests  %llu  ok %llu  errors %llu  in flight %llu",
+                  to_ull(total->offered), to_ull(total->ends[LOAD_END_OK]),
+                  to_ull(load_result_errors(total)), to_ull(total->in_flight));
     if (total->carried > 0)
-        load_page_item(page, "begun before %llu", ull(total->carried));
+        load_page_item(page, "begun before %llu", to_ull(total->carried));
     if (total->waiting > 0)
-        load_page_item(page, "waiting %llu", ull(total->waiting));
+        load_page_item(page, "waiting %llu", to_ull(total->waiting));
     load_page_item(page, "in %.3f s", seconds);
     load_page_item(page, "%.0f/s", load_result_rate(total));
     if (total->drained > 0)
-        load_page_item(page, "%llu more in the drain of %s", ull(total->drained),
+        load_page_item(page, "%llu more in the drain of %s", to_ull(total->drained),
                        load_time_text(total->drain_ns));
     if (total->reopened > 0)
-        load_page_item(page, "connections reopened %llu", ull(total->reopened));
+        load_page_item(page, "connections reopened %llu", to_ull(total->reopened));
     if (total->resent > 0)
-        load_page_item(page, "resent %llu (sent after a Connection: close)", ull(total->resent));
+        load_page_item(page, "resent %llu (sent after a Connection: close)", to_ull(total->resent));
     if (total->late > 0)
-        load_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
+        load_page_item(page, "late %llu (by more than 1 ms)", to_ull(total->late));
 }
 
 /* The number of requests that found no free socket in time. */
@@ -323,15 +324,15 @@ add_skipped(struct load_page *page, const struct load_run *run)
 
     if (load_result_skipped(total) > 0) {
         load_page_begin(page, LOAD_WEIGHT_SKIPPED, LOAD_PAINT_BAD);
-        load_page_add(page, "skipped   %llu of %llu", ull(load_result_skipped(total)),
-                      ull(total->offered));
+        load_page_add(page, "skipped   %llu of %llu", to_ull(load_result_skipped(total)),
+                      to_ull(total->offered));
         for (unsigned i = 0; i < LOAD_SKIPS; i++)
             if (total->skipped[i] > 0)
-                load_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
+                load_page_item(page, "%s %llu", texts[i], to_ull(total->skipped[i]));
     }
     if (without_socket(run) > 0 && total->not_reopened == 0) {
         load_page_begin(page, LOAD_WEIGHT_SKIPPED, LOAD_PAINT_BAD);
-        load_page_add(page, "overload: %llu", ull(without_socket(run)));
+        load_page_add(page, "overload: %llu", to_ull(without_socket(run)));
         load_page_words(page,
                         "of the requests found no free connection; give more (-c), or a lower rate "
                         "(-R)");
@@ -348,8 +349,8 @@ percentiles_on(const struct load_page *page)
 }
 
 static void
-add_times(struct load_page *page, enum load_weight weight, const char *name,
-          const struct load_histogram *histogram)
+add_times_row(struct load_page *page, enum load_weight weight, const char *name,
+              const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return;
@@ -366,7 +367,7 @@ add_rest_of_kind(struct load_page *page, const char *kind_name, uint64_t errors)
 {
     char name[NAME_SIZE], failed[NAME_SIZE];
 
-    snprintf(failed, sizeof(failed), "errors %llu", ull(errors));
+    snprintf(failed, sizeof(failed), "errors %llu", to_ull(errors));
     if (errors > 0 && load_page_room(page) >= strlen(failed))
         load_page_item(page, "%s", failed);
     snprintf(name, sizeof(name), "%s", kind_name);
@@ -378,7 +379,7 @@ add_rest_of_kind(struct load_page *page, const char *kind_name, uint64_t errors)
 
 /* Add a row of response times for each kind of request, in the columns of the table. */
 static void
-add_kinds(struct load_page *page, const struct load_run *run)
+add_kind_rows(struct load_page *page, const struct load_run *run)
 {
     const struct load_result *total = run->total;
 
@@ -390,7 +391,7 @@ add_kinds(struct load_page *page, const struct load_run *run)
             continue;
         snprintf(name, sizeof(name), "%s", load_kind_name(run->plan, i));
         load_clip(name, NAME_COLUMNS);
-        add_times(page, LOAD_WEIGHT_KINDS, name, &kind->response);
+        add_times_row(page, LOAD_WEIGHT_KINDS, name, &kind->response);
         add_rest_of_kind(page, load_kind_name(run->plan, i), kind->errors);
     }
 }
@@ -411,13 +412,13 @@ add_table(struct load_page *page, const struct load_run *run)
     load_page_add(page, "%10s", "max");
     if (is_closed && load_page_room(page) >= strlen(remark))
         load_page_item(page, "%s", remark);
-    add_times(page, LOAD_WEIGHT_TIMES, "service", &total->service);
+    add_times_row(page, LOAD_WEIGHT_TIMES, "service", &total->service);
     if (!is_closed)
-        add_times(page, LOAD_WEIGHT_TIMES, "response", &total->response);
-    add_kinds(page, run);
-    add_times(page, LOAD_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
-    add_times(page, LOAD_WEIGHT_CONNECT, "connect", &total->connect);
-    add_times(page, LOAD_WEIGHT_CONNECT, "handshake", &total->handshake);
+        add_times_row(page, LOAD_WEIGHT_TIMES, "response", &total->response);
+    add_kind_rows(page, run);
+    add_times_row(page, LOAD_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
+    add_times_row(page, LOAD_WEIGHT_CONNECT, "connect", &total->connect);
+    add_times_row(page, LOAD_WEIGHT_CONNECT, "handshake", &total->handshake);
 }
 
 /* ---- The client ---- */
@@ -457,20 +458,20 @@ add_probe(struct load_page *page, const struct load_run *run)
         return;
     is_bad = load_result_errors(probe) > 0 || probe->opened < probe->sockets_wanted;
     load_page_begin(page, LOAD_WEIGHT_TIMES, is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
-    load_page_add(page, "probe     %llu  ok %llu  errors %llu  in flight %llu", ull(probe->offered),
-                  ull(probe->ends[LOAD_END_OK]), ull(load_result_errors(probe)),
-                  ull(probe->in_flight));
+    load_page_add(page, "probe     %llu  ok %llu  errors %llu  in flight %llu",
+                  to_ull(probe->offered), to_ull(probe->ends[LOAD_END_OK]),
+                  to_ull(load_result_errors(probe)), to_ull(probe->in_flight));
     if (load_result_skipped(probe) > 0)
-        load_page_item(page, "not sent %llu", ull(load_result_skipped(probe)));
-    load_page_item(page, "on %llu/%llu connections", ull(probe->opened),
-                   ull(probe->sockets_wanted));
+        load_page_item(page, "not sent %llu", to_ull(load_result_skipped(probe)));
+    load_page_item(page, "on %llu/%llu connections", to_ull(probe->opened),
+                   to_ull(probe->sockets_wanted));
     add_unopened(page, probe);
     load_page_item(page, "%s: cpu %.0f %%", verdict->number == 0 ? "kept up" : "SUSPECT",
                    verdict->cpu * 100);
     load_page_item(page, "waited %.1f %%", verdict->run_queue * 100);
     add_lags(page, probe);
-    add_times(page, LOAD_WEIGHT_TIMES, "  service", &probe->service);
-    add_times(page, LOAD_WEIGHT_TIMES, "  response", &probe->response);
+    add_times_row(page, LOAD_WEIGHT_TIMES, "  service", &probe->service);
+    add_times_row(page, LOAD_WEIGHT_TIMES, "  response", &probe->response);
 }
 
 static void
@@ -539,8 +540,8 @@ load_summary_print(FILE *out, const struct load_run *run, bool is_colored)
 
     load_page_init(&page, out);
     add_banner(&page, run);
-    add_left_out(&page, run);
-    add_errors(&page, run->total);
+    add_warmup_note(&page, run);
+    add_error_rows(&page, run->total);
     add_queries(&page, run);
     load_summary_tls(&page, run->total);
     load_summary_sessions(&page, run);

@@ -26,7 +26,7 @@ take_times(struct load_tally_times *times, const struct load_histogram *histogra
 }
 
 static void
-add_times(struct load_tally_times *times, const struct load_tally_times *over)
+add_tally_times(struct load_tally_times *times, const struct load_tally_times *over)
 {
     times->sum_ns += over->sum_ns;
     for (unsigned i = 0; i <= LOAD_TALLY_BOUNDS; i++)
@@ -34,7 +34,7 @@ add_times(struct load_tally_times *times, const struct load_tally_times *over)
 }
 
 static void
-add_all(uint64_t *to, const uint64_t *counts, unsigned number)
+add_all_results(uint64_t *to, const uint64_t *counts, unsigned number)
 {
     for (unsigned i = 0; i < number; i++)
         to[i] += counts[i];
@@ -53,11 +53,11 @@ load_tally_take(struct load_tally *tally, const struct load_result *result, bool
 {
     tally->offered += result->offered;
     tally->sent += result->sent;
-    add_all(tally->skipped, result->skipped, LOAD_SKIPS);
-    add_all(tally->ends, result->ends, LOAD_ENDS);
-    add_all(tally->classes, result->classes, LOAD_CLASSES);
+    add_all_results(tally->skipped, result->skipped, LOAD_SKIPS);
+    add_all_results(tally->ends, result->ends, LOAD_ENDS);
+    add_all_results(tally->classes, result->classes, LOAD_CLASSES);
     tally->opened += result->opened;
-    add_all(tally->unopened, result->unopened, LOAD_UNOPENEDS);
+    add_all_results(tally->unopened, result->unopened, LOAD_UNOPENEDS);
     tally->reopened += result->reopened;
     tally->not_reopened += result->not_reopened;
     tally->bytes_sent += result->bytes_sent;
@@ -78,17 +78,17 @@ load_tally_add(struct load_tally *tally, const struct load_tally *over)
 {
     tally->offered += over->offered;
     tally->sent += over->sent;
-    add_all(tally->skipped, over->skipped, LOAD_SKIPS);
-    add_all(tally->ends, over->ends, LOAD_ENDS);
-    add_all(tally->classes, over->classes, LOAD_CLASSES);
+    add_all_results(tally->skipped, over->skipped, LOAD_SKIPS);
+    add_all_results(tally->ends, over->ends, LOAD_ENDS);
+    add_all_results(tally->classes, over->classes, LOAD_CLASSES);
     tally->opened += over->opened;
-    add_all(tally->unopened, over->unopened, LOAD_UNOPENEDS);
+    add_all_results(tally->unopened, over->unopened, LOAD_UNOPENEDS);
     tally->reopened += over->reopened;
     tally->not_reopened += over->not_reopened;
     tally->bytes_sent += over->bytes_sent;
     tally->bytes_received += over->bytes_received;
-    add_times(&tally->response, &over->response);
-    add_times(&tally->service, &over->service);
+    add_tally_times(&tally->response, &over->response);
+    add_tally_times(&tally->service, &over->service);
 }
 
 uint64_t
@@ -106,7 +106,7 @@ load_tally_skipped(const struct load_tally *tally)
 {
     uint64_t skipped = 0;
 
-    add_all(&skipped, tally->skipped, 1);
+    add_all_results(&skipped, tally->skipped, 1);
     for (unsigned i = 1; i < LOAD_SKIPS; i++)
         skipped += tally->skipped[i];
     return skipped;

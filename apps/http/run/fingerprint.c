@@ -81,7 +81,7 @@ add_fact(struct load_fingerprint *fingerprint, const char *name, const char *for
 
 /* Read as much of the file as there is room for, and end it with '\0'; false: there is no file. */
 static bool
-read_file(const char *root, const char *path, char *text, size_t size)
+read_system_file(const char *root, const char *path, char *text, size_t size)
 {
     char full[PATH_SIZE];
     ssize_t length;
@@ -99,9 +99,9 @@ read_file(const char *root, const char *path, char *text, size_t size)
 
 /* Read the first line of a file. */
 static const char *
-read_line(const char *root, const char *path, char *text, size_t size)
+read_first_line(const char *root, const char *path, char *text, size_t size)
 {
-    if (!read_file(root, path, text, size))
+    if (!read_system_file(root, path, text, size))
         return UNKNOWN;
     text[strcspn(text, "\n")] = '\0';
     return text;
@@ -109,7 +109,7 @@ read_line(const char *root, const char *path, char *text, size_t size)
 
 /* The value after "name:" in a text of such lines, ended by a NUL; NULL if there is none. */
 static char *
-value_of(char *text, const char *name)
+value_of_name(char *text, const char *name)
 {
     size_t length = strlen(name);
 
@@ -125,7 +125,7 @@ value_of(char *text, const char *name)
 }
 
 static void
-add_value(struct load_fingerprint *fingerprint, const char *name, const char *value)
+add_fact_value(struct load_fingerprint *fingerprint, const char *name, const char *value)
 {
     add_fact(fingerprint, name, "%s", value != NULL ? value : UNKNOWN);
 }
@@ -139,14 +139,14 @@ add_cpu_model(struct load_fingerprint *fingerprint, const char *root)
     char flags[FILE_SIZE];
     const char *virtual;
 
-    read_file(root, "/proc/cpuinfo", text, sizeof(text));
+    read_system_file(root, "/proc/cpuinfo", text, sizeof(text));
     memcpy(flags, text, sizeof(flags));
-    virtual = value_of(flags, "flags");
-    add_value(fingerprint, "cpu_model", value_of(text, "model name"));
-    add_value(fingerprint, "virtual_machine",
-              virtual == NULL                          ? NULL
-              : strstr(virtual, " hypervisor") != NULL ? "yes"
-                                                       : "no");
+    virtual = value_of_name(flags, "flags");
+    add_fact_value(fingerprint, "cpu_model", value_of_name(text, "model name"));
+    add_fact_value(fingerprint, "virtual_machine",
+                   virtual == NULL                          ? NULL
+                   : strstr(virtual, " hypervisor") != NULL ? "yes"
+                                                            : "no");
 }
 
 static void
@@ -154,8 +154,8 @@ add_cpus_allowed(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[FILE_SIZE] = "";
 
-    read_file(root, "/proc/self/status", text, sizeof(text));
-    add_value(fingerprint, "cpus_allowed", value_of(text, "Cpus_allowed_list"));
+    read_system_file(root, "/proc/self/status", text, sizeof(text));
+    add_fact_value(fingerprint, "cpus_allowed", value_of_name(text, "Cpus_allowed_list"));
 }
 
 /* Intel's driver has a file that is 1 if turbo is off; other drivers have one that is 1 if on. */
@@ -166,11 +166,11 @@ add_turbo(struct load_fingerprint *fingerprint, const char *root)
     bool is_known = true;
     char on = '0';
 
-    if (!read_file(root, CPU_DIRECTORY "/intel_pstate/no_turbo", text, sizeof(text))) {
-        is_known = read_file(root, CPU_DIRECTORY "/cpufreq/boost", text, sizeof(text));
+    if (!read_system_file(root, CPU_DIRECTORY "/intel_pstate/no_turbo", text, sizeof(text))) {
+        is_known = read_system_file(root, CPU_DIRECTORY "/cpufreq/boost", text, sizeof(text));
         on = '1';
     }
-    add_value(fingerprint, "turbo", !is_known ? NULL : text[0] == on ? "on" : "off");
+    add_fact_value(fingerprint, "turbo", !is_known ? NULL : text[0] == on ? "on" : "off");
 }
 
 static void
@@ -179,10 +179,10 @@ add_memory(struct load_fingerprint *fingerprint, const char *root)
     char text[FILE_SIZE] = "";
     const char *total;
 
-    read_file(root, "/proc/meminfo", text, sizeof(text));
-    total = value_of(text, "MemTotal");
+    read_system_file(root, "/proc/meminfo", text, sizeof(text));
+    total = value_of_name(text, "MemTotal");
     if (total == NULL)
-        add_value(fingerprint, "memory", NULL);
+        add_fact_value(fingerprint, "memory", NULL);
     else
         add_fact(fingerprint, "memory", "%llu MiB", strtoull(total, NULL, 10) / 1024);
 }
@@ -195,7 +195,7 @@ add_steal(struct load_fingerprint *fingerprint, const char *root)
     double fields[8] = {0};
     double all = 0;
 
-    read_file(root, "/proc/stat", text, sizeof(text));
+    read_system_file(root, "/proc/stat", text, sizeof(text));
     if (sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &fields[0], &fields[1], &fields[2],
                &fields[3], &fields[4], &fields[5], &fields[6], &fields[7]) == 8)
         for (unsigned i = 0; i < 8; i++)
@@ -203,7 +203,7 @@ add_steal(struct load_fingerprint *fingerprint, const char *root)
     if (all > 0)
         add_fact(fingerprint, "steal", "%.2f %%", fields[7] / all * 100);
     else
-        add_value(fingerprint, "steal", NULL);
+        add_fact_value(fingerprint, "steal", NULL);
 }
 
 static int
@@ -214,7 +214,7 @@ is_visible(const struct dirent *entry)
 
 /* Add a name to a list of names in a text, if there is room. */
 static void
-add_name(char *list, size_t size, const char *name)
+add_name_to_list(char *list, size_t size, const char *name)
 {
     size_t length = strlen(list);
 
@@ -236,16 +236,16 @@ add_mitigations(struct load_fingerprint *fingerprint, const char *root)
     snprintf(path, sizeof(path), "%s%s", root, directory);
     number = scandir(path, &names, is_visible, alphasort);
     if (number < 0) {
-        add_value(fingerprint, "mitigations", NULL);
+        add_fact_value(fingerprint, "mitigations", NULL);
         return;
     }
     for (int i = 0; i < number; i++) {
         snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
-        state = read_line(root, path, text, sizeof(text));
+        state = read_first_line(root, path, text, sizeof(text));
         if (strstr(state, "Vulnerable") != NULL)
-            add_name(vulnerable, sizeof(vulnerable), names[i]->d_name);
+            add_name_to_list(vulnerable, sizeof(vulnerable), names[i]->d_name);
         else if (strstr(state, "Mitigation") != NULL)
-            add_name(mitigated, sizeof(mitigated), names[i]->d_name);
+            add_name_to_list(mitigated, sizeof(mitigated), names[i]->d_name);
         free(names[i]);
     }
     free(names);
@@ -259,7 +259,7 @@ add_open_files(struct load_fingerprint *fingerprint)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        add_value(fingerprint, "open_files", NULL);
+        add_fact_value(fingerprint, "open_files", NULL);
     else
         add_fact(fingerprint, "open_files", "soft %llu hard %llu",
                  (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
@@ -269,17 +269,17 @@ add_open_files(struct load_fingerprint *fingerprint)
 
 /* Append a word as a shell reads it back. */
 static void
-add_word(char *text, size_t size, const char *word)
+add_shell_word(char *text, size_t size, const char *word)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                "@%+=:,./_-";
     char byte[2] = "";
 
     if (*word != '\0' && word[strspn(word, safe)] == '\0') {
-        add_name(text, size, word);
+        add_name_to_list(text, size, word);
         return;
     }
-    add_name(text, size, "'");
+    add_name_to_list(text, size, "'");
     for (; *word != '\0'; word++) {
         size_t length = strlen(text);
 
@@ -295,8 +295,8 @@ add_command(struct load_fingerprint *fingerprint, const struct load_plan *plan)
     char text[LOAD_FACT_MAX + 1] = "";
 
     for (int i = 0; i < plan->argc; i++)
-        add_word(text, sizeof(text), plan->argv[i]);
-    add_value(fingerprint, "command", text);
+        add_shell_word(text, sizeof(text), plan->argv[i]);
+    add_fact_value(fingerprint, "command", text);
 }
 
 /* The command line of the process that listens at the plan's address; NULL: not known. */
@@ -323,7 +323,7 @@ read_server_command(const char *root, const struct load_plan *plan, char text[LO
     fclose(file);
     for (const char *word = words; word < words + length; word += strlen(word) + 1)
         if (*word != '\0')
-            add_word(text, LOAD_FACT_MAX + 1, word);
+            add_shell_word(text, LOAD_FACT_MAX + 1, word);
     return text;
 }
 
@@ -333,8 +333,9 @@ add_server_command(struct load_fingerprint *fingerprint, const char *root,
 {
     char text[LOAD_FACT_MAX + 1];
 
-    add_value(fingerprint, "server_command",
-              plan->server_cmd != NULL ? plan->server_cmd : read_server_command(root, plan, text));
+    add_fact_value(fingerprint, "server_command",
+                   plan->server_cmd != NULL ? plan->server_cmd
+                                            : read_server_command(root, plan, text));
 }
 
 void
@@ -346,11 +347,11 @@ load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
     fingerprint->number = 0;
     add_command(fingerprint, plan);
     add_server_command(fingerprint, root, plan);
-    add_value(fingerprint, "sxe_http", SXE_VERSION);
-    add_value(fingerprint, "compiler", COMPILER);
+    add_fact_value(fingerprint, "sxe_http", SXE_VERSION);
+    add_fact_value(fingerprint, "compiler", COMPILER);
     add_fact(fingerprint, "libev", "%d.%d", ev_version_major(), ev_version_minor());
-    add_value(fingerprint, "kernel",
-              read_line(root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
+    add_fact_value(fingerprint, "kernel",
+                   read_first_line(root, "/proc/sys/kernel/osrelease", text, sizeof(text)));
     add_cpu_model(fingerprint, root);
     add_cpus_allowed(fingerprint, root);
     add_turbo(fingerprint, root);
@@ -359,5 +360,6 @@ load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
     add_steal(fingerprint, root);
     add_open_files(fingerprint);
     for (unsigned i = 0; i < SXE_COUNT(files); i++)
-        add_value(fingerprint, files[i].name, read_line(root, files[i].path, text, sizeof(text)));
+        add_fact_value(fingerprint, files[i].name,
+                       read_first_line(root, files[i].path, text, sizeof(text)));
 }

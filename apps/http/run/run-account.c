@@ -49,7 +49,7 @@ load_results_clear(struct load_result *results, unsigned number)
 }
 
 static uint64_t
-total(const uint64_t *counts, unsigned number)
+total_of_counts(const uint64_t *counts, unsigned number)
 {
     uint64_t sum = 0;
 
@@ -80,9 +80,9 @@ count_samples(struct load_histogram *histogram)
 void
 load_result_force(struct load_result *result, bool is_paced)
 {
-    uint64_t ended = total(result->ends, LOAD_ENDS);
+    uint64_t ended = total_of_counts(result->ends, LOAD_ENDS);
     uint64_t begun = result->sent + result->carried;
-    uint64_t unopened = result->opened + total(result->unopened, LOAD_UNOPENEDS);
+    uint64_t unopened = result->opened + total_of_counts(result->unopened, LOAD_UNOPENEDS);
     uint64_t untried = 0;
     uint64_t unsent = 0;
 

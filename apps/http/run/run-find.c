@@ -74,7 +74,7 @@ take_deltas(struct find *find)
 
 /* Sum up what all workers have counted since the step began to measure. */
 static const struct load_result *
-count_up(struct find *find)
+count_step_results(struct find *find)
 {
     struct load_result *sum = find->parent->sum;
     unsigned number = find->parent->number;
@@ -92,7 +92,7 @@ static bool
 is_enough(struct find *find)
 {
     const struct load_run *run = find->run;
-    const struct load_result *result = count_up(find);
+    const struct load_result *result = count_step_results(find);
     struct load_evidence evidence;
 
     load_threshold_evidence(&find->condition, result, &evidence);
@@ -132,7 +132,7 @@ in_flight(const struct find *find)
 /* Wait until the last step's requests are answered or have timed out. False: the workers are
  * ending. */
 static bool
-drain(struct find *find)
+drain_last_step(struct find *find)
 {
     if (find->run->steps_number == 0)
         return true;
@@ -155,7 +155,8 @@ settle_search(struct find *find)
 
     keep_marks(find);
     while (!load_workers_await(find->parent, LOAD_MESSAGE_DONE, look_ns)) {
-        if (look_ns >= begin_ns + most_ns || count_up(find)->ends[LOAD_END_OK] >= in_flight(find))
+        if (look_ns >= begin_ns + most_ns ||
+            count_step_results(find)->ends[LOAD_END_OK] >= in_flight(find))
             return;
         look_ns += LOOK_NS;
     }
@@ -167,7 +168,7 @@ measure_step(struct find *find, double rate)
 {
     const struct load_message now = {.type = LOAD_MESSAGE_MARK};
 
-    if (!drain(find) ||
+    if (!drain_last_step(find) ||
         !mark_step(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = rate}))
         return false;
     settle_search(find);

@@ -124,7 +124,7 @@ say_interrupted(struct load_parent *parent)
 }
 
 static void
-take_signals(struct load_parent *parent)
+take_run_signals(struct load_parent *parent)
 {
     struct signalfd_siginfo info;
 
@@ -152,7 +152,7 @@ take_signals(struct load_parent *parent)
 
 /* Milliseconds until until_ns, rounded up, at most an hour. */
 static int
-wait_ms(uint64_t until_ns)
+run_wait_ms(uint64_t until_ns)
 {
     const uint64_t hour_ms = 3600 * 1000;
     uint64_t now_ns = sxe_time_ns();
@@ -165,7 +165,7 @@ wait_ms(uint64_t until_ns)
 }
 
 static uint64_t
-earlier(uint64_t a_ns, uint64_t b_ns)
+earlier_of(uint64_t a_ns, uint64_t b_ns)
 {
     return a_ns < b_ns ? a_ns : b_ns;
 }
@@ -176,7 +176,7 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     struct pollfd fds[1 + LOAD_MONITOR_FDS + LOAD_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
     struct pollfd *controls = &fds[1 + LOAD_MONITOR_FDS];
     uint64_t wake_ns =
-        earlier(earlier(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
+        earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
     if (parent->kill_ns < wake_ns)
         wake_ns = parent->kill_ns;
@@ -184,12 +184,12 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
     load_monitor_poll(parent->monitor, &fds[1]);
-    if (poll(fds, 1 + LOAD_MONITOR_FDS + parent->number, wait_ms(wake_ns)) > 0) {
+    if (poll(fds, 1 + LOAD_MONITOR_FDS + parent->number, run_wait_ms(wake_ns)) > 0) {
         for (unsigned i = 0; i < parent->number; i++) {
             if (controls[i].revents != 0)
                 load_workers_hear(parent, i);
         }
-        take_signals(parent);
+        take_run_signals(parent);
         load_monitor_serve(parent->monitor, &fds[1], sxe_time_ns());
     }
     if (sxe_time_ns() >= parent->kill_ns) {

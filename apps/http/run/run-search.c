@@ -28,7 +28,7 @@ is_miss(const struct load_step *step)
 }
 
 static bool
-is_at(const struct load_step *step, double rate)
+is_step_at(const struct load_step *step, double rate)
 {
     return !(step->rate < rate) && !(step->rate > rate);
 }
@@ -41,7 +41,7 @@ is_missed(const struct load_step *steps, unsigned number, double rate)
     bool is_last_missed = false;
 
     for (unsigned i = 0; i < number; i++) {
-        if (!is_at(&steps[i], rate) || !steps[i].is_told)
+        if (!is_step_at(&steps[i], rate) || !steps[i].is_told)
             continue;
         tries++;
         is_last_missed = is_miss(&steps[i]);
@@ -86,13 +86,13 @@ has_held_twice(const struct load_step *steps, unsigned number, double rate)
     unsigned times = 0;
 
     for (unsigned i = 0; i < number; i++)
-        times += steps[i].holds && is_at(&steps[i], rate);
+        times += steps[i].holds && is_step_at(&steps[i], rate);
     return times > 1;
 }
 
 /* The next rate while every rate has held; 0: the highest has held twice, or cannot be told. */
 static double
-up(const struct load_step *steps, unsigned number, double highest)
+next_rate_up(const struct load_step *steps, unsigned number, double highest)
 {
     const struct load_step *last = &steps[number - 1];
 
@@ -115,7 +115,8 @@ passed_below(const struct load_step *steps, unsigned number, double high)
 
 /* The next rate while no rate has held; 0: there is none. */
 static double
-down(const struct load_search *search, const struct load_step *steps, unsigned number, double high)
+next_rate_down(const struct load_search *search, const struct load_step *steps, unsigned number,
+               double high)
 {
     double passed = passed_below(steps, number, high);
     double rate = passed > 0 ? passed : fmax(high / DOWN, RATE_MIN);
@@ -140,12 +141,12 @@ load_search_next(const struct load_search *search, const struct load_step *steps
     if (is_miss(&steps[number - 1]) && !is_missed(steps, number, steps[number - 1].rate))
         return steps[number - 1].rate;
     if (isinf(high))
-        return up(steps, number, search->highest);
+        return next_rate_up(steps, number, search->highest);
     /* The last step had too few samples, and a lower rate would have still fewer. */
     if (!steps[number - 1].is_told)
         return 0;
     if (low <= 0)
-        return down(search, steps, number, high);
+        return next_rate_down(search, steps, number, high);
     if (high / low > CLOSE_ENOUGH)
         return sqrt(low * high);
     return has_held_twice(steps, number, low) ? 0 : low;

@@ -48,7 +48,7 @@ load_step_is_enough(const struct load_threshold *condition, const struct load_re
 }
 
 static bool
-is_answered(const struct load_result *result)
+is_step_answered(const struct load_result *result)
 {
     double least =
         ANSWERED * (double)result->offered - ON_THE_WAY - CHANCE * sqrt((double)result->carried);
@@ -72,6 +72,6 @@ load_step_judge(struct load_step *step, const struct load_threshold *condition,
     step->figure = load_threshold_figure(condition, result);
     holds = load_threshold_holds(condition, result, &step->is_told);
     step->is_told = step->is_told && evidence.samples >= evidence.needed;
-    step->holds = step->is_told && holds && is_answered(result);
-    step->is_told = step->is_told || is_clear_miss(&evidence) || !is_answered(result);
+    step->holds = step->is_told && holds && is_step_answered(result);
+    step->is_told = step->is_told || is_clear_miss(&evidence) || !is_step_answered(result);
 }

@@ -174,7 +174,7 @@ start_of(struct load_parent *parent, bool is_first)
 }
 
 static uint64_t
-go(struct load_parent *parent, bool is_first)
+start_workers(struct load_parent *parent, bool is_first)
 {
     const struct load_plan *plan = parent->plan;
     uint64_t start_ns = start_of(parent, is_first);
@@ -190,7 +190,7 @@ go(struct load_parent *parent, bool is_first)
 }
 
 static void
-leave_out(struct load_process *process, struct load_left_out *left_out)
+subtract_warmup(struct load_process *process, struct load_left_out *left_out)
 {
     const struct load_result *mark = process->mark;
 
@@ -210,7 +210,7 @@ leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
         struct load_process *process = &parent->processes[i];
 
         if (process->said & 1u << LOAD_MESSAGE_MARKED)
-            leave_out(process, i < parent->load ? left_out : &of_probe);
+            subtract_warmup(process, i < parent->load ? left_out : &of_probe);
         else if (i < parent->load)
             is_reported = parent->plan->warmup_ns > 0 && process->result->started_ns > 0;
     }
@@ -278,7 +278,7 @@ load_trial_sum(struct load_parent *parent, struct load_trial *trial,
 }
 
 static void
-sum_all(struct load_parent *parent, struct load_trial *trial)
+sum_all_workers(struct load_parent *parent, struct load_trial *trial)
 {
     const struct load_result *workers[LOAD_PROCESSES_MAX];
 
@@ -317,7 +317,7 @@ use_workers(struct load_parent *parent, struct load_trial *trial, bool is_first,
             load_measure measure, void *user)
 {
     bool is_open = open_sockets(parent, is_first);
-    bool is_summed = is_open && measure(parent, go(parent, is_first), user);
+    bool is_summed = is_open && measure(parent, start_workers(parent, is_first), user);
 
     if (is_open)
         end_probe(parent);
@@ -328,7 +328,7 @@ use_workers(struct load_parent *parent, struct load_trial *trial, bool is_first,
     if (!is_open && parent->has_failed)
         return -1;
     if (!is_summed)
-        sum_all(parent, trial);
+        sum_all_workers(parent, trial);
     return 0;
 }
 

@@ -19,14 +19,14 @@
 int (*load_workers_work)(const struct load_worker *worker) = load_worker_run;
 
 static unsigned
-bit(enum load_message_type type)
+message_bit(enum load_message_type type)
 {
     return 1u << type;
 }
 
 /* In the worker process: make a plan of its own, for the one host that it loads. */
 static void
-take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
+plan_for_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 {
     const struct load_plan *plan = worker->plan;
     struct load_requests *requests = plan->requests;
@@ -47,7 +47,7 @@ take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 
 /* Run as a worker process. It ends with exit(), not _exit(), so that its files are flushed. */
 static _Noreturn void
-be_worker(const struct load_parent *parent, const struct load_worker *worker)
+run_as_worker(const struct load_parent *parent, const struct load_worker *worker)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(parent->signals);
@@ -59,7 +59,7 @@ be_worker(const struct load_parent *parent, const struct load_worker *worker)
 
 /* Fork the next process, for worker `shard` of the plan. */
 static int
-fork_worker(struct load_parent *parent, const struct load_plan *plan, unsigned shard)
+fork_load_worker(struct load_parent *parent, const struct load_plan *plan, unsigned shard)
 {
     struct load_process *process = &parent->processes[parent->number];
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
@@ -86,9 +86,9 @@ fork_worker(struct load_parent *parent, const struct load_plan *plan, unsigned s
     parent->number++;
     process->pid = fork();
     if (process->pid == 0 && plan->hosts_number > 0)
-        take_host(&own, &worker, shard);
+        plan_for_host(&own, &worker, shard);
     if (process->pid == 0)
-        be_worker(parent, &worker);
+        run_as_worker(parent, &worker);
     close(ends[1]);
     if (process->pid < 0) {
         process->pid = 0;
@@ -117,11 +117,11 @@ load_workers_start(struct load_parent *parent)
         error = -errno;
     fflush(NULL);
     for (unsigned i = 0; i < plan->workers && error == 0; i++)
-        error = fork_worker(parent, plan, i);
+        error = fork_load_worker(parent, plan, i);
     parent->load = parent->number;
     if (error == 0 && plan->probe_rate > 0) {
         load_probe_plan(&parent->probe, plan);
-        error = fork_worker(parent, &parent->probe, 0);
+        error = fork_load_worker(parent, &parent->probe, 0);
     }
     if (error < 0)
         load_parent_fail(parent,
@@ -136,10 +136,10 @@ load_workers_tell(struct load_parent *parent, struct load_message message)
     for (unsigned i = 0; i < parent->number; i++) {
         struct load_process *process = &parent->processes[i];
 
-        if (process->control < 0 || process->said & bit(LOAD_MESSAGE_DONE))
+        if (process->control < 0 || process->said & message_bit(LOAD_MESSAGE_DONE))
             continue;
         if (message.type == LOAD_MESSAGE_MARK || message.type == LOAD_MESSAGE_RATE)
-            process->said &= ~bit(LOAD_MESSAGE_MARKED);
+            process->said &= ~message_bit(LOAD_MESSAGE_MARKED);
         if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
             errno != EPIPE && process->pid > 0)
             /* The worker did not get the message, so to wait for its answer would never end. */
@@ -166,7 +166,7 @@ load_workers_kill(struct load_parent *parent)
 }
 
 static const char *
-advice(int error)
+advice_for_error(int error)
 {
     if (error == ENOMEM)
         return "; use fewer connections (-c), or more workers (-t), so that each has fewer";
@@ -184,7 +184,7 @@ hear_ready(struct load_parent *parent, const struct load_message *message)
 {
     if (message->error != 0 && !parent->has_failed)
         load_parent_fail(parent, "cannot start: %s%s", reason_of(message->error),
-                         advice(message->error));
+                         advice_for_error(message->error));
 }
 
 void
@@ -196,7 +196,7 @@ load_workers_hear(struct load_parent *parent, unsigned i)
 
     while ((got = recv(process->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
-        process->said |= bit(message.type);
+        process->said |= message_bit(message.type);
         if (message.type == LOAD_MESSAGE_READY)
             hear_ready(parent, &message);
     }
@@ -207,7 +207,7 @@ load_workers_hear(struct load_parent *parent, unsigned i)
 }
 
 static const char *
-name_of(const struct load_parent *parent, unsigned i)
+name_of_process(const struct load_parent *parent, unsigned i)
 {
     static char text[40];
 
@@ -219,7 +219,7 @@ name_of(const struct load_parent *parent, unsigned i)
 
 /* Whether the queries of process i arrive at a rate: those of the probe and of open models do. */
 static bool
-is_paced(const struct load_parent *parent, unsigned i)
+is_process_paced(const struct load_parent *parent, unsigned i)
 {
     const struct load_plan *plan = parent->plan;
 
@@ -236,9 +236,9 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     process->pid = 0;
     if (process->control >= 0)
         load_workers_hear(parent, i);
-    if (status == 0 && process->said & bit(LOAD_MESSAGE_DONE))
+    if (status == 0 && process->said & message_bit(LOAD_MESSAGE_DONE))
         return;
-    load_result_force(process->result, is_paced(parent, i));
+    load_result_force(process->result, is_process_paced(parent, i));
     /* After a second interrupt the parent kills workers, so that is no failure. */
     if (parent->interrupts > 1)
         return;
@@ -247,7 +247,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     if (parent->has_failed)
         return;
     load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
-                     name_of(parent, i), (int)pid, wait_status_text(status, how));
+                     name_of_process(parent, i), (int)pid, wait_status_text(status, how));
 }
 
 void
@@ -261,7 +261,7 @@ load_workers_doubt(const struct load_parent *parent, unsigned first, unsigned nu
             load_verdict_say(verdict,
                              "%s died after %.3f s, and its part of the load with it; see the "
                              "error that was said, and measure again",
-                             name_of(parent, i), (double)process->result->elapsed_ns / 1e9);
+                             name_of_process(parent, i), (double)process->result->elapsed_ns / 1e9);
     }
 }
 
@@ -286,7 +286,8 @@ have_all_said(const struct load_parent *parent, enum load_message_type type)
     for (unsigned i = 0; i < number; i++) {
         const struct load_process *process = &parent->processes[i];
 
-        if (process->pid > 0 && !(process->said & (bit(type) | bit(LOAD_MESSAGE_DONE))))
+        if (process->pid > 0 &&
+            !(process->said & (message_bit(type) | message_bit(LOAD_MESSAGE_DONE))))
             return false;
     }
     return true;

@@ -84,7 +84,7 @@ is_hopeless(const struct load_run *run, FILE *err)
 
 /* Whether to end the trials of --until-ci: the interval is narrow enough, or can never be. */
 static bool
-is_settled(struct load_run *run, FILE *err)
+are_trials_settled(struct load_run *run, FILE *err)
 {
     enum load_figure figure = (enum load_figure)run->plan->until_ci_figure;
 
@@ -144,7 +144,7 @@ run_trials(struct load_parent *parent, struct load_run *run)
 {
     for (unsigned i = 0; i < run->plan->trials && parent->interrupts == 0 && !parent->has_failed;
          i++)
-        if (run_trial(parent, run, i) < 0 || is_settled(run, parent->err))
+        if (run_trial(parent, run, i) < 0 || are_trials_settled(run, parent->err))
             break;
     /* A run that was interrupted in the baseline's first trial has no trial of its own. */
     return run->trials_number > 0 || (run->baseline_number > 0 && parent->interrupts > 0) ? 0 : -1;
@@ -154,7 +154,7 @@ run_trials(struct load_parent *parent, struct load_run *run)
 
 /* Trials come one after the other, so their times are added, unlike those of workers. */
 static void
-add_trial(struct load_result *total, const struct load_result *trial)
+add_trial_result(struct load_result *total, const struct load_result *trial)
 {
     uint64_t connect_ns = total->connect_ns + trial->connect_ns;
     uint64_t elapsed_ns = total->elapsed_ns + trial->elapsed_ns;
@@ -182,12 +182,12 @@ add_baseline(struct load_run *run, struct load_parent *parent)
 }
 
 static void
-add_trials(struct load_run *run)
+add_trial_results(struct load_run *run)
 {
     for (unsigned i = 0; i < run->trials_number; i++) {
         const struct load_trial *trial = &run->trials[i];
 
-        add_trial(run->total, trial->result);
+        add_trial_result(run->total, trial->result);
         load_verdict_add(&run->verdict, &trial->verdict);
         run->left_out.ns += trial->left_out.ns;
         run->left_out.queries += trial->left_out.queries;
@@ -195,7 +195,7 @@ add_trials(struct load_run *run)
             run->left_out.problem = trial->left_out.problem;
         if (run->probe == NULL)
             continue;
-        add_trial(run->probe, trial->probe);
+        add_trial_result(run->probe, trial->probe);
         load_verdict_add(&run->probe_verdict, &trial->probe_verdict);
     }
 }
@@ -221,7 +221,7 @@ void
 load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FILE *err)
 {
     run->is_interrupted = is_interrupted;
-    add_trials(run);
+    add_trial_results(run);
     for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         figure_interval(run, (enum load_figure)i, &run->figures[i]);
         run->figures_from[i] = bound_of(run, (enum load_figure)i);

@@ -32,7 +32,7 @@ struct load {
 
 /* Make the plan of a closed loop; each check changes some members. */
 static void
-make_plan(struct load *load)
+make_selftest_plan(struct load *load)
 {
     load->plan = (struct load_plan){
         .ip = "127.0.0.1",
@@ -70,7 +70,7 @@ end_load(struct load *load)
 
 /* Start a server and make a plan; NULL: text says why that failed. */
 static struct load *
-begin_load(enum load_selftest_kind kind, char *text, size_t size)
+begin_selftest_load(enum load_selftest_kind kind, char *text, size_t size)
 {
     struct load *load = calloc(1, sizeof(*load));
     int error = load == NULL ? -ENOMEM : load_selftest_serve(&load->server, kind);
@@ -85,7 +85,7 @@ begin_load(enum load_selftest_kind kind, char *text, size_t size)
             error = -ENOMEM;
     }
     if (error == 0) {
-        make_plan(load);
+        make_selftest_plan(load);
         return load;
     }
     snprintf(text, size, "cannot be tried: %s", strerror(-error));
@@ -104,7 +104,7 @@ load_selftest_is_interrupted(void)
 /* Run the load. False: it did not run, it was interrupted, or its accounts do not close; text says
  * which. */
 static bool
-run_load(struct load *load, char *text, size_t size)
+run_selftest_load(struct load *load, char *text, size_t size)
 {
     int status = load_run(&load->run, &load->plan, NULL, stderr);
     const char *wrong = status == 0 ? load_result_check(load->run.total) : NULL;
@@ -137,13 +137,13 @@ add_suspicion(const struct load *load, char *text, size_t size)
 bool
 load_selftest_accounts(char *text, size_t size)
 {
-    struct load *load = begin_load(LOAD_SELFTEST_BADLY, text, size);
+    struct load *load = begin_selftest_load(LOAD_SELFTEST_BADLY, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
     load->plan.requests_max = ACCOUNTS;
-    if (run_load(load, text, size)) {
+    if (run_selftest_load(load, text, size)) {
         const struct load_selftest_counts *counts = load->server.counts;
         const struct load_result *total = load->run.total;
 
@@ -173,14 +173,14 @@ load_selftest_accounts(char *text, size_t size)
 bool
 load_selftest_merge(char *text, size_t size)
 {
-    struct load *load = begin_load(LOAD_SELFTEST_WELL, text, size);
+    struct load *load = begin_selftest_load(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
     load->plan.requests_max = MERGED;
     load->plan.workers = 2;
-    if (run_load(load, text, size)) {
+    if (run_selftest_load(load, text, size)) {
         const struct load_result *total = load->run.total;
 
         holds = load->server.counts->requests == MERGED && total->ends[LOAD_END_OK] == MERGED &&
@@ -242,7 +242,7 @@ run_stalled(struct load *load, char *text, size_t size)
         snprintf(text, size, "cannot be tried: %s", strerror(errno));
         return false;
     }
-    has_run = run_load(load, text, size);
+    has_run = run_selftest_load(load, text, size);
     if (!has_run)
         kill(stopper, SIGKILL);
     waitpid(stopper, NULL, 0);
@@ -255,7 +255,7 @@ run_stalled(struct load *load, char *text, size_t size)
 bool
 load_selftest_stall(char *text, size_t size)
 {
-    struct load *load = begin_load(LOAD_SELFTEST_WELL, text, size);
+    struct load *load = begin_selftest_load(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
@@ -300,7 +300,7 @@ time_late_replies(struct load *load, char *text, size_t size)
     const struct load_histogram *service;
     double error;
 
-    if (!run_load(load, text, size))
+    if (!run_selftest_load(load, text, size))
         return false;
     service = &load->run.total->service;
     error =
@@ -316,7 +316,7 @@ time_late_replies(struct load *load, char *text, size_t size)
 bool
 load_selftest_delay(char *text, size_t size)
 {
-    struct load *load = begin_load(LOAD_SELFTEST_LATE, text, size);
+    struct load *load = begin_selftest_load(LOAD_SELFTEST_LATE, text, size);
     bool holds = false;
 
     if (load == NULL)

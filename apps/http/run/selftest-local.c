@@ -64,7 +64,7 @@ load_selftest_clocks(char *text, size_t size)
 
 /* Wait for a wake-up, and record its error; false: it came early, or not at all. */
 static bool
-tick(int timer, uint64_t due_ns, struct load_histogram *errors)
+wait_for_tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
     struct itimerspec due = {.it_value = {.tv_sec = (time_t)(due_ns / SXE_NS_PER_SECOND),
                                           .tv_nsec = (long)(due_ns % SXE_NS_PER_SECOND)}};
@@ -92,7 +92,7 @@ load_selftest_timer(char *text, size_t size)
         snprintf(text, size, "cannot be tried: %s", strerror(errno));
     for (unsigned i = 0; i < TICKS && holds; i++) {
         due_ns += TICK_NS;
-        holds = tick(timer, due_ns, errors);
+        holds = wait_for_tick(timer, due_ns, errors);
     }
     if (can_try)
         snprintf(text, size, "%s, later than asked p50 %s p99 %s max %s",

@@ -53,14 +53,14 @@ watch_descriptor(const struct loop *loop, int fd)
 }
 
 static void
-say_text(int fd, const char *text)
+send_reply_text(int fd, const char *text)
 {
     /* Ignore errors: if the peer is gone, the next read shows it. */
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
 static void
-hang_up(int fd, bool is_reset)
+hang_up_connection(int fd, bool is_reset)
 {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
@@ -76,24 +76,24 @@ answer_badly(struct load_selftest_counts *counts, int fd)
     switch (counts->requests % 10) {
     case 2:
         counts->bad_status++;
-        say_text(fd, reply_bad);
+        send_reply_text(fd, reply_bad);
         return true;
     case 4:
         counts->resets++;
-        hang_up(fd, true);
+        hang_up_connection(fd, true);
         return false;
     case 6:
         counts->closes++;
-        hang_up(fd, false);
+        hang_up_connection(fd, false);
         return false;
     case 8:
         counts->short_bodies++;
-        say_text(fd, reply_short);
-        hang_up(fd, false);
+        send_reply_text(fd, reply_short);
+        hang_up_connection(fd, false);
         return false;
     default:
         counts->ok++;
-        say_text(fd, reply_ok);
+        send_reply_text(fd, reply_ok);
         return true;
     }
 }
@@ -109,7 +109,7 @@ answer_requests(struct loop *loop, int fd)
         return answer_badly(counts, fd);
     counts->ok++;
     if (loop->kind == LOAD_SELFTEST_WELL) {
-        say_text(fd, reply_ok);
+        send_reply_text(fd, reply_ok);
         return true;
     }
     loop->later[(loop->head + loop->held) % LATER].fd = fd;
@@ -126,7 +126,7 @@ answer_late(struct loop *loop)
 
         if (now_ns - came_ns < LOAD_SELFTEST_DELAY_NS)
             return;
-        say_text(loop->later[loop->head].fd, reply_ok);
+        send_reply_text(loop->later[loop->head].fd, reply_ok);
         load_histogram_record(&loop->counts->held, now_ns - came_ns);
         loop->head = (loop->head + 1) % LATER;
         loop->held--;
@@ -142,7 +142,7 @@ receive_requests(struct loop *loop, int fd)
     unsigned *matched = &loop->matched[fd % PEERS];
 
     if (length <= 0) {
-        hang_up(fd, false);
+        hang_up_connection(fd, false);
         return;
     }
     for (ssize_t i = 0; i < length; i++) {
@@ -156,7 +156,7 @@ receive_requests(struct loop *loop, int fd)
 }
 
 static void
-accept_all(struct loop *loop)
+accept_connections(struct loop *loop)
 {
     int at_once = 1;
     int fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -183,7 +183,7 @@ serve_until_told(struct loop *loop)
             if (events[i].data.fd == loop->control)
                 return;
             if (events[i].data.fd == loop->listener)
-                accept_all(loop);
+                accept_connections(loop);
             else
                 receive_requests(loop, events[i].data.fd);
         }
@@ -207,7 +207,7 @@ be_server(enum load_selftest_kind kind, int listener, int control,
 }
 
 static int
-listen_anywhere(uint16_t *port)
+listen_at_any_port(uint16_t *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
@@ -259,7 +259,7 @@ load_selftest_serve(struct load_selftest_server *server, enum load_selftest_kind
         server->counts = NULL;
         return -errno;
     }
-    listener = listen_anywhere(&server->port);
+    listener = listen_at_any_port(&server->port);
     error = listener < 0 ? listener : fork_server(server, kind, listener);
     if (listener >= 0)
         close(listener);

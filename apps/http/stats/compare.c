@@ -47,7 +47,7 @@ has_word(const json_t *words, const char *word)
 /* Take a figure from a trial. False: it is not a number, or below 0. A time may also be missing or
  * null. */
 static bool
-take_figure(struct side *side, const json_t *trial, enum load_figure figure)
+take_compared_figure(struct side *side, const json_t *trial, enum load_figure figure)
 {
     const char *group = load_figure_names[figure].group;
     const json_t *owner = group != NULL ? json_object_get(trial, group) : trial;
@@ -73,7 +73,7 @@ count_of(const json_t *owner, const char *name)
 }
 
 static double
-sum_of(const json_t *owner, const char *name)
+sum_of_members(const json_t *owner, const char *name)
 {
     json_t *counts = json_object_get(owner, name);
     const char *each;
@@ -97,12 +97,12 @@ take_counts(struct side *side, const json_t *trial)
     const json_t *accounts = json_object_get(trial, "accounts");
     const json_t *sockets = json_object_get(trial, "sockets");
     double ok = count_of(json_object_get(accounts, "ends"), "ok");
-    double begun = sum_of(accounts, "ends") + count_of(accounts, "in_flight");
+    double begun = sum_of_members(accounts, "ends") + count_of(accounts, "in_flight");
 
     add_count(side, LOAD_CONTRAST_FAILED, begun - ok, begun);
-    add_count(side, LOAD_CONTRAST_UNSENT, sum_of(accounts, "skipped"),
+    add_count(side, LOAD_CONTRAST_UNSENT, sum_of_members(accounts, "skipped"),
               count_of(accounts, "offered"));
-    add_count(side, LOAD_CONTRAST_UNOPENED, sum_of(sockets, "unopened"),
+    add_count(side, LOAD_CONTRAST_UNOPENED, sum_of_members(sockets, "unopened"),
               count_of(sockets, "wanted"));
     if (json_is_object(accounts) && ok <= 0)
         side->figures.dead++;
@@ -121,7 +121,7 @@ take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
     for (unsigned i = 0; i < side->figures.trials; i++) {
         take_counts(side, json_array_get(trials, i));
         for (unsigned figure = 0; figure < LOAD_FIGURES; figure++)
-            if (!take_figure(side, json_array_get(trials, i), (enum load_figure)figure)) {
+            if (!take_compared_figure(side, json_array_get(trials, i), (enum load_figure)figure)) {
                 snprintf(problem, size, "trial %u has no %s that is a number", i + 1,
                          load_figure_names[figure].text);
                 return false;
@@ -373,7 +373,7 @@ print_ratio(FILE *out, const struct load_contrast *contrast, unsigned figure, do
 
 /* The number of trials that lack the figure. */
 static unsigned
-untold(const struct side *side, enum load_figure figure)
+count_untold(const struct side *side, enum load_figure figure)
 {
     return side->figures.trials - side->figures.numbers[figure];
 }
@@ -391,7 +391,8 @@ print_figure(FILE *out, enum load_figure figure, const struct load_contrast *con
     if (word == LOAD_CONTRAST_GIVEN)
         fprintf(out, "given (-R, --replay), so no result\n");
     else if (word == LOAD_CONTRAST_UNTOLD)
-        fprintf(out, "cannot tell: n/a in %u of %u trials\n", untold(a, figure) + untold(b, figure),
+        fprintf(out, "cannot tell: n/a in %u of %u trials\n",
+                count_untold(a, figure) + count_untold(b, figure),
                 a->figures.trials + b->figures.trials);
     else if (word == LOAD_CONTRAST_UNKNOWN)
         fprintf(out, "cannot tell: fewer than %d trials that have it\n", LOAD_TRIALS_MIN);

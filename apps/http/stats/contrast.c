@@ -9,7 +9,7 @@
 
 /* In a closed loop response times equal service times: judge them once. */
 static bool
-is_repeated(enum load_figure figure, const struct load_contrast_side *side)
+is_figure_repeated(enum load_figure figure, const struct load_contrast_side *side)
 {
     unsigned other = figure - LOAD_FIGURE_RESPONSE_P50 + LOAD_FIGURE_SERVICE_P50;
 
@@ -22,7 +22,7 @@ static enum load_contrast_word
 word_before(const struct load_contrast *contrast, enum load_figure figure,
             const struct load_contrast_side *a, const struct load_contrast_side *b)
 {
-    if (is_repeated(figure, a) && is_repeated(figure, b))
+    if (is_figure_repeated(figure, a) && is_figure_repeated(figure, b))
         return LOAD_CONTRAST_REPEATED;
     if (figure == LOAD_FIGURE_RATE && (a->is_rate_given || b->is_rate_given))
         return LOAD_CONTRAST_GIVEN;

@@ -163,7 +163,7 @@ load_histogram_can_tell(const struct load_histogram *histogram, double fraction)
 }
 
 static double
-middle_ns(const struct load_bucket *bucket)
+bucket_middle_ns(const struct load_bucket *bucket)
 {
     return ((double)bucket->from_ns + fmin((double)bucket->to_ns, (double)LOAD_HISTOGRAM_MAX_NS)) /
            2;
@@ -177,7 +177,7 @@ mean_of_middles(const struct load_histogram *histogram)
     double sum = 0;
 
     while (load_histogram_next(histogram, &bucket, &found))
-        sum += middle_ns(&found) * (double)found.count;
+        sum += bucket_middle_ns(&found) * (double)found.count;
     return sum / (double)histogram->count;
 }
 
@@ -200,7 +200,8 @@ load_histogram_deviation_ns(const struct load_histogram *histogram)
     double squares = 0;
 
     while (load_histogram_next(histogram, &bucket, &found))
-        squares += (middle_ns(&found) - mean) * (middle_ns(&found) - mean) * (double)found.count;
+        squares += (bucket_middle_ns(&found) - mean) * (bucket_middle_ns(&found) - mean) *
+                   (double)found.count;
     return histogram->count > 0 ? sqrt(squares / (double)histogram->count) : 0;
 }
 

@@ -54,7 +54,7 @@ subtract_counts(uint64_t *from, const uint64_t *counts, unsigned number)
 }
 
 static uint64_t
-sum_of(const uint64_t *counts, unsigned number)
+sum_of_counts(const uint64_t *counts, unsigned number)
 {
     uint64_t sum = 0;
 
@@ -106,7 +106,7 @@ add_clients(struct load_result *to, const struct load_result *result)
 }
 
 static void
-add_kinds(struct load_result *to, const struct load_result *result)
+add_kind_results(struct load_result *to, const struct load_result *result)
 {
     for (unsigned i = 0; i < result->kinds; i++) {
         to->by_kind[i].ok += result->by_kind[i].ok;
@@ -163,7 +163,7 @@ add_hosts(struct load_result *to, const struct load_result *result)
 
 /* The entry of an address, a new one if there is none; NULL: there is no room for it. */
 static struct load_address_result *
-find_address(struct load_result *result, const struct load_address_result *address)
+find_address_result(struct load_result *result, const struct load_address_result *address)
 {
     unsigned i = 0;
 
@@ -184,7 +184,7 @@ find_address(struct load_result *result, const struct load_address_result *addre
 void
 load_result_add_address(struct load_result *to, const struct load_address_result *address)
 {
-    struct load_address_result *sum = find_address(to, address);
+    struct load_address_result *sum = find_address_result(to, address);
 
     if (sum == NULL)
         return;
@@ -242,7 +242,7 @@ load_result_add(struct load_result *to, const struct load_result *result)
     to->interrupted |= result->interrupted;
     load_timeline_add(&to->timeline, &result->timeline);
     add_clients(to, result);
-    add_kinds(to, result);
+    add_kind_results(to, result);
     add_stages(to, result);
     add_hosts(to, result);
     for (unsigned i = 0; i < result->addresses; i++)
@@ -302,13 +302,13 @@ load_result_subtract(struct load_result *result, const struct load_result *earli
 uint64_t
 load_result_skipped(const struct load_result *result)
 {
-    return sum_of(result->skipped, LOAD_SKIPS);
+    return sum_of_counts(result->skipped, LOAD_SKIPS);
 }
 
 uint64_t
 load_result_errors(const struct load_result *result)
 {
-    return sum_of(result->ends, LOAD_ENDS) - result->ends[LOAD_END_OK];
+    return sum_of_counts(result->ends, LOAD_ENDS) - result->ends[LOAD_END_OK];
 }
 
 uint64_t
@@ -351,8 +351,8 @@ load_result_check(const struct load_result *result)
 {
     static _Thread_local char text[160];
     unsigned long long skipped = load_result_skipped(result);
-    unsigned long long ended = sum_of(result->ends, LOAD_ENDS);
-    unsigned long long unopened = sum_of(result->unopened, LOAD_UNOPENEDS);
+    unsigned long long ended = sum_of_counts(result->ends, LOAD_ENDS);
+    unsigned long long unopened = sum_of_counts(result->unopened, LOAD_UNOPENEDS);
     unsigned long long offered = result->offered, sent = result->sent, waiting = result->waiting,
                        carried = result->carried, in_flight = result->in_flight,
                        wanted = result->sockets_wanted, opened = result->opened;

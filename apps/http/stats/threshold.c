@@ -31,7 +31,7 @@ static const struct word figures[] = {
     {"mean", MEAN},     {"min", MIN},         {"max", MAX},           {"rate", RATE},
     {"errors", ERRORS}, {"skipped", SKIPPED}, {"achieved", ACHIEVED}, {"p", PERCENTILE},
 };
-/* The longer ones first: take_word takes the first that matches. */
+/* The longer ones first: take_threshold_word takes the first that matches. */
 static const struct word operators[] = {
     {"<=", LESS_EQUAL}, {"<", LESS}, {">=", MORE_EQUAL}, {">", MORE}};
 
@@ -42,14 +42,15 @@ static const struct unit {
   rate_units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}}, part_units[] = {{"", 1}, {"%", 0.01}};
 
 static void
-skip_blanks(const char **text)
+skip_threshold_blanks(const char **text)
 {
     *text += strspn(*text, " \t");
 }
 
 /* If the text begins with one of the words, move past it and set *meaning; false: none does. */
 static bool
-take_word(const char **text, const struct word *words, size_t number, unsigned char *meaning)
+take_threshold_word(const char **text, const struct word *words, size_t number,
+                    unsigned char *meaning)
 {
     for (size_t i = 0; i < number; i++)
         if (strncmp(*text, words[i].text, strlen(words[i].text)) == 0) {
@@ -61,7 +62,7 @@ take_word(const char **text, const struct word *words, size_t number, unsigned c
 }
 
 static bool
-take_number(const char **text, double *value)
+take_threshold_number(const char **text, double *value)
 {
     unsigned long digits, scale;
     const char *after = command_line_decimal(*text, &digits, &scale);
@@ -74,7 +75,7 @@ take_number(const char **text, double *value)
 }
 
 static bool
-take_unit(const char *text, const struct unit *units, size_t number, double *value)
+take_threshold_unit(const char *text, const struct unit *units, size_t number, double *value)
 {
     for (size_t i = 0; i < number; i++)
         if (strcmp(text, units[i].text) == 0) {
@@ -101,15 +102,15 @@ take_stage(struct load_threshold *threshold, const char **text)
 }
 
 static const char *
-take_figure(struct load_threshold *threshold, const char **text)
+take_threshold_figure(struct load_threshold *threshold, const char **text)
 {
     const char *wrong = take_stage(threshold, text);
-    bool has_what = take_word(text, whats, SXE_COUNT(whats), &threshold->what);
+    bool has_what = take_threshold_word(text, whats, SXE_COUNT(whats), &threshold->what);
     double percent = 50;
 
     if (wrong != NULL)
         return wrong;
-    if (!take_word(text, figures, SXE_COUNT(figures), &threshold->figure))
+    if (!take_threshold_word(text, figures, SXE_COUNT(figures), &threshold->figure))
         return has_what ? "write p99, mean, min or max after the point"
                         : "the figure is unknown: write a percentile as p99.9, mean, min, max (of "
                           "response, "
@@ -120,7 +121,7 @@ take_figure(struct load_threshold *threshold, const char **text)
     if (threshold->stage > 0 && (threshold->what != RESPONSE || threshold->figure == RATE))
         return "of a stage, conditions are about response times, errors, skipped and achieved: "
                "write stage2.p99<20ms";
-    if (threshold->figure == PERCENTILE && !take_number(text, &percent))
+    if (threshold->figure == PERCENTILE && !take_threshold_number(text, &percent))
         return "the percentile is no number: write p99 or p99.9";
     if (percent <= 0 || percent >= 100)
         return "a percentile is more than 0 and less than 100: write p99 or p99.9, or max";
@@ -129,11 +130,11 @@ take_figure(struct load_threshold *threshold, const char **text)
 }
 
 static const char *
-take_time(const char *text, double *value)
+take_threshold_time(const char *text, double *value)
 {
     if (*text == '\0')
         return "the unit is missing: write 20ms or 20us";
-    if (!take_unit(text, time_units, SXE_COUNT(time_units), value))
+    if (!take_threshold_unit(text, time_units, SXE_COUNT(time_units), value))
         return "the unit is none of us, ms, s, m and h: write 20ms or 20us";
     *value = rint(*value);
     if (*value > LOAD_HISTOGRAM_MAX_NS)
@@ -142,21 +143,21 @@ take_time(const char *text, double *value)
 }
 
 static const char *
-take_value(struct load_threshold *threshold, const char *text)
+take_threshold_value(struct load_threshold *threshold, const char *text)
 {
     double *value = &threshold->value;
 
-    if (!take_number(&text, value))
+    if (!take_threshold_number(&text, value))
         return threshold->figure < RATE    ? "the value is no number: write 20ms or 20us"
                : threshold->figure == RATE ? "the value is no number: write 50k"
                                            : "the value is no number: write 0.1%";
     if (threshold->figure < RATE)
-        return take_time(text, value);
+        return take_threshold_time(text, value);
     if (threshold->figure == RATE)
-        return take_unit(text, rate_units, SXE_COUNT(rate_units), value)
+        return take_threshold_unit(text, rate_units, SXE_COUNT(rate_units), value)
                    ? NULL
                    : "a rate is a number a second, with k or M: write 50k";
-    if (!take_unit(text, part_units, SXE_COUNT(part_units), value) || *value > 1)
+    if (!take_threshold_unit(text, part_units, SXE_COUNT(part_units), value) || *value > 1)
         return "this is a part of all, 0 to 1 or 0% to 100%: write 0.1%";
     return NULL;
 }
@@ -167,15 +168,15 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
     const char *wrong;
 
     *threshold = (struct load_threshold){0};
-    skip_blanks(&text);
-    wrong = take_figure(threshold, &text);
+    skip_threshold_blanks(&text);
+    wrong = take_threshold_figure(threshold, &text);
     if (wrong != NULL)
         return wrong;
-    skip_blanks(&text);
-    if (!take_word(&text, operators, SXE_COUNT(operators), &threshold->operator_))
+    skip_threshold_blanks(&text);
+    if (!take_threshold_word(&text, operators, SXE_COUNT(operators), &threshold->operator_))
         return "the operator is missing: write <, <=, > or >= after the figure, as in p99<20ms";
-    skip_blanks(&text);
-    return take_value(threshold, text);
+    skip_threshold_blanks(&text);
+    return take_threshold_value(threshold, text);
 }
 
 /* The counts that a threshold judges. They are those of the whole result or, if the threshold
@@ -234,7 +235,7 @@ histogram_of(const struct load_threshold *threshold, const struct load_result *r
  * the number of times measured for a mean or a percentile. 0: there was nothing to measure, so the
  * figure has no value. */
 static double
-base_of(const struct load_threshold *threshold, const struct load_result *result)
+divisor_of_figure(const struct load_threshold *threshold, const struct load_result *result)
 {
     struct scope scope = scope_of(threshold, result);
 
@@ -287,7 +288,7 @@ load_threshold_figure(const struct load_threshold *threshold, const struct load_
 {
     const struct load_histogram *histogram = histogram_of(threshold, result);
     struct scope scope = scope_of(threshold, result);
-    double base = base_of(threshold, result);
+    double base = divisor_of_figure(threshold, result);
 
     if (base <= 0)
         return 0;
@@ -332,7 +333,7 @@ load_threshold_holds(const struct load_threshold *threshold, const struct load_r
     double figure = load_threshold_figure(threshold, result);
     bool is_at_least = load_threshold_is_at_least(threshold, result);
 
-    *is_told = base_of(threshold, result) > 0 && scope_of(threshold, result).replies > 0;
+    *is_told = divisor_of_figure(threshold, result) > 0 && scope_of(threshold, result).replies > 0;
     if (threshold->figure == PERCENTILE)
         *is_told &= load_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
     if (!*is_told)
@@ -379,8 +380,8 @@ load_threshold_evidence(const struct load_threshold *threshold, const struct loa
 {
     struct scope scope = scope_of(threshold, result);
 
-    *evidence =
-        (struct load_evidence){.needed = SAMPLES_MEAN, .samples = base_of(threshold, result)};
+    *evidence = (struct load_evidence){.needed = SAMPLES_MEAN,
+                                       .samples = divisor_of_figure(threshold, result)};
     switch ((enum figure)threshold->figure) {
     case PERCENTILE:
         evidence->beyond = beyond_of(threshold, histogram_of(threshold, result));

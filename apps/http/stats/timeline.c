@@ -11,19 +11,19 @@
 
 /* How often the width has doubled. */
 static unsigned
-doublings(const struct load_timeline *timeline)
+count_doublings(const struct load_timeline *timeline)
 {
     return (unsigned)(__builtin_ctzll(timeline->width_ns) - __builtin_ctzll(LOAD_SLICE_NS));
 }
 
 static bool
-is_empty(const struct load_slice *slice)
+is_empty_slice(const struct load_slice *slice)
 {
     return (slice->offered | slice->sent | slice->ok | slice->errors) == 0;
 }
 
 static void
-add_slice(struct load_slice *to, const struct load_slice *slice)
+merge_slice(struct load_slice *to, const struct load_slice *slice)
 {
     to->offered += slice->offered;
     to->sent += slice->sent;
@@ -39,8 +39,8 @@ static void
 double_width(struct load_timeline *timeline)
 {
     for (unsigned i = 1; i < timeline->used; i++)
-        if (!is_empty(&timeline->slices[i])) {
-            add_slice(&timeline->slices[i / 2], &timeline->slices[i]);
+        if (!is_empty_slice(&timeline->slices[i])) {
+            merge_slice(&timeline->slices[i / 2], &timeline->slices[i]);
             memset(&timeline->slices[i], 0, sizeof(timeline->slices[i]));
         }
     timeline->used = (timeline->used + 1) / 2;
@@ -55,7 +55,7 @@ load_timeline_slice(struct load_timeline *timeline, uint64_t at_ns)
 
     if (timeline->width_ns == 0)
         timeline->width_ns = LOAD_SLICE_NS;
-    while ((index = narrow >> doublings(timeline)) >= LOAD_SLICES)
+    while ((index = narrow >> count_doublings(timeline)) >= LOAD_SLICES)
         double_width(timeline);
     if (index >= timeline->used)
         timeline->used = (uint32_t)index + 1;
@@ -82,11 +82,11 @@ load_timeline_add(struct load_timeline *to, const struct load_timeline *timeline
     if (timeline->offset_ns > to->offset_ns)
         to->offset_ns = timeline->offset_ns;
     for (unsigned i = 0; i < timeline->used; i++) {
-        unsigned index = i >> (doublings(to) - doublings(timeline));
+        unsigned index = i >> (count_doublings(to) - count_doublings(timeline));
 
-        if (is_empty(&timeline->slices[i]))
+        if (is_empty_slice(&timeline->slices[i]))
             continue;
-        add_slice(&to->slices[index], &timeline->slices[i]);
+        merge_slice(&to->slices[index], &timeline->slices[i]);
         if (index >= to->used)
             to->used = index + 1;
     }
@@ -143,9 +143,10 @@ load_timeline_subtract(struct load_timeline *timeline, const struct load_timelin
         return;
     if (earlier->width_ns > 0)
         for (unsigned i = 0; i < earlier->used; i++)
-            if (!is_empty(&earlier->slices[i]))
-                subtract_slice(&timeline->slices[i >> (doublings(timeline) - doublings(earlier))],
-                               &earlier->slices[i]);
+            if (!is_empty_slice(&earlier->slices[i]))
+                subtract_slice(
+                    &timeline->slices[i >> (count_doublings(timeline) - count_doublings(earlier))],
+                    &earlier->slices[i]);
     passed = earlier_ns / timeline->width_ns;
     timeline->offset_ns = earlier_ns % timeline->width_ns;
     drop_slices(timeline, passed < timeline->used ? (uint32_t)passed : timeline->used);

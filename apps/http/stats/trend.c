@@ -22,7 +22,7 @@ struct windows {
 };
 
 static double
-middle_ns(unsigned bucket)
+slice_middle_ns(unsigned bucket)
 {
     unsigned shift = bucket < 16 ? 0 : bucket / 8 - 1;
 
@@ -41,12 +41,12 @@ mean_ns(const struct load_slice *slice)
     double sum = 0;
 
     for (unsigned i = 0; i < LOAD_SLICE_BUCKETS; i++)
-        sum += slice->buckets[i] * middle_ns(i);
+        sum += slice->buckets[i] * slice_middle_ns(i);
     return sum / (double)replies_of(slice);
 }
 
 static void
-add_slice(struct load_slice *to, const struct load_slice *slice)
+add_slice_to_window(struct load_slice *to, const struct load_slice *slice)
 {
     to->ok += slice->ok;
     to->errors += slice->errors;
@@ -58,7 +58,8 @@ add_slice(struct load_slice *to, const struct load_slice *slice)
 
 /* Fill the windows with slices that are wholly in the measured time. False: too few replies. */
 static bool
-fill(struct windows *windows, const struct load_plan *plan, const struct load_result *result)
+fill_windows(struct windows *windows, const struct load_plan *plan,
+             const struct load_result *result)
 {
     const struct load_timeline *timeline = &result->timeline;
     uint64_t ns = result->elapsed_ns < plan->duration_ns ? result->elapsed_ns : plan->duration_ns;
@@ -74,7 +75,7 @@ fill(struct windows *windows, const struct load_plan *plan, const struct load_re
     windows->replies_min = number > 0 ? UINT64_MAX : 0;
     for (unsigned i = 0; i < WINDOWS; i++) {
         for (unsigned k = 0; k < number; k++)
-            add_slice(&windows->slices[i], &timeline->slices[first + i * number + k]);
+            add_slice_to_window(&windows->slices[i], &timeline->slices[first + i * number + k]);
         if (replies_of(&windows->slices[i]) < windows->replies_min)
             windows->replies_min = replies_of(&windows->slices[i]);
     }
@@ -93,7 +94,7 @@ mean_of(const double *figures, unsigned number)
 
 /* The autocorrelation of neighbours in the second half: from 0 up to ALIKE_MOST. */
 static double
-likeness(const double *figures)
+likeness_of_neighbours(const double *figures)
 {
     const double *half = figures + WINDOWS / 2;
     double mean = mean_of(half, WINDOWS / 2);
@@ -108,10 +109,10 @@ likeness(const double *figures)
 }
 
 static bool
-is_shown(const double *figures)
+is_trend_shown(const double *figures)
 {
     const double n = WINDOWS;
-    double alike = likeness(figures);
+    double alike = likeness_of_neighbours(figures);
     double deviation = sqrt(n * (n - 1) * (2 * n + 5) / 18 * (1 + alike) / (1 - alike));
     int difference = 0;
 
@@ -127,7 +128,7 @@ judge_figure(struct load_trend *trend, const char *name, const double *figures)
     double first = mean_of(figures, WINDOWS / 2);
     double second = mean_of(figures + WINDOWS / 2, WINDOWS / 2);
 
-    if (fabs(first - second) <= WEIGHT * (first + second) / 2 || !is_shown(figures))
+    if (fabs(first - second) <= WEIGHT * (first + second) / 2 || !is_trend_shown(figures))
         return false;
     trend->figure = name;
     trend->first = mean_of(figures, EDGE);
@@ -154,7 +155,7 @@ load_trend_tell(struct load_trend *trend, const struct load_plan *plan,
 
     *trend = (struct load_trend){0};
     if (plan->stop != LOAD_STOP_TIME || !load_plan_is_level(plan) || plan->find != NULL ||
-        !fill(&windows, plan, result))
+        !fill_windows(&windows, plan, result))
         return;
     for (unsigned which = plan->model == LOAD_CLOSED ? 0 : 1; which < 3; which++) {
         if (which == 2 && windows.replies_min < REPLIES_P99)

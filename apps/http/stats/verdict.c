@@ -98,7 +98,7 @@ check_limit_with(struct load_verdict *verdict, enum limit_name name, double meas
 }
 
 static void
-check_limit(struct load_verdict *verdict, enum limit_name name, double measured)
+check_plain_limit(struct load_verdict *verdict, enum limit_name name, double measured)
 {
     check_limit_with(verdict, name, measured, limits[name].todo);
 }
@@ -110,7 +110,7 @@ part_of(uint64_t part, uint64_t whole)
 }
 
 static bool
-is_paced(const struct load_plan *plan)
+is_plan_paced(const struct load_plan *plan)
 {
     return plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
 }
@@ -127,7 +127,7 @@ p99_of(const struct load_histogram *histogram)
 /* The part of the time in which the client stood still. Stops up to STANDSTILL_NS do not count, as
  * they may happen to any process. */
 static double
-standstill(const struct load_result *worker)
+standstill_share(const struct load_result *worker)
 {
     struct load_bucket lag;
     uint64_t still_ns = 0;
@@ -172,18 +172,18 @@ judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
         verdict->run_queue =
             fmax(verdict->run_queue, part_of(worker->run_queue_ns, worker->elapsed_ns));
         lags[LOOP_LAG] = fmax(lags[LOOP_LAG], p99_of(&worker->loop_lag));
-        lags[STANDSTILL] = fmax(lags[STANDSTILL], standstill(worker));
+        lags[STANDSTILL] = fmax(lags[STANDSTILL], standstill_share(worker));
         lags[TIMER_ERROR] = fmax(lags[TIMER_ERROR], p99_of(&worker->timer_error));
         lags[SCHEDULE_LAG] = fmax(lags[SCHEDULE_LAG], p99_of(&worker->schedule_lag));
     }
     check_limit_with(verdict, CPU, verdict->cpu, cpu_todo(plan, sum));
-    check_limit(verdict, RUN_QUEUE, verdict->run_queue);
-    check_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
-    check_limit(verdict, STANDSTILL, lags[STANDSTILL]);
-    if (!is_paced(plan))
+    check_plain_limit(verdict, RUN_QUEUE, verdict->run_queue);
+    check_plain_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
+    check_plain_limit(verdict, STANDSTILL, lags[STANDSTILL]);
+    if (!is_plan_paced(plan))
         return;
-    check_limit(verdict, TIMER_ERROR, lags[TIMER_ERROR]);
-    check_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
+    check_plain_limit(verdict, TIMER_ERROR, lags[TIMER_ERROR]);
+    check_plain_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
 }
 
 /* The fewest arrivals that are likely in the time of the run: CHANCE deviations below the expected
@@ -231,12 +231,12 @@ judge_sockets(struct load_verdict *verdict, const struct load_result *sum)
     else if (!sum->interrupted && ports > 0)
         ports += untried;
     known = ports + descriptors + refused + (sum->interrupted ? untried : 0);
-    check_limit(verdict, SOCKETS,
-                (double)sum->sockets_wanted - (double)sum->opened - (double)known);
-    check_limit(verdict, REFUSED, (double)refused);
-    check_limit(verdict, LOST, (double)sum->not_reopened);
-    check_limit(verdict, PORTS, (double)ports);
-    check_limit(verdict, DESCRIPTORS, (double)descriptors);
+    check_plain_limit(verdict, SOCKETS,
+                      (double)sum->sockets_wanted - (double)sum->opened - (double)known);
+    check_plain_limit(verdict, REFUSED, (double)refused);
+    check_plain_limit(verdict, LOST, (double)sum->not_reopened);
+    check_plain_limit(verdict, PORTS, (double)ports);
+    check_plain_limit(verdict, DESCRIPTORS, (double)descriptors);
 }
 
 void
@@ -246,17 +246,18 @@ load_verdict_judge(struct load_verdict *verdict, const struct load_plan *plan,
 {
     *verdict = (struct load_verdict){0};
     judge_workers(verdict, plan, sum, workers, number);
-    check_limit(verdict, UNSENT, unsent_part(plan, sum));
+    check_plain_limit(verdict, UNSENT, unsent_part(plan, sum));
     judge_sockets(verdict, sum);
     if (sum->elapsed_ns >= TOO_SHORT_NS)
-        check_limit(verdict, SCRIPT, part_of(sum->script_ns, load_result_cpu_ns(sum)));
+        check_plain_limit(verdict, SCRIPT, part_of(sum->script_ns, load_result_cpu_ns(sum)));
 }
 
 void
 load_verdict_judge_probe(struct load_verdict *verdict, const struct load_result *probe)
 {
     if (probe->elapsed_ns >= TOO_SHORT_NS)
-        check_limit(verdict, PROBE_WAITED, part_of(probe->run_queue_ns, probe->response.sum_ns));
+        check_plain_limit(verdict, PROBE_WAITED,
+                          part_of(probe->run_queue_ns, probe->response.sum_ns));
 }
 
 /* Whether verdict has a reason with the same limit or, if it is no limit, with the same text. */

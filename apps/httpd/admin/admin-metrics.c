@@ -40,7 +40,7 @@ static struct {
 } metrics;
 
 static size_t
-size_of(unsigned parts)
+size_of_metrics(unsigned parts)
 {
     return sizeof(struct metrics_head) + parts * sizeof(struct metrics_part);
 }
@@ -66,7 +66,7 @@ bin_of(uint64_t ns)
 int
 metrics_map(unsigned slots)
 {
-    struct metrics_head *head = mmap(NULL, size_of(slots + 1), PROT_READ | PROT_WRITE,
+    struct metrics_head *head = mmap(NULL, size_of_metrics(slots + 1), PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (head == MAP_FAILED)
@@ -85,7 +85,7 @@ void
 metrics_unmap(void)
 {
     if (metrics.head != NULL)
-        munmap(metrics.head, size_of(metrics.parts_number));
+        munmap(metrics.head, size_of_metrics(metrics.parts_number));
     memset(&metrics, 0, sizeof(metrics));
     sxe_log_also_to_function(NULL, NULL);
 }
@@ -203,7 +203,7 @@ metrics_ask_for_level(unsigned level)
 
 /* The index of a route. Index 0 has an empty name: requests that no pattern matched. */
 static unsigned
-route_of(struct metrics_part *part, const char *pattern)
+index_of_route(struct metrics_part *part, const char *pattern)
 {
     char name[METRICS_ROUTE_SIZE];
     unsigned i = 0;
@@ -239,13 +239,13 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
 static struct metrics_series *
 series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
 {
-    unsigned route = route_of(part, pattern);
+    unsigned route = index_of_route(part, pattern);
     struct metrics_series *series = find_series(part, route, method, status);
 
     if (series != NULL)
         return series;
     if (part->series_number >= METRICS_SERIES - CLASSES) {
-        route = route_of(part, METRICS_OTHER);
+        route = index_of_route(part, METRICS_OTHER);
         method = METRICS_OTHER_METHOD;
         status = status / 100 % CLASSES * 100;
         series = find_series(part, route, method, status);
@@ -338,7 +338,7 @@ publish_pool(void *user, const void *array)
 }
 
 static uint64_t
-cpu_ns(void)
+process_cpu_ns(void)
 {
     struct timespec used = {0, 0};
 
@@ -367,7 +367,7 @@ metrics_publish(const struct metrics_gauges *gauges)
         return;
     sxe_pool_each(publish_pool, &number);
     part->pools_number = number;
-    part->cpu_ns = part->cpu_before_ns + cpu_ns();
+    part->cpu_ns = part->cpu_before_ns + process_cpu_ns();
     part->lost_lines = part->lost_before + gauges->lost_lines;
     part->lua_memory = gauges->lua_memory;
     part->lua_memory_max = gauges->lua_memory_max;

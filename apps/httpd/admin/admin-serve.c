@@ -38,7 +38,7 @@ static struct {
 /* ---- Replies ---- */
 
 static void
-take_back(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+free_reply_text(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
     SXE_UNUSED_PARAMETER(request);
     SXE_UNUSED_PARAMETER(result);
@@ -47,8 +47,8 @@ take_back(struct sxe_http_request *request, struct sxe_http_response *response, 
 }
 
 static enum sxe_http_verdict
-reply_with(struct sxe_http_response *response, const char *type,
-           void (*write)(struct text *text, const struct metrics_sum *sum))
+reply_with_page(struct sxe_http_response *response, const char *type,
+                void (*write)(struct text *text, const struct metrics_sum *sum))
 {
     struct text text = {.size = 0};
 
@@ -63,7 +63,7 @@ reply_with(struct sxe_http_response *response, const char *type,
     }
     serving.texts++;
     response->user = text.base;
-    response->on_done = take_back;
+    response->on_done = free_reply_text;
     sxe_http_add_field(response, "Content-Type", type);
     sxe_http_add_field(response, "Cache-Control", "no-store");
     (void)!sxe_http_end_borrowed(response, text.base, text.used); /* on failure it replies 500 */
@@ -74,14 +74,14 @@ static enum sxe_http_verdict
 show_metrics(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     SXE_UNUSED_PARAMETER(request);
-    return reply_with(response, METRICS_TEXT_TYPE, metrics_add_prometheus);
+    return reply_with_page(response, METRICS_TEXT_TYPE, metrics_add_prometheus);
 }
 
 static enum sxe_http_verdict
 show_status(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     SXE_UNUSED_PARAMETER(request);
-    return reply_with(response, "application/json", metrics_add_json);
+    return reply_with_page(response, "application/json", metrics_add_json);
 }
 
 static enum sxe_http_verdict
@@ -129,7 +129,7 @@ is_asked_by_address(const struct sxe_http_request *request)
 }
 
 static bool
-is_text(struct sxe_span span, const char *text)
+is_span_text(struct sxe_span span, const char *text)
 {
     return span.length == strlen(text) && memcmp(span.base, text, span.length) == 0;
 }
@@ -144,7 +144,8 @@ is_of_another_site(const struct sxe_http_request *request)
     struct sxe_span host = sxe_http_authority(request);
     const size_t scheme = sizeof("http://") - 1;
 
-    if (relation.base != NULL && !is_text(relation, "same-origin") && !is_text(relation, "none"))
+    if (relation.base != NULL && !is_span_text(relation, "same-origin") &&
+        !is_span_text(relation, "none"))
         return true;
     if (origin.base == NULL)
         return false;
@@ -153,7 +154,7 @@ is_of_another_site(const struct sxe_http_request *request)
 }
 
 static bool
-is_token(const char *text, size_t length)
+is_admin_token(const char *text, size_t length)
 {
     unsigned char differs = 0;
 
@@ -172,27 +173,28 @@ may_have_token(const struct sxe_http_request *request)
 
 /* A form of the page has the token in its body. */
 static bool
-is_form(const struct sxe_http_request *request)
+is_form_with_token(const struct sxe_http_request *request)
 {
     char given[HEX + 1];
     ssize_t length = sxe_http_query_find(request->body, "token", given, sizeof(given));
 
-    return length >= 0 && is_token(given, (size_t)length);
+    return length >= 0 && is_admin_token(given, (size_t)length);
 }
 
 static bool
-is_allowed(const struct sxe_http_request *request)
+is_allowed_action(const struct sxe_http_request *request)
 {
     struct sxe_span given = sxe_http_field_value(request, "X-Sxe-Token");
 
     return may_have_token(request) &&
-           ((given.base != NULL && is_token(given.base, given.length)) || is_form(request));
+           ((given.base != NULL && is_admin_token(given.base, given.length)) ||
+            is_form_with_token(request));
 }
 
 /* ---- The page ---- */
 
 static int
-make_random(char hex[HEX + 1])
+make_random_token(char hex[HEX + 1])
 {
     unsigned char bytes[HEX / 2];
 
@@ -216,7 +218,7 @@ show_page(struct sxe_http_request *request, struct sxe_http_response *response)
     char nonce[HEX + 1];
     char policy[256];
 
-    if (make_random(nonce) < 0)
+    if (make_random_token(nonce) < 0)
         return sxe_http_reply_status(response, 500);
     snprintf(policy, sizeof(policy),
              "default-src 'none'; style-src 'nonce-%s'; script-src 'nonce-%s'; connect-src 'self'; "
@@ -226,16 +228,17 @@ show_page(struct sxe_http_request *request, struct sxe_http_response *response)
     sxe_http_add_field(response, "X-Content-Type-Options", "nosniff");
     serving.page.nonce = nonce;
     serving.page.token = may_have_token(request) ? serving.token : NULL;
-    return reply_with(response, "text/html; charset=utf-8", add_page);
+    return reply_with_page(response, "text/html; charset=utf-8", add_page);
 }
 
 /* ---- Actions ---- */
 
 /* The reply to an action: a redirect to the page if a form of the page sent it, otherwise text. */
 static enum sxe_http_verdict
-reply_done(struct sxe_http_request *request, struct sxe_http_response *response, const char *text)
+reply_to_action(struct sxe_http_request *request, struct sxe_http_response *response,
+                const char *text)
 {
-    if (!is_form(request))
+    if (!is_form_with_token(request))
         return sxe_http_reply_text(response, 202, text);
     sxe_http_add_field(response, "Location", "/");
     return sxe_http_reply_text(response, 303, text);
@@ -245,11 +248,11 @@ static enum sxe_http_verdict
 signal_parent(struct sxe_http_request *request, struct sxe_http_response *response, int number,
               const char *text)
 {
-    if (!is_allowed(request))
+    if (!is_allowed_action(request))
         return sxe_http_reply_status(response, 403);
     if (kill(serving.service->parent, number) < 0)
         return sxe_http_reply_status(response, 500);
-    return reply_done(request, response, text);
+    return reply_to_action(request, response, text);
 }
 
 static enum sxe_http_verdict
@@ -265,13 +268,13 @@ reload_server(struct sxe_http_request *request, struct sxe_http_response *respon
 }
 
 static enum sxe_http_verdict
-set_level(struct sxe_http_request *request, struct sxe_http_response *response)
+set_admin_log_level(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     char text[16];
     ssize_t length;
     int level;
 
-    if (!is_allowed(request))
+    if (!is_allowed_action(request))
         return sxe_http_reply_status(response, 403);
     length = sxe_http_query_find(request->body, "level", text, sizeof(text) - 1);
     text[length < 0 ? 0 : length] = '\0';
@@ -280,7 +283,7 @@ set_level(struct sxe_http_request *request, struct sxe_http_response *response)
         return sxe_http_reply_text(response, 400,
                                    "level: one of fatal error warning information debug\n");
     metrics_ask_for_level((unsigned)level);
-    return reply_done(request, response, "all workers log at this level within a second\n");
+    return reply_to_action(request, response, "all workers log at this level within a second\n");
 }
 
 static enum sxe_http_verdict
@@ -295,7 +298,7 @@ tell_token(struct sxe_http_request *request, struct sxe_http_response *response)
 /* ---- From the beginning to the end ---- */
 
 static int
-add_routes(void)
+add_admin_routes(void)
 {
     static const struct {
         const char *method;
@@ -310,7 +313,7 @@ add_routes(void)
         {"GET", "/token", tell_token},
         {"POST", "/drain", drain_server},
         {"POST", "/reload", reload_server},
-        {"POST", "/log-level", set_level},
+        {"POST", "/log-level", set_admin_log_level},
     };
     int result = 0;
 
@@ -329,7 +332,7 @@ make_server(void)
                                      .head_timeout_ms = ADMIN_HEAD_MS,
                                      .body_max = 4096,
                                      .fields_max = 1024};
-    int result = make_random(serving.token);
+    int result = make_random_token(serving.token);
 
     serving.router = sxe_http_router_new();
     if (result < 0)
@@ -337,7 +340,7 @@ make_server(void)
     if (serving.router == NULL)
         return -ENOMEM;
     config.router = serving.router;
-    result = add_routes();
+    result = add_admin_routes();
     if (result < 0)
         return result;
     serving.http = sxe_http_new(&config);

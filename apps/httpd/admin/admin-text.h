@@ -25,8 +25,8 @@ struct text {
 void text_end(struct text *text);
 void text_add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Add a string inside quotation marks of JSON or of a label of Prometheus. Bytes that are not
- * printable ASCII become "?". */
+/* Add a string inside quotation marks of a label of Prometheus. Bytes that are not printable ASCII
+ * become "?". */
 void text_add_escaped(struct text *text, const char *string);
 
 #endif

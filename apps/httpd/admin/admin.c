@@ -75,7 +75,7 @@ admin_take_place(struct httpd_options *options, const char *text)
 
 /* "on 127.0.0.1 port 9180", for messages. */
 static const char *
-place_of(const struct httpd_options *options)
+admin_place_text(const struct httpd_options *options)
 {
     static char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 
@@ -89,7 +89,7 @@ place_of(const struct httpd_options *options)
 /* Send the result to the parent, which waits for it when it starts the first admin process. *user:
  * the descriptor of the pipe; -1: the parent does not wait, so log an error here. */
 static void
-report(void *user, int result, int port)
+report_start(void *user, int result, int port)
 {
     struct report said = {.result = result, .port = port};
     int *fd = user;
@@ -98,7 +98,8 @@ report(void *user, int result, int port)
         (void)!write(*fd, &said, sizeof(said)); /* if the parent has ended, so does this process */
         close(*fd);
     } else if (result < 0) {
-        SXE_ERROR("cannot show the status %s: %s", place_of(admin.options), strerror(-result));
+        SXE_ERROR("cannot show the status %s: %s", admin_place_text(admin.options),
+                  strerror(-result));
     }
 }
 
@@ -120,7 +121,7 @@ be_admin(pid_t parent, int fd)
                                     .port = (unsigned short)admin.port,
                                     .parent = parent,
                                     .end_signal = ENDED,
-                                    .report = report,
+                                    .report = report_start,
                                     .user = &fd};
 
     handover_close_others();
@@ -176,7 +177,7 @@ fork_admin(void (*prepare)(void), int child_end, int parent_end)
 
 /* Start the first admin process, and wait until it listens. 0 or -errno. */
 static int
-start_first(void)
+start_first_admin(void)
 {
     int ends[2];
     int result;
@@ -209,11 +210,11 @@ admin_begin(const struct httpd_options *options, unsigned slots)
     admin.port = options->admin_port;
     result = metrics_map(slots);
     if (result == 0)
-        result = start_first();
+        result = start_first_admin();
     if (result == 0)
         return 0;
     fprintf(stderr, "sxe-httpd: cannot show its status %s: %s; choose another place with --admin\n",
-            place_of(options), strerror(-result));
+            admin_place_text(options), strerror(-result));
     admin_end();
     return result;
 }
@@ -221,7 +222,7 @@ admin_begin(const struct httpd_options *options, unsigned slots)
 /* Plan the start of the next admin process: at once, or after a delay that doubles if the last one
  * did not live long. */
 static void
-plan_next(uint64_t now_ns)
+plan_next_admin(uint64_t now_ns)
 {
     if (now_ns >= admin.since_ns + LONG_LIFE_NS)
         admin.delay_ns = 0;
@@ -240,21 +241,21 @@ look_whether_it_lives(uint64_t now_ns)
 
     if (waitpid(admin.pid, &status, WNOHANG) != admin.pid)
         return;
-    plan_next(now_ns);
+    plan_next_admin(now_ns);
     SXE_ERROR("process %d, which showed the status, %s: another one is started in %u ms", admin.pid,
               wait_status_text(status, how), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
     admin.pid = 0;
 }
 
 static void
-start_next(uint64_t now_ns, void (*prepare)(void))
+start_next_admin(uint64_t now_ns, void (*prepare)(void))
 {
     int result = fork_admin(prepare, -1, -1);
 
     admin.since_ns = now_ns;
     if (result == 0)
         return;
-    plan_next(now_ns);
+    plan_next_admin(now_ns);
     SXE_ERROR("cannot start a process that shows the status: %s: it is tried again in %u ms",
               strerror(-result), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
 }
@@ -273,7 +274,7 @@ admin_look(uint64_t now_ns, void (*prepare)(void))
     if (admin.pid > 0)
         look_whether_it_lives(now_ns);
     if (admin.pid == 0 && admin.start_ns <= now_ns)
-        start_next(now_ns, prepare);
+        start_next_admin(now_ns, prepare);
     return now_ns + LOOK_NS;
 }
 
@@ -296,7 +297,7 @@ admin_say(const struct httpd_options *options)
 
 /* The admin process ends at once unless it is stopped or hangs: then kill it. */
 static void
-end_process(void)
+end_admin_process(void)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     int looks = 0;
@@ -314,7 +315,7 @@ void
 admin_end(void)
 {
     if (admin.pid > 0)
-        end_process();
+        end_admin_process();
     memset(&admin, 0, sizeof(admin));
     metrics_unmap();
 }

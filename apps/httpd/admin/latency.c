@@ -35,7 +35,7 @@ latency_bound_of_bucket(unsigned bucket)
 
 /* The index at which a fraction of all counts is reached; number: all counts are 0. */
 static unsigned
-reached(const uint64_t *counts, unsigned number, double fraction)
+bucket_reached(const uint64_t *counts, unsigned number, double fraction)
 {
     uint64_t all = 0;
     uint64_t sum = 0;
@@ -53,7 +53,7 @@ reached(const uint64_t *counts, unsigned number, double fraction)
 uint32_t
 latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction)
 {
-    unsigned bucket = reached(buckets, LATENCY_BUCKETS, fraction);
+    unsigned bucket = bucket_reached(buckets, LATENCY_BUCKETS, fraction);
 
     return bucket == LATENCY_BUCKETS ? 0 : latency_bucket_end_us(bucket);
 }
@@ -61,7 +61,7 @@ latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction)
 uint32_t
 latency_bounds_quantile_us(const uint64_t counts[LATENCY_BOUNDS + 1], double fraction)
 {
-    unsigned bound = reached(counts, LATENCY_BOUNDS + 1, fraction);
+    unsigned bound = bucket_reached(counts, LATENCY_BOUNDS + 1, fraction);
 
     if (bound > LATENCY_BOUNDS)
         return 0;

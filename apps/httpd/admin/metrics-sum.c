@@ -30,14 +30,14 @@ metrics_number_of(const uint64_t counts[LATENCY_BOUNDS + 1])
 }
 
 static void
-add_counts(uint64_t *to, const uint64_t *counts, unsigned number)
+sum_counts(uint64_t *to, const uint64_t *counts, unsigned number)
 {
     for (unsigned i = 0; i < number; i++)
         to[i] += counts[i];
 }
 
 static uint64_t
-greater(uint64_t a, uint64_t b)
+greater_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -86,20 +86,20 @@ route_for(struct metrics_sum *sum, const char *route)
 }
 
 static void
-add_series(struct metrics_sum *sum, const struct metrics_part *part,
-           const struct metrics_series *series)
+add_route_series(struct metrics_sum *sum, const struct metrics_part *part,
+                 const struct metrics_series *series)
 {
     const char *name = part->routes[series->route];
     struct metrics_sum_series *to = series_for(sum, name, series);
     struct metrics_sum_route *route = route_for(sum, name);
     uint64_t number = metrics_number_of(series->counts);
 
-    add_counts(to->counts, series->counts, LATENCY_BOUNDS + 1);
+    sum_counts(to->counts, series->counts, LATENCY_BOUNDS + 1);
     to->sum_ns += series->sum_ns;
-    to->max_ns = greater(to->max_ns, series->max_ns);
-    add_counts(route->counts, series->counts, LATENCY_BOUNDS + 1);
+    to->max_ns = greater_of(to->max_ns, series->max_ns);
+    sum_counts(route->counts, series->counts, LATENCY_BOUNDS + 1);
     route->sum_ns += series->sum_ns;
-    route->max_ns = greater(route->max_ns, series->max_ns);
+    route->max_ns = greater_of(route->max_ns, series->max_ns);
     route->number += number;
     route->errors += series->status / 100 == 5 ? number : 0;
     sum->classes[series->status / 100 % METRICS_CLASSES] += number;
@@ -137,7 +137,7 @@ add_pool(struct metrics_sum *sum, const struct metrics_pool *pool)
     for (unsigned i = 0; i < pool->states; i++) {
         memcpy(to->state[i].name, pool->state[i].name, sizeof(to->state[i].name));
         to->state[i].number += pool->state[i].number;
-        to->state[i].age_ms = (uint32_t)greater(to->state[i].age_ms, pool->state[i].age_ms);
+        to->state[i].age_ms = (uint32_t)greater_of(to->state[i].age_ms, pool->state[i].age_ms);
     }
 }
 
@@ -224,7 +224,7 @@ insert_line(struct metrics_sum *sum, const struct metrics_line *line)
 }
 
 static void
-add_lines(struct metrics_sum *sum, const struct metrics_part *part)
+add_log_lines(struct metrics_sum *sum, const struct metrics_part *part)
 {
     struct metrics_line line;
 
@@ -249,14 +249,14 @@ add_worker(struct metrics_sum *sum, const struct metrics_part *part)
 }
 
 static void
-add_part(struct metrics_sum *sum, const struct metrics_part *part)
+add_worker_part(struct metrics_sum *sum, const struct metrics_part *part)
 {
     unsigned number = __atomic_load_n(&part->series_number, __ATOMIC_ACQUIRE);
 
     for (unsigned i = 0; i < number; i++)
-        add_series(sum, part, &part->series[i]);
-    add_counts(sum->durations, part->durations, LATENCY_BUCKETS);
-    add_lines(sum, part);
+        add_route_series(sum, part, &part->series[i]);
+    sum_counts(sum->durations, part->durations, LATENCY_BUCKETS);
+    add_log_lines(sum, part);
     sum->bytes += part->bytes;
     sum->broken += part->broken;
     sum->lost_lines += part->lost_lines;
@@ -305,10 +305,10 @@ metrics_add_up(struct metrics_sum *sum)
     sum->now_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     sum->now_ns = sxe_time_ns();
     sum->is_draining = head->draining;
-    add_part(sum, &head->parts[0]);
+    add_worker_part(sum, &head->parts[0]);
     /* Workers get the lowest free slot: no slot beyond an unused one has been used. */
     for (unsigned i = 1; i < head->parts_number && head->parts[i].starts > 0; i++)
-        add_part(sum, &head->parts[i]);
+        add_worker_part(sum, &head->parts[i]);
     sum->is_ready &= !sum->is_draining;
     qsort(sum->routes, sum->routes_number, sizeof(sum->routes[0]), by_p99);
     qsort(sum->workers, sum->workers_number, sizeof(sum->workers[0]), by_place);

@@ -21,14 +21,16 @@ begin_family(struct text *text, const char *name, const char *type, const char *
 }
 
 static void
-add_number(struct text *text, const char *name, const char *type, const char *help, uint64_t value)
+add_number_metric(struct text *text, const char *name, const char *type, const char *help,
+                  uint64_t value)
 {
     begin_family(text, name, type, help);
     text_add(text, "%s %" PRIu64 "\n", name, value);
 }
 
 static void
-add_seconds(struct text *text, const char *name, const char *type, const char *help, double value)
+add_seconds_metric(struct text *text, const char *name, const char *type, const char *help,
+                   double value)
 {
     begin_family(text, name, type, help);
     text_add(text, "%s %.6f\n", name, value);
@@ -52,7 +54,7 @@ make_labels(struct text *labels, const struct metrics_sum_series *series)
 }
 
 static void
-add_series(struct text *text, const struct metrics_sum_series *series)
+add_series_metrics(struct text *text, const struct metrics_sum_series *series)
 {
     static const char name[] = "http_server_request_duration_seconds";
     struct text labels = {.size = 0};
@@ -74,25 +76,26 @@ add_series(struct text *text, const struct metrics_sum_series *series)
 }
 
 static void
-add_requests(struct text *text, const struct metrics_sum *sum)
+add_request_totals(struct text *text, const struct metrics_sum *sum)
 {
     static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
     begin_family(text, "http_server_request_duration_seconds", "histogram",
                  "From a request's first byte to the end of its reply.");
     for (unsigned i = 0; i < sum->series_number; i++)
-        add_series(text, &sum->series[i]);
-    add_number(text, "http_server_active_requests", "gauge",
-               "Requests that have begun, and whose reply has not been sent.", metrics_active(sum));
+        add_series_metrics(text, &sum->series[i]);
+    add_number_metric(text, "http_server_active_requests", "gauge",
+                      "Requests that have begun, and whose reply has not been sent.",
+                      metrics_active(sum));
     begin_family(text, "sxe_http_replies_total", "counter",
                  "Requests that ended, by class of status.");
     for (unsigned i = 0; i < METRICS_CLASSES; i++)
         text_add(text, "sxe_http_replies_total{class=\"%s\"} %" PRIu64 "\n", classes[i],
                  sum->classes[i]);
-    add_number(text, "sxe_http_reply_body_bytes_total", "counter", "Bytes of bodies of replies.",
-               sum->bytes);
-    add_number(text, "sxe_http_replies_broken_total", "counter",
-               "Requests whose connection ended before their reply did.", sum->broken);
+    add_number_metric(text, "sxe_http_reply_body_bytes_total", "counter",
+                      "Bytes of bodies of replies.", sum->bytes);
+    add_number_metric(text, "sxe_http_replies_broken_total", "counter",
+                      "Requests whose connection ended before their reply did.", sum->broken);
 }
 
 /* ---- Pools ---- */
@@ -100,7 +103,7 @@ add_requests(struct text *text, const struct metrics_sum *sum)
 #define IS_AGE true
 
 static void
-add_pools(struct text *text, const struct metrics_sum *sum, const char *name, bool is_age)
+add_pool_metrics(struct text *text, const struct metrics_sum *sum, const char *name, bool is_age)
 {
     for (unsigned i = 0; i < sum->pools_number; i++) {
         const struct metrics_pool *pool = &sum->pools[i];
@@ -121,14 +124,14 @@ add_pools(struct text *text, const struct metrics_sum *sum, const char *name, bo
 static void
 add_all_pools(struct text *text, const struct metrics_sum *sum)
 {
-    add_number(text, "sxe_connections", "gauge", "Open connections of clients.",
-               metrics_connections(sum));
+    add_number_metric(text, "sxe_connections", "gauge", "Open connections of clients.",
+                      metrics_connections(sum));
     begin_family(text, "sxe_pool_elements", "gauge",
                  "Elements of a pool in a state, of all workers.");
-    add_pools(text, sum, "sxe_pool_elements", !IS_AGE);
+    add_pool_metrics(text, sum, "sxe_pool_elements", !IS_AGE);
     begin_family(text, "sxe_pool_oldest_seconds", "gauge",
                  "How long the oldest element has been in its state.");
-    add_pools(text, sum, "sxe_pool_oldest_seconds", IS_AGE);
+    add_pool_metrics(text, sum, "sxe_pool_oldest_seconds", IS_AGE);
 }
 
 /* ---- Processes ---- */
@@ -151,7 +154,7 @@ resident_bytes(pid_t pid)
 }
 
 static void
-add_workers(struct text *text, const struct metrics_sum *sum)
+add_worker_metrics(struct text *text, const struct metrics_sum *sum)
 {
     uint64_t lua = 0;
     uint64_t resident = 0;
@@ -160,31 +163,35 @@ add_workers(struct text *text, const struct metrics_sum *sum)
         lua += sum->workers[i]->lua_memory;
         resident += resident_bytes(sum->workers[i]->owner);
     }
-    add_number(text, "sxe_workers", "gauge", "Processes that serve.", sum->workers_number);
-    add_number(
+    add_number_metric(text, "sxe_workers", "gauge", "Processes that serve.", sum->workers_number);
+    add_number_metric(
         text, "sxe_worker_starts_total", "counter",
         "Serving processes that were started; those beyond the number of workers are restarts.",
         sum->starts);
-    add_number(text, "sxe_lua_memory_bytes", "gauge", "Memory of the scripts of all workers.", lua);
-    add_number(text, "sxe_lua_errors_total", "counter", "Errors of handlers in Lua.",
-               sum->lua_errors);
-    add_number(text, "sxe_log_lines_dropped_total", "counter",
-               "Lines of the log and the access log that could not be written.", sum->lost_lines);
-    add_seconds(text, "process_cpu_seconds_total", "counter", "CPU time of all workers so far.",
-                (double)sum->cpu_ns / 1e9);
-    add_number(text, "process_resident_memory_bytes", "gauge", "Memory of all workers.", resident);
-    add_seconds(text, "process_start_time_seconds", "gauge", "When the server began, since 1970.",
-                (double)metrics_look()->began_unix_ms / 1e3);
+    add_number_metric(text, "sxe_lua_memory_bytes", "gauge",
+                      "Memory of the scripts of all workers.", lua);
+    add_number_metric(text, "sxe_lua_errors_total", "counter", "Errors of handlers in Lua.",
+                      sum->lua_errors);
+    add_number_metric(text, "sxe_log_lines_dropped_total", "counter",
+                      "Lines of the log and the access log that could not be written.",
+                      sum->lost_lines);
+    add_seconds_metric(text, "process_cpu_seconds_total", "counter",
+                       "CPU time of all workers so far.", (double)sum->cpu_ns / 1e9);
+    add_number_metric(text, "process_resident_memory_bytes", "gauge", "Memory of all workers.",
+                      resident);
+    add_seconds_metric(text, "process_start_time_seconds", "gauge",
+                       "When the server began, since 1970.",
+                       (double)metrics_look()->began_unix_ms / 1e3);
 }
 
 void
 metrics_add_prometheus(struct text *text, const struct metrics_sum *sum)
 {
-    add_requests(text, sum);
+    add_request_totals(text, sum);
     add_all_pools(text, sum);
-    add_workers(text, sum);
-    add_number(text, "sxe_draining", "gauge", "1: the server ends, and accepts nothing more.",
-               sum->is_draining);
+    add_worker_metrics(text, sum);
+    add_number_metric(text, "sxe_draining", "gauge",
+                      "1: the server ends, and accepts nothing more.", sum->is_draining);
     begin_family(text, "sxe_build_info", "gauge", "The build, as labels; the value is always 1.");
     text_add(text,
              "sxe_build_info{version=\"" SXE_VERSION "\",libev=\"%d.%d\",lua=\"" LUA_VERSION_MAJOR

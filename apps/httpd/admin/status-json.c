@@ -5,16 +5,30 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "prometheus.h"
 #include "status-page.h"
+#include "sxe-json.h"
 #include "sxe-time.h"
 
+#define PART_SIZE 256
+
 static void
-add_text(struct text *text, const char *name, const char *value)
+add_text_member(struct text *text, const char *name, const char *value)
 {
+    size_t length = strlen(value);
+
     text_add(text, "\"%s\":\"", name);
-    text_add_escaped(text, value);
+    while (length > 0) {
+        char part[PART_SIZE + 1];
+        size_t taken = length;
+
+        part[sxe_json_escape(part, PART_SIZE, value, &taken, SXE_JSON_UTF8)] = '\0';
+        text_add(text, "%s", part);
+        value += taken;
+        length -= taken;
+    }
     text_add(text, "\"");
 }
 
@@ -37,7 +51,7 @@ add_durations(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
-add_requests(struct text *text, const struct metrics_sum *sum)
+add_request_members(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text,
              "\"requests\":{\"total\":%" PRIu64 ",\"active\":%" PRIu64 ",\"unanswered\":%" PRIu64,
@@ -50,7 +64,7 @@ add_requests(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
-add_workers(struct text *text, const struct metrics_sum *sum)
+add_worker_members(struct text *text, const struct metrics_sum *sum)
 {
     static const char *const states[] = {"starting", "ready", "leaving"};
 
@@ -74,18 +88,18 @@ add_workers(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
-add_pools(struct text *text, const struct metrics_sum *sum)
+add_pool_members(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text, "\"pools\":[");
     for (unsigned i = 0; i < sum->pools_number; i++) {
         const struct metrics_pool *pool = &sum->pools[i];
 
         text_add(text, "%s{", i > 0 ? "," : "");
-        add_text(text, "name", pool->name);
+        add_text_member(text, "name", pool->name);
         text_add(text, ",\"elements\":%u,\"states\":[", pool->elements);
         for (unsigned state = 0; state < pool->states; state++) {
             text_add(text, "%s{", state > 0 ? "," : "");
-            add_text(text, "name", pool->state[state].name);
+            add_text_member(text, "name", pool->state[state].name);
             text_add(text, ",\"number\":%u,\"oldest_ms\":%u}", pool->state[state].number,
                      pool->state[state].age_ms);
         }
@@ -95,14 +109,14 @@ add_pools(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
-add_routes(struct text *text, const struct metrics_sum *sum)
+add_route_members(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text, "\"routes\":[");
     for (unsigned i = 0; i < sum->routes_number; i++) {
         const struct metrics_sum_route *route = &sum->routes[i];
 
         text_add(text, "%s{", i > 0 ? "," : "");
-        add_text(text, "route", route->route);
+        add_text_member(text, "route", route->route);
         text_add(text, ",\"requests\":%" PRIu64 ",\"errors\":%" PRIu64, route->number,
                  route->errors);
         text_add(text, ",\"mean_us\":%" PRIu64 ",\"p99_us\":%" PRIu32 ",\"max_us\":%" PRIu64 "}",
@@ -113,7 +127,7 @@ add_routes(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
-add_lines(struct text *text, const struct metrics_sum *sum)
+add_line_members(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text, "\"log\":[");
     for (unsigned i = 0; i < sum->lines_number; i++) {
@@ -121,7 +135,7 @@ add_lines(struct text *text, const struct metrics_sum *sum)
                  i > 0 ? "," : "", sum->lines[i].unix_ms / 1000,
                  (int)(sum->lines[i].unix_ms % 1000), sum->lines[i].level,
                  status_level_name(sum->lines[i].level));
-        add_text(text, "text", sum->lines[i].text);
+        add_text_member(text, "text", sum->lines[i].text);
         text_add(text, "}");
     }
     text_add(text, "]");
@@ -138,14 +152,14 @@ metrics_add_json(struct text *text, const struct metrics_sum *sum)
         sum->is_ready ? "true" : "false", sum->is_draining ? "true" : "false", sum->lost_lines);
     text_add(text, ",\"connections\":%" PRIu64 ",\"lua_errors\":%" PRIu64 ",\"log_level\":\"%s\",",
              metrics_connections(sum), sum->lua_errors, status_level_name(status_level()));
-    add_requests(text, sum);
+    add_request_members(text, sum);
     text_add(text, ",");
-    add_workers(text, sum);
+    add_worker_members(text, sum);
     text_add(text, ",");
-    add_pools(text, sum);
+    add_pool_members(text, sum);
     text_add(text, ",");
-    add_routes(text, sum);
+    add_route_members(text, sum);
     text_add(text, ",");
-    add_lines(text, sum);
+    add_line_members(text, sum);
     text_add(text, "}\n");
 }

@@ -79,7 +79,7 @@ add_us(struct text *text, uint64_t us)
 }
 
 static void
-add_bytes(struct text *text, uint64_t bytes)
+add_byte_count(struct text *text, uint64_t bytes)
 {
     if (bytes < 1024 * 1024)
         text_add(text, "%.0f KiB", (double)bytes / 1024);
@@ -88,7 +88,7 @@ add_bytes(struct text *text, uint64_t bytes)
 }
 
 static void
-add_seconds(struct text *text, uint64_t seconds)
+add_seconds_text(struct text *text, uint64_t seconds)
 {
     if (seconds < 60)
         text_add(text, "%" PRIu64 " s", seconds);
@@ -172,7 +172,7 @@ end_figure(const struct part *part)
 }
 
 static void
-add_figure(const struct part *part, const char *id, const char *label, uint64_t value)
+add_figure_row(const struct part *part, const char *id, const char *label, uint64_t value)
 {
     begin_figure(part, id, label);
     text_add(part->text, "%" PRIu64, value);
@@ -201,15 +201,15 @@ add_figures(const struct part *part)
     end_figure(part);
     add_quantile(part, "p50", "Median latency", 0.5);
     add_quantile(part, "p99", "99 % within", 0.99);
-    add_figure(part, "active", "Requests in progress", metrics_active(sum));
-    add_figure(part, "connections", "Connections", metrics_connections(sum));
-    add_figure(part, "total", "Requests in all", sum->requests);
-    add_figure(part, "errors", "Replies 5xx", sum->classes[5]);
+    add_figure_row(part, "active", "Requests in progress", metrics_active(sum));
+    add_figure_row(part, "connections", "Connections", metrics_connections(sum));
+    add_figure_row(part, "total", "Requests in all", sum->requests);
+    add_figure_row(part, "errors", "Replies 5xx", sum->classes[5]);
     begin_figure(part, "lua", "Lua memory");
-    add_bytes(part->text, lua_memory);
+    add_byte_count(part->text, lua_memory);
     end_figure(part);
     begin_figure(part, "uptime", "Running for");
-    add_seconds(part->text, ms / 1000);
+    add_seconds_text(part->text, ms / 1000);
     end_figure(part);
 }
 
@@ -251,7 +251,7 @@ find_connections(const struct metrics_sum *sum, const char *state)
 }
 
 static void
-add_connections(const struct part *part)
+add_connection_figures(const struct part *part)
 {
     static const struct {
         const char *state;
@@ -276,7 +276,7 @@ add_connections(const struct part *part)
 }
 
 static void
-add_worker(struct text *text, const struct metrics_sum *sum, const struct metrics_part *worker)
+add_worker_row(struct text *text, const struct metrics_sum *sum, const struct metrics_part *worker)
 {
     static const char *const states[] = {"starting", "ready", "leaving"};
     uint64_t seen_ns = sum->now_ns > worker->published_ns ? sum->now_ns - worker->published_ns : 0;
@@ -284,28 +284,28 @@ add_worker(struct text *text, const struct metrics_sum *sum, const struct metric
     text_add(text,
              "<tr><th scope=\"row\">%u</th><td class=\"n\">%d</td><td>%s</td><td class=\"n\">",
              worker->place, worker->owner, states[worker->state % 3]);
-    add_seconds(text, (sum->now_ns - worker->since_ns) / SXE_NS_PER_SECOND);
+    add_seconds_text(text, (sum->now_ns - worker->since_ns) / SXE_NS_PER_SECOND);
     text_add(text, "</td>");
     add_count_cell(text, worker->starts - 1);
     add_count_cell(text, metrics_requests_of(worker));
     add_us_cell(text, worker->cpu_ns / 1000);
     text_add(text, "<td class=\"n\">");
-    add_bytes(text, worker->lua_memory);
+    add_byte_count(text, worker->lua_memory);
     text_add(text, "</td>");
     add_us_cell(text, seen_ns / 1000);
     text_add(text, "</tr>\n");
 }
 
 static void
-add_workers(const struct part *part)
+add_worker_rows(const struct part *part)
 {
     for (unsigned i = 0; i < part->sum->workers_number; i++)
-        add_worker(part->text, part->sum, part->sum->workers[i]);
+        add_worker_row(part->text, part->sum, part->sum->workers[i]);
     add_no_rows(part->text, part->sum->workers_number, 9, "no worker is there");
 }
 
 static void
-add_pools(const struct part *part)
+add_pool_rows(const struct part *part)
 {
     for (unsigned i = 0; i < part->sum->pools_number; i++) {
         const struct metrics_pool *pool = &part->sum->pools[i];
@@ -330,7 +330,7 @@ add_pools(const struct part *part)
 }
 
 static void
-add_routes(const struct part *part)
+add_route_rows(const struct part *part)
 {
     for (unsigned i = 0; i < part->sum->routes_number; i++) {
         const struct metrics_sum_route *route = &part->sum->routes[i];
@@ -396,7 +396,7 @@ add_refusal_hidden(const struct part *part)
 }
 
 static void
-add_script(const struct part *part)
+add_page_script(const struct part *part)
 {
     text_add(part->text, "%.*s", (int)(status_js_end - status_js), status_js);
 }
@@ -413,16 +413,16 @@ static const struct {
     {"state-class", add_state_class},
     {"figures", add_figures},
     {"latency", add_latency},
-    {"connections", add_connections},
-    {"workers", add_workers},
-    {"pools", add_pools},
-    {"routes", add_routes},
+    {"connections", add_connection_figures},
+    {"workers", add_worker_rows},
+    {"pools", add_pool_rows},
+    {"routes", add_route_rows},
     {"log", add_log},
     {"levels", add_levels},
     {"token", add_token},
     {"buttons-hidden", add_buttons_hidden},
     {"refusal-hidden", add_refusal_hidden},
-    {"script", add_script},
+    {"script", add_page_script},
 };
 
 static void

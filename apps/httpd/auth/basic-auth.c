@@ -73,7 +73,7 @@ basic_auth_is_realm(const char *realm)
 
 /* Whether the texts are equal, in a time that depends on their lengths alone. */
 static bool
-is_equal(const char *one, const char *other)
+is_equal_text(const char *one, const char *other)
 {
     const size_t length = strlen(one);
     int differs = length != strlen(other);
@@ -84,7 +84,7 @@ is_equal(const char *one, const char *other)
 }
 
 static void
-run(struct sxe_work *work)
+check_attempt(struct sxe_work *work)
 {
     struct attempt *attempt = (struct attempt *)work;
     struct crypt_data data;
@@ -92,7 +92,7 @@ run(struct sxe_work *work)
 
     memset(&data, 0, sizeof(data));
     made = crypt_r(attempt->password, attempt->hash, &data);
-    attempt->is_right = made != NULL && is_equal(made, attempt->hash) && attempt->is_known;
+    attempt->is_right = made != NULL && is_equal_text(made, attempt->hash) && attempt->is_known;
     explicit_bzero(&data, sizeof(data));
     explicit_bzero(attempt->password, sizeof(attempt->password));
 }
@@ -106,19 +106,19 @@ places_of(const struct keyed_digest *digest)
 }
 
 static bool
-is_same(const struct keyed_digest *one, const struct keyed_digest *other)
+is_same_digest(const struct keyed_digest *one, const struct keyed_digest *other)
 {
     return ((one->half[0] ^ other->half[0]) | (one->half[1] ^ other->half[1])) == 0;
 }
 
 static bool
-is_kept(const struct keyed_digest *digest)
+is_digest_kept(const struct keyed_digest *digest)
 {
     const struct kept *places = places_of(digest);
     const uint64_t now_ns = sxe_time_turn_ns();
 
     for (unsigned i = 0; i < WAYS; i++) {
-        if (places[i].until_ns > now_ns && is_same(&places[i].digest, digest))
+        if (places[i].until_ns > now_ns && is_same_digest(&places[i].digest, digest))
             return true;
     }
     return false;
@@ -164,7 +164,7 @@ give_waiter(struct waiter *waiter)
 }
 
 static void
-done(struct sxe_work *work)
+finish_attempt(struct sxe_work *work)
 {
     struct attempt *attempt = (struct attempt *)work;
 
@@ -217,7 +217,7 @@ find_attempt(const struct keyed_digest *digest, const struct client_key *client,
 
         if (!attempt->is_busy)
             free_one = attempt;
-        else if (is_same(&attempt->digest, digest))
+        else if (is_same_digest(&attempt->digest, digest))
             return attempt;
         else if (memcmp(&attempt->client, client, sizeof(*client)) == 0)
             number++;
@@ -228,15 +228,16 @@ find_attempt(const struct keyed_digest *digest, const struct client_key *client,
 
 /* Have a thread check the credentials. 0 or -errno. */
 static int
-submit(struct attempt *attempt, const struct passwords *passwords,
-       const struct sxe_http_basic *basic)
+submit_attempt(struct attempt *attempt, const struct passwords *passwords,
+               const struct sxe_http_basic *basic)
 {
     int result;
 
     memcpy(attempt->password, basic->password.base, basic->password.length);
     attempt->password[basic->password.length] = '\0';
     attempt->hash = passwords_find(passwords, basic->user, &attempt->is_known);
-    attempt->work = (struct sxe_work){.run = run, .done = done, .group = room->group};
+    attempt->work =
+        (struct sxe_work){.run = check_attempt, .done = finish_attempt, .group = room->group};
     result = sxe_work_submit(&attempt->work);
     attempt->is_busy = result == 0;
     return result;
@@ -257,7 +258,7 @@ attempt_for(const struct basic_auth *auth, const struct sxe_http_request *reques
     attempt->digest = *digest;
     attempt->client = client;
     *status = 503;
-    return submit(attempt, auth->passwords, basic) < 0 ? NULL : attempt;
+    return submit_attempt(attempt, auth->passwords, basic) < 0 ? NULL : attempt;
 }
 
 /* ---- Requests ---- */
@@ -272,7 +273,7 @@ digest_of(const struct basic_auth *auth, const struct sxe_http_basic *basic)
 }
 
 static enum basic_auth_result
-answered(enum basic_auth_result result, struct sxe_http_basic *basic)
+answer_credentials(enum basic_auth_result result, struct sxe_http_basic *basic)
 {
     explicit_bzero(basic->room, sizeof(basic->room));
     return result;
@@ -295,15 +296,15 @@ basic_auth_ask(const struct basic_auth *auth, struct sxe_http_request *request,
     else if (result < 0)
         refuse_login(auth, response);
     if (result < 0)
-        return answered(BASIC_AUTH_ANSWERED, &basic);
+        return answer_credentials(BASIC_AUTH_ANSWERED, &basic);
     digest = digest_of(auth, &basic);
-    request->is_authenticated = is_kept(&digest);
+    request->is_authenticated = is_digest_kept(&digest);
     if (request->is_authenticated)
-        return answered(BASIC_AUTH_GOOD, &basic);
+        return answer_credentials(BASIC_AUTH_GOOD, &basic);
     attempt = waiter == NULL ? NULL : attempt_for(auth, request, &basic, &digest, &status);
     if (attempt == NULL) {
         refuse_for_now(response, status);
-        return answered(BASIC_AUTH_ANSWERED, &basic);
+        return answer_credentials(BASIC_AUTH_ANSWERED, &basic);
     }
     room->free = waiter->next;
     *waiter = (struct waiter){.request = request,
@@ -314,7 +315,7 @@ basic_auth_ask(const struct basic_auth *auth, struct sxe_http_request *request,
     attempt->waiters = waiter;
     response->user = waiter;
     response->on_done = on_gone;
-    return answered(BASIC_AUTH_LATER, &basic);
+    return answer_credentials(BASIC_AUTH_LATER, &basic);
 }
 
 /* ---- Begin, end ---- */

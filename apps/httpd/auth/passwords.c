@@ -82,7 +82,7 @@ fault_of_sha(const char *rest, size_t length)
 
 /* The fault of a hash, as the end of a sentence; NULL: none. */
 static const char *
-fault_of(const char *hash)
+fault_of_hash(const char *hash)
 {
     static const struct {
         const char *prefix;
@@ -116,10 +116,11 @@ struct source {
     unsigned line;
 };
 
-static bool refuse_file(const struct source *source, const char *format, ...) SXE_PRINTF(2, 3);
+static bool refuse_password_file(const struct source *source, const char *format, ...)
+    SXE_PRINTF(2, 3);
 
 static bool
-refuse_file(const struct source *source, const char *format, ...)
+refuse_password_file(const struct source *source, const char *format, ...)
 {
     va_list arguments;
 
@@ -153,15 +154,16 @@ add_user_line(struct passwords *passwords, const struct source *source, char *li
     if (*line == '\0' || *line == '#')
         return true;
     if (colon == NULL || colon == line)
-        return refuse_file(source, "the line is not 'user:hash'; make it with htpasswd -B");
+        return refuse_password_file(source,
+                                    "the line is not 'user:hash'; make it with htpasswd -B");
     *colon++ = '\0';
     fault = fault_of_name(line);
     if (fault != NULL)
-        return refuse_file(source, "the user's name %s, so it could never log in", fault);
+        return refuse_password_file(source, "the user's name %s, so it could never log in", fault);
     colon[strcspn(colon, ":")] = '\0';
-    fault = fault_of(colon);
+    fault = fault_of_hash(colon);
     if (fault != NULL)
-        return refuse_file(
+        return refuse_password_file(
             source,
             "the password of '%s' %s; make the line with htpasswd -B, or the hash with "
             "mkpasswd -m sha-512",
@@ -172,7 +174,7 @@ add_user_line(struct passwords *passwords, const struct source *source, char *li
 }
 
 static int
-compare(const void *one, const void *other)
+compare_users(const void *one, const void *other)
 {
     const struct entry *a = one;
     const struct entry *b = other;
@@ -198,13 +200,14 @@ take_lines(struct passwords *passwords, struct source *source)
         line = next;
     }
     if (passwords->number == 0)
-        return refuse_file(source, "the file has no user; add one with htpasswd -B");
-    qsort(passwords->entries, passwords->number, sizeof(struct entry), compare);
+        return refuse_password_file(source, "the file has no user; add one with htpasswd -B");
+    qsort(passwords->entries, passwords->number, sizeof(struct entry), compare_users);
     for (unsigned i = 1; i < passwords->number; i++) {
         source->line = passwords->entries[i].line;
         if (strcmp(passwords->entries[i - 1].user, passwords->entries[i].user) == 0)
-            return refuse_file(source, "the user '%s' is on line %u, too; remove one of them",
-                               passwords->entries[i].user, passwords->entries[i - 1].line);
+            return refuse_password_file(source,
+                                        "the user '%s' is on line %u, too; remove one of them",
+                                        passwords->entries[i].user, passwords->entries[i - 1].line);
     }
     return true;
 }
@@ -241,7 +244,7 @@ read_and_close(int fd)
 }
 
 static unsigned
-count_lines(const char *text)
+count_text_lines(const char *text)
 {
     unsigned lines = 1;
 
@@ -260,7 +263,7 @@ passwords_read(const char *place, const char *path)
     struct passwords *passwords = fd < 0 ? NULL : read_and_close(fd);
 
     if (passwords != NULL) {
-        passwords->entries = calloc(count_lines(passwords->text), sizeof(struct entry));
+        passwords->entries = calloc(count_text_lines(passwords->text), sizeof(struct entry));
         if (passwords->entries != NULL && take_lines(passwords, &source))
             return passwords;
     }

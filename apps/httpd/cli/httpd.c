@@ -82,7 +82,7 @@ load_and_serve(const struct worker *worker)
 }
 
 static int
-serve(void *user, const struct worker *worker)
+serve_as_worker(void *user, const struct worker *worker)
 {
     int status;
 
@@ -102,7 +102,7 @@ serve(void *user, const struct worker *worker)
 static int
 serve_alone(void)
 {
-    int status = serve(NULL, NULL);
+    int status = serve_as_worker(NULL, NULL);
 
     handover_remove_files();
     handover_close_others();
@@ -111,7 +111,7 @@ serve_alone(void)
 
 /* A worker has ended: its connections no longer count, and the status no longer shows it. */
 static void
-forget(void *user, unsigned slot)
+forget_worker(void *user, unsigned slot)
 {
     SXE_UNUSED_PARAMETER(user);
     if (httpd.shares != NULL)
@@ -166,7 +166,7 @@ watch_certificates(void)
 /* Watch the files that the options of the start name; workers name those of a later configuration.
  */
 static void
-watch_files(void *user)
+watch_option_files(void *user)
 {
     SXE_UNUSED_PARAMETER(user);
     if (are_certificates_watched(&httpd.options))
@@ -200,10 +200,10 @@ serve_under_supervisor(const char *script)
 {
     const struct httpd_options *options = &httpd.options;
     const struct supervisor_config config = {
-        .serve = serve,
-        .on_end = forget,
+        .serve = serve_as_worker,
+        .on_end = forget_worker,
         .on_reopen = make_log,
-        .on_load = are_files_watched(options) ? watch_files : NULL,
+        .on_load = are_files_watched(options) ? watch_option_files : NULL,
         .on_renew = renew_configuration,
         .on_settled = settle_configuration,
         .script = script,

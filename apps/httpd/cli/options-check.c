@@ -23,7 +23,7 @@
 
 /* Whether a reply has no field of that name anyway. */
 static bool
-is_free(const char *name, size_t length)
+is_free_field_name(const char *name, size_t length)
 {
     static const char *const reserved[] = {"Accept-Ranges",
                                            "Connection",
@@ -50,7 +50,7 @@ is_free(const char *name, size_t length)
 bool
 httpd_is_field_name(const char *text)
 {
-    return is_free(text, strlen(text));
+    return is_free_field_name(text, strlen(text));
 }
 
 bool
@@ -58,7 +58,7 @@ httpd_is_field(const char *text)
 {
     size_t length = strcspn(text, ":");
 
-    return text[length] != '\0' && is_free(text, length) &&
+    return text[length] != '\0' && is_free_field_name(text, length) &&
            sxe_http_is_field_value((struct sxe_span){text + length, strlen(text + length)});
 }
 

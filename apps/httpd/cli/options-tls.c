@@ -18,7 +18,7 @@
 
 /* Add optarg to the files. False after a message: it is empty, or there are 8 already. */
 static bool
-add_file(const char *files[], unsigned *number, const char *what)
+add_tls_file(const char *files[], unsigned *number, const char *what)
 {
     if (*number == HTTPD_PAIRS_MAX || *optarg == '\0')
         return httpd_wrong(what, "the path of a file in PEM; at most 8 of them");
@@ -39,7 +39,7 @@ add_staple(struct httpd_tls_options *tls)
 }
 
 static bool
-set_client(struct httpd_tls_options *tls)
+set_client_option(struct httpd_tls_options *tls)
 {
     tls->is_client_given = true;
     tls->is_optional = strcmp(optarg, "optional") == 0;
@@ -74,16 +74,16 @@ httpd_take_tls(struct httpd_options *options, int val)
 
     switch (val) {
     case TLS_CERT:
-        return add_file(tls->certificate, &tls->certificates, "a certificate (--tls-cert)");
+        return add_tls_file(tls->certificate, &tls->certificates, "a certificate (--tls-cert)");
     case TLS_KEY:
-        return add_file(tls->key, &tls->keys, "a key (--tls-key)");
+        return add_tls_file(tls->key, &tls->keys, "a key (--tls-key)");
     case TLS_STAPLE:
         return add_staple(tls);
     case TLS_CLIENT_CA:
         tls->client_ca = optarg;
         return true;
     case TLS_CLIENT:
-        return set_client(tls);
+        return set_client_option(tls);
     case TLS_PROFILE:
         return set_profile(tls);
     case TLS_MEMORY:

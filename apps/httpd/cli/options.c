@@ -25,7 +25,7 @@
 /* ---- Values ---- */
 
 static bool
-number(const char *what, unsigned long min, unsigned long max, uint32_t *value)
+set_number_option(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 {
     unsigned long taken = 0;
     bool is_good = command_line_number(&httpd_line, what, min, max, &taken);
@@ -35,7 +35,7 @@ number(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 }
 
 static bool
-size(const char *what, unsigned long min, unsigned long max, uint32_t *value)
+set_size_option(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 {
     unsigned long taken = 0;
     bool is_good = command_line_size(&httpd_line, what, min, max, &taken);
@@ -48,7 +48,7 @@ static bool
 small_number(const char *what, unsigned long min, unsigned long max, uint16_t *value)
 {
     uint32_t taken = 0;
-    bool is_good = number(what, min, max, &taken);
+    bool is_good = set_number_option(what, min, max, &taken);
 
     *value = (uint16_t)taken;
     return is_good;
@@ -58,14 +58,14 @@ static bool
 small_size(const char *what, unsigned long min, unsigned long max, uint16_t *value)
 {
     uint32_t taken = 0;
-    bool is_good = size(what, min, max, &taken);
+    bool is_good = set_size_option(what, min, max, &taken);
 
     *value = (uint16_t)taken;
     return is_good;
 }
 
 static bool
-duration(const char *what, unsigned long min_ms, uint32_t *value)
+set_duration(const char *what, unsigned long min_ms, uint32_t *value)
 {
     unsigned long taken = 0;
     bool is_good = command_line_duration(&httpd_line, what, min_ms, DAY_MS, &taken);
@@ -94,8 +94,8 @@ set_request_id(struct httpd_options *options)
 static bool
 set_ranges(struct httpd_options *options)
 {
-    bool is_good = number("the ranges of a request (--max-ranges)", 0, SXE_HTTP_FILES_RANGES_MOST,
-                          &options->files.ranges_max);
+    bool is_good = set_number_option("the ranges of a request (--max-ranges)", 0,
+                                     SXE_HTTP_FILES_RANGES_MOST, &options->files.ranges_max);
 
     options->files.no_ranges = options->files.ranges_max == 0;
     return is_good;
@@ -117,7 +117,7 @@ set_workers(struct httpd_options *options)
     cpu_set_t cpus;
 
     if (strcmp(optarg, "auto") != 0)
-        return number("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
+        return set_number_option("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
     CPU_ZERO(&cpus);
     CPU_SET(0, &cpus); /* one worker if the call fails: there may be more CPUs than the set holds */
     (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
@@ -129,7 +129,7 @@ set_workers(struct httpd_options *options)
 
 /* Options of listeners, and of text in replies. */
 static bool
-take_place(struct httpd_options *options, int val)
+take_place_option(struct httpd_options *options, int val)
 {
     options->is_place_given |= val == 'i' || val == 'p' || val == UNIX;
     switch (val) {
@@ -162,8 +162,8 @@ take_place(struct httpd_options *options, int val)
         return httpd_set_log_sample(options);
     case LOG_SLOW:
         options->is_slow_given = true;
-        return duration("the time of a slow request (--access-log-slow)", 1,
-                        &options->access_log_slow_ms);
+        return set_duration("the time of a slow request (--access-log-slow)", 1,
+                            &options->access_log_slow_ms);
     case STATS:
         return set_stats_path(options);
     case STATS_FROM:
@@ -173,7 +173,7 @@ take_place(struct httpd_options *options, int val)
         return set_workers(options);
     case HANG_TIMEOUT:
         options->is_hang_given = true;
-        return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
+        return set_duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
     case ADMIN:
         return admin_take_place(options, optarg) ||
                httpd_wrong("the address of the status (--admin)",
@@ -223,7 +223,7 @@ static bool
 set_memory(struct httpd_options *options)
 {
     uint32_t memory;
-    bool is_good = size("the script's memory (--lua-memory)", MIB, 4095 * MIB, &memory);
+    bool is_good = set_size_option("the script's memory (--lua-memory)", MIB, 4095 * MIB, &memory);
 
     options->lua.memory_max = memory;
     return is_good;
@@ -248,11 +248,12 @@ take_script(struct httpd_options *options, int val)
     case LUA_MEMORY:
         return set_memory(options);
     case LUA_CPU:
-        return duration("the script's time (--lua-cpu)", 1, &lua->cpu_ms);
+        return set_duration("the script's time (--lua-cpu)", 1, &lua->cpu_ms);
     case LUA_TASKS:
-        return number("the number of tasks (--lua-tasks)", 1, TASKS_MAX, &lua->tasks);
+        return set_number_option("the number of tasks (--lua-tasks)", 1, TASKS_MAX, &lua->tasks);
     case LUA_SOCKETS:
-        return number("the number of sockets (--lua-sockets)", 1, CONNECTIONS_MAX, &lua->sockets);
+        return set_number_option("the number of sockets (--lua-sockets)", 1, CONNECTIONS_MAX,
+                                 &lua->sockets);
     case LUA_COVERAGE:
         options->lua_coverage = optarg;
         break;
@@ -275,15 +276,16 @@ take_limit(struct httpd_options *options, int val)
 
     switch (val) {
     case 'c':
-        return number("the number of connections (-c)", 1, CONNECTIONS_MAX, &http->connections);
+        return set_number_option("the number of connections (-c)", 1, CONNECTIONS_MAX,
+                                 &http->connections);
     case ADDRESS_MAX:
-        is_good = number("the connections of an address (--connections-per-address)", 0,
-                         CONNECTIONS_MAX, &http->address_max);
+        is_good = set_number_option("the connections of an address (--connections-per-address)", 0,
+                                    CONNECTIONS_MAX, &http->address_max);
         http->address_max = http->address_max == 0 ? UINT32_MAX : http->address_max;
         return is_good;
     case REQUESTS_MAX:
-        return number("the requests of a connection (--requests)", 1, UINT32_MAX,
-                      &http->requests_max);
+        return set_number_option("the requests of a connection (--requests)", 1, UINT32_MAX,
+                                 &http->requests_max);
     case LINE_MAX_BYTES:
         return small_size("the request line's size (--max-line)", 64, HEAD_MOST,
                           &http->head.line_max);
@@ -292,35 +294,38 @@ take_limit(struct httpd_options *options, int val)
     case FIELDS_MAX:
         return small_number("the number of fields (--max-fields)", 1, 255, &http->head.fields_max);
     case BODY_MEMORY:
-        is_good = size("the memory of all bodies (--body-memory)", 1, UINT32_MAX, &bytes);
+        is_good =
+            set_size_option("the memory of all bodies (--body-memory)", 1, UINT32_MAX, &bytes);
         http->body_memory_max = bytes;
         return is_good;
     case HALF_CLOSE:
         http->half_close = true;
         return true;
     default:
-        return size("the body's size (--max-body)", 1, 1024 * MIB, &http->body_max);
+        return set_size_option("the body's size (--max-body)", 1, 1024 * MIB, &http->body_max);
     }
 }
 
 static bool
-take_time(struct httpd_options *options, int val)
+take_timeout_option(struct httpd_options *options, int val)
 {
     struct sxe_http_config *http = &options->http;
 
     switch (val) {
     case HEADER_TIMEOUT:
-        return duration("the time for a head (--header-timeout)", 1, &http->head_timeout_ms);
+        return set_duration("the time for a head (--header-timeout)", 1, &http->head_timeout_ms);
     case BODY_TIMEOUT:
-        return duration("the time for a body (--body-timeout)", 1, &http->body_timeout_ms);
+        return set_duration("the time for a body (--body-timeout)", 1, &http->body_timeout_ms);
     case BODY_RATE:
-        return size("the rate of a body (--body-rate)", 1, 1024 * MIB, &http->body_rate_min);
+        return set_size_option("the rate of a body (--body-rate)", 1, 1024 * MIB,
+                               &http->body_rate_min);
     case IDLE_TIMEOUT:
-        return duration("the time between requests (--idle-timeout)", 1, &http->idle_timeout_ms);
+        return set_duration("the time between requests (--idle-timeout)", 1,
+                            &http->idle_timeout_ms);
     case STALL_TIMEOUT:
-        return duration("the time of a stall (--stall-timeout)", 1, &options->stall_timeout_ms);
+        return set_duration("the time of a stall (--stall-timeout)", 1, &options->stall_timeout_ms);
     default:
-        return duration("the time for the end (--stop-timeout)", 1, &options->stop_timeout_ms);
+        return set_duration("the time for the end (--stop-timeout)", 1, &options->stop_timeout_ms);
     }
 }
 
@@ -356,7 +361,7 @@ httpd_take_option(void *settings, int val)
     else if (val == 'c' || is_among(val, REQUESTS_MAX, BODY_MAX))
         is_good = take_limit(settings, val);
     else if (is_among(val, BODY_RATE, STOP_TIMEOUT))
-        is_good = take_time(settings, val);
+        is_good = take_timeout_option(settings, val);
     else if (is_among(val, CONFIG, PRINT_CONFIG))
         is_good = take_config(settings, val);
     else if (val == AS_USER)
@@ -368,7 +373,7 @@ httpd_take_option(void *settings, int val)
     else if (is_among(val, TLS_CERT, TLS_DEV))
         is_good = httpd_take_tls(settings, val);
     else
-        is_good = take_place(settings, val);
+        is_good = take_place_option(settings, val);
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 

@@ -269,7 +269,7 @@ begin_item(struct reader *reader, struct level *level, struct token first)
 }
 
 static void
-read_all(struct reader *reader)
+read_all_lines(struct reader *reader)
 {
     struct token last = {END, reader->at, 0, 1};
     bool is_first = false; /* the next token is the first of a table's item */
@@ -314,7 +314,7 @@ config_lines_new(const char *text, size_t length)
 
     if (lines == NULL)
         return NULL;
-    read_all(&reader);
+    read_all_lines(&reader);
     if (reader.has_memory)
         return lines;
     config_lines_delete(lines);

@@ -37,7 +37,7 @@ fail(const struct reader *reader, const char *key, const char *given, const char
 }
 
 static void
-look_at(struct reader *reader, const char *key)
+note_line_of_key(struct reader *reader, const char *key)
 {
     const size_t length = strlen(key);
     const unsigned line = config_lines_find(
@@ -69,7 +69,7 @@ has_only(struct reader *reader, const char *const *names)
         snprintf(text, sizeof(text), "there is no such key here%s%s%s",
                  nearest == NULL ? "" : "; did you mean ", nearest == NULL ? "" : nearest,
                  nearest == NULL ? "" : "?");
-        look_at(reader, key);
+        note_line_of_key(reader, key);
         return fail(reader, key, NULL, text);
     }
     return true;
@@ -106,7 +106,7 @@ read_text(struct reader *reader, const char *key, const char **text)
         lua_pop(reader->L, 1);
         return true;
     }
-    look_at(reader, key);
+    note_line_of_key(reader, key);
     *text = take_text(reader, key);
     return *text != NULL;
 }
@@ -127,7 +127,7 @@ read_status(struct reader *reader, const char *key, bool is_redirect, unsigned *
         lua_pop(reader->L, 1);
         return true;
     }
-    look_at(reader, key);
+    note_line_of_key(reader, key);
     value = lua_tointegerx(reader->L, -1, &is_number);
     if (is_number == 0 || !(is_redirect ? is_of_redirect(value) : value >= 200 && value <= 599))
         return fail(reader, key,
@@ -149,7 +149,7 @@ read_texts(struct reader *reader, const char *key, const char **texts, unsigned 
     char must[64];
 
     *number = 0;
-    look_at(reader, key);
+    note_line_of_key(reader, key);
     if (type == LUA_TTABLE && !config_is_list(L, lua_gettop(L)))
         return fail(reader, key, "a table with names", "a text, or a list of texts");
     if (length > most) {
@@ -174,7 +174,7 @@ read_switch(struct reader *reader, const char *key, bool *is_on)
 {
     const int type = lua_getfield(reader->L, -1, key);
 
-    look_at(reader, key);
+    note_line_of_key(reader, key);
     if (type != LUA_TNIL && type != LUA_TBOOLEAN)
         return fail(reader, key, luaL_typename(reader->L, -1), "true or false");
     *is_on = lua_toboolean(reader->L, -1) != 0;
@@ -200,7 +200,7 @@ read_rate(struct reader *reader, struct rate_limit *rate)
         lua_pop(reader->L, 1);
         return true;
     }
-    look_at(reader, "burst");
+    note_line_of_key(reader, "burst");
     burst = lua_tointegerx(reader->L, -1, &is_number);
     if (text == NULL || is_number == 0 || burst < 1 || burst > RATE_LIMIT_MOST)
         return fail(reader, "burst",
@@ -397,7 +397,7 @@ read_routes(struct reader *reader, struct config_site *site)
         site->routes = route;
         lua_pushvalue(L, -2);
         reader->place = place;
-        look_at(reader, lua_tostring(L, -1));
+        note_line_of_key(reader, lua_tostring(L, -1));
         route->line = reader->line;
         route->auth = site->auth;
         route->auth_line = site->auth_line;
@@ -469,7 +469,7 @@ read_site(struct reader *reader)
     if (!has_good_names(reader, site))
         return false;
     (void)lua_getfield(reader->L, -1, "routes");
-    look_at(reader, "routes");
+    note_line_of_key(reader, "routes");
     reader->place = config_key(place, "routes", 6);
     is_good = read_routes(reader, site);
     lua_pop(reader->L, 1);
@@ -504,14 +504,14 @@ read_both(struct reader *reader)
     lua_State *L = reader->L;
 
     if (lua_getfield(L, 1, "sites") != LUA_TNIL) {
-        look_at(reader, "sites");
+        note_line_of_key(reader, "sites");
         if (!read_sites(reader))
             return false;
     }
     reader->place = CONFIG_ROOT;
     if (lua_getfield(L, 1, "routes") == LUA_TNIL)
         return true;
-    look_at(reader, "routes");
+    note_line_of_key(reader, "routes");
     reader->place = config_key(CONFIG_ROOT, "routes", 6);
     reader->sites->usual = add_site(reader);
     return read_routes(reader, reader->sites->usual);

@@ -29,7 +29,7 @@ drop_text(struct text *text)
 
 /* Read the whole file into allocated memory. NULL with errno. */
 static char *
-read_text(const char *path, int flags, size_t *length)
+read_config_file(const char *path, int flags, size_t *length)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     char *text = malloc(CONFIG_FILE_MAX + 1);
@@ -61,7 +61,7 @@ config_text_copy(const char *path, size_t *length)
     char *copy;
 
     if (!text->is_held)
-        return read_text(path, 0, length);
+        return read_config_file(path, 0, length);
     errno = text->error;
     if (text->error != 0)
         return NULL;
@@ -81,7 +81,7 @@ void
 config_text_renew(const char *path)
 {
     drop_text(&next);
-    next.bytes = read_text(path, O_NONBLOCK, &next.length);
+    next.bytes = read_config_file(path, O_NONBLOCK, &next.length);
     next.error = next.bytes == NULL ? errno : 0;
     next.is_held = true;
 }

@@ -331,7 +331,7 @@ refuse_type(lua_State *L, unsigned row)
 
 /* Take the text or number on top. */
 static int
-take_text(lua_State *L, struct reading *reading, unsigned row)
+take_row_text(lua_State *L, struct reading *reading, unsigned row)
 {
     char *text;
     size_t length;
@@ -358,7 +358,7 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
                                        config_anywhere(key, strlen(key))),
                      key);
         (void)lua_rawgeti(L, 2, (lua_Integer)i);
-        status = take_text(L, reading, row);
+        status = take_row_text(L, reading, row);
     }
     return status;
 }
@@ -370,7 +370,7 @@ take_value(lua_State *L, struct reading *reading, unsigned row)
     if (has_argument(row) && lua_istable(L, 2) && is_repeatable(row))
         return take_list(L, reading, row);
     if (has_argument(row))
-        return take_text(L, reading, row);
+        return take_row_text(L, reading, row);
     if (!lua_isboolean(L, 2))
         return refuse_type(L, row);
     if (lua_toboolean(L, 2))

@@ -48,7 +48,7 @@ children_close_links(void)
 
 /* heartbeat_begin comes early: from then on the child ends if the supervisor dies. */
 static void
-begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
+begin_httpd_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
 {
     children_close_links();
     heartbeat_begin(heartbeat, parent);
@@ -57,8 +57,8 @@ begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t pare
 
 /* Fork a child. The supervisor keeps ends[0], the child ends[1]. 0 or -errno. */
 static int
-fork_with(int ends[2], struct heartbeat *heartbeat, unsigned place,
-          void (*be)(const struct worker *worker))
+fork_with_link(int ends[2], struct heartbeat *heartbeat, unsigned place,
+               void (*be)(const struct worker *worker))
 {
     const struct worker worker = {.link = ends[1],
                                   .workers = children.workers,
@@ -74,7 +74,7 @@ fork_with(int ends[2], struct heartbeat *heartbeat, unsigned place,
     error = -errno;
     if (pid == 0) {
         close(ends[0]);
-        begin_child(&worker, heartbeat, parent);
+        begin_httpd_child(&worker, heartbeat, parent);
         be(&worker);
     }
     close(ends[1]);
@@ -106,7 +106,7 @@ children_fork(unsigned place, void (*be)(const struct worker *worker))
         result = -errno;
     } else {
         (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        result = fork_with(ends, heartbeat, place, be);
+        result = fork_with_link(ends, heartbeat, place, be);
     }
     if (result < 0)
         heartbeat_delete(heartbeat);

@@ -169,7 +169,7 @@ add_system(struct rules *rules)
 }
 
 static void
-add_script(struct rules *rules, const struct httpd_options *options)
+add_script_rules(struct rules *rules, const struct httpd_options *options)
 {
     if (options->script == NULL)
         return;
@@ -236,7 +236,7 @@ confine_begin(const struct httpd_options *options)
         return 0;
     memset(&rules, 0, sizeof(rules));
     add_system(&rules);
-    add_script(&rules, options);
+    add_script_rules(&rules, options);
     add_outside(&rules, options);
     add_roots(&rules, options);
     result = rules.is_full ? -E2BIG : confine_files(rules.each, rules.number);

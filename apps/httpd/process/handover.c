@@ -185,7 +185,7 @@ is_kept_at(const struct kept *socket, const struct sockaddr *address, socklen_t 
 
 /* Add a socket to the table. 0, or -ENFILE: the table is full, and the socket is closed. */
 static int
-add_own(struct kept socket)
+add_own_socket(struct kept socket)
 {
     if (handover.number == HANDOVER_SOCKETS) {
         close(socket.fd);
@@ -215,7 +215,7 @@ handover_open(const struct sockaddr *address, socklen_t length)
     if (socket.fd < 0)
         return socket.fd;
     socket_file_note_address(&socket.file, address, length);
-    return add_own(socket);
+    return add_own_socket(socket);
 }
 
 static const char digits[] = "0123456789abcdef";
@@ -224,7 +224,7 @@ static const char digits[] = "0123456789abcdef";
 
 /* Parse the address, in hexadecimal, of a name with PREFIX. Its length; 0: the name is another. */
 static socklen_t
-parse_name(const char *name, size_t length, struct sockaddr_storage *address)
+parse_socket_name(const char *name, size_t length, struct sockaddr_storage *address)
 {
     const size_t before = sizeof(PREFIX) - 1;
     unsigned char *bytes = (unsigned char *)address;
@@ -244,7 +244,7 @@ parse_name(const char *name, size_t length, struct sockaddr_storage *address)
 
 /* Append a socket's name to a list with colons between the names. Returns the end of the list. */
 static char *
-write_name(char *at, bool is_first, const struct kept *socket)
+write_socket_name(char *at, bool is_first, const struct kept *socket)
 {
     const unsigned char *bytes = (const unsigned char *)&socket->address;
 
@@ -270,7 +270,7 @@ handover_export(int first, int link, const char *link_name, char names[HANDOVER_
     char *at = names;
 
     for (int i = 0; i < number; i++) {
-        at = write_name(at, i == 0, &handover.sockets[i]);
+        at = write_socket_name(at, i == 0, &handover.sockets[i]);
         fds[i] = handover.sockets[i].fd;
     }
     fds[number] = link;
@@ -287,7 +287,7 @@ handover_adopt(int fd, const char *name, size_t length)
 {
     struct kept socket = {.length = sizeof(socket.address), .fd = fd};
     struct sockaddr_storage asked = {0};
-    socklen_t asked_length = parse_name(name, length, &asked);
+    socklen_t asked_length = parse_socket_name(name, length, &asked);
     int one = 1;
 
     if (option_of(fd, SO_ACCEPTCONN) != 1 || option_of(fd, SO_TYPE) != SOCK_STREAM ||
@@ -305,7 +305,7 @@ handover_adopt(int fd, const char *name, size_t length)
         if (!handover.leaves_files)
             socket_file_note_address(&socket.file, (const struct sockaddr *)&asked, asked_length);
     }
-    return add_own(socket);
+    return add_own_socket(socket);
 }
 
 unsigned
@@ -372,7 +372,7 @@ handover_begin(int link)
 }
 
 static void
-keep(const struct sockaddr *address, socklen_t length, int fd)
+keep_socket(const struct sockaddr *address, socklen_t length, int fd)
 {
     struct handover_message message = {.kind = HANDOVER_KEEP, .length = length};
 
@@ -387,13 +387,13 @@ tell_use(const struct kept *socket, unsigned number)
     struct handover_message message = {.kind = HANDOVER_USE, .number = number};
 
     if (socket->is_new)
-        keep((const struct sockaddr *)&socket->address, socket->length, socket->fd);
+        keep_socket((const struct sockaddr *)&socket->address, socket->length, socket->fd);
     else if (handover.link >= 0)
         (void)handover_send(handover.link, &message, -1);
 }
 
 static int
-find(const struct sockaddr *address, socklen_t length)
+find_kept_socket(const struct sockaddr *address, socklen_t length)
 {
     for (unsigned i = 0; i < handover.number; i++) {
         struct kept *socket = &handover.sockets[i];
@@ -409,7 +409,7 @@ find(const struct sockaddr *address, socklen_t length)
 }
 
 const struct sxe_listeners handover_listeners = {
-    .find = find, .keep = keep, .may_accept = balance_may_accept};
+    .find = find_kept_socket, .keep = keep_socket, .may_accept = balance_may_accept};
 
 void
 handover_close_others(void)

@@ -67,7 +67,7 @@ heartbeat_is_stopped(pid_t child)
 
 /* The supervisor will kill this process next, so the handler need not be async-signal-safe. */
 static void
-on_asked(int signal_number)
+on_stack_asked(int signal_number)
 {
     SXE_UNUSED_PARAMETER(signal_number);
     sxe_lua_describe_running(own->place, sizeof(own->place));
@@ -84,7 +84,7 @@ on_orphaned(int signal_number)
 void
 heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
 {
-    struct sigaction asked = {.sa_handler = on_asked, .sa_flags = SA_RESTART};
+    struct sigaction asked = {.sa_handler = on_stack_asked, .sa_flags = SA_RESTART};
     struct sigaction orphaned = {.sa_handler = on_orphaned, .sa_flags = SA_RESTART};
 
     own = heartbeat;
@@ -98,7 +98,7 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
 
 /* libev calls this before and after it waits, so the number alternates between odd and even. */
 static void
-count_turn(struct ev_loop *loop)
+count_loop_turn(struct ev_loop *loop)
 {
     SXE_UNUSED_PARAMETER(loop);
     __atomic_store_n(&own->turns, own->turns + 1, __ATOMIC_RELAXED);
@@ -108,7 +108,7 @@ void
 heartbeat_watch(struct ev_loop *loop)
 {
     own->turns |= 1;
-    ev_set_loop_release_cb(loop, count_turn, count_turn);
+    ev_set_loop_release_cb(loop, count_loop_turn, count_loop_turn);
 }
 
 void

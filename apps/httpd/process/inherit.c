@@ -17,7 +17,7 @@
 
 /* The number that the text of a variable is; -1: it is no number, or more than `most`. */
 static long
-number_of(const char *text, long most)
+number_of_variable(const char *text, long most)
 {
     char *end;
     long number;
@@ -63,9 +63,9 @@ count_names(const char *names)
 
 /* Take the sockets of LISTEN_FDS. names: LISTEN_FDNAMES, or NULL. 0, or -errno after a message. */
 static int
-take(const char *fds, const char *names)
+take_listen_fds(const char *fds, const char *names)
 {
-    long number = number_of(fds, HANDOVER_SOCKETS + 1);
+    long number = number_of_variable(fds, HANDOVER_SOCKETS + 1);
 
     if (number < 0)
         return refuse_variable("LISTEN_FDS", fds, "a number of sockets, 128 at most");
@@ -95,10 +95,10 @@ inherit_sockets(void)
     const char *fds = getenv("LISTEN_FDS");
     int result = 0;
 
-    if (pid != NULL && fds != NULL && number_of(pid, INT32_MAX) < 0)
+    if (pid != NULL && fds != NULL && number_of_variable(pid, INT32_MAX) < 0)
         result = refuse_variable("LISTEN_PID", pid, "the id of a process");
-    else if (pid != NULL && fds != NULL && number_of(pid, INT32_MAX) == getpid())
-        result = take(fds, getenv("LISTEN_FDNAMES"));
+    else if (pid != NULL && fds != NULL && number_of_variable(pid, INT32_MAX) == getpid())
+        result = take_listen_fds(fds, getenv("LISTEN_FDNAMES"));
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");

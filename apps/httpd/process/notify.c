@@ -16,7 +16,7 @@
 #include "sxe-log.h"
 
 static int
-send_to(const char *path, const char *lines)
+send_to_manager(const char *path, const char *lines)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
@@ -45,7 +45,7 @@ notify_send(const char *lines)
 {
     static int last_error;
     const char *path = getenv("NOTIFY_SOCKET");
-    int error = path == NULL || *path == '\0' ? 0 : -send_to(path, lines);
+    int error = path == NULL || *path == '\0' ? 0 : -send_to_manager(path, lines);
 
     if (error != 0 && error != last_error)
         SXE_WARN("cannot reach the service manager at NOTIFY_SOCKET=%s: %s; it may believe that "

@@ -49,7 +49,7 @@ reason_is_told(void)
 
 /* Like write(2) to standard error, but text is held back while a retry loads. */
 static ssize_t
-take_text(void *cookie, const char *bytes, size_t length)
+hold_back_text(void *cookie, const char *bytes, size_t length)
 {
     const size_t room = sizeof(reason.text) - reason.length;
     const size_t part = length < room ? length : room;
@@ -68,7 +68,7 @@ take_text(void *cookie, const char *bytes, size_t length)
 void
 reason_watch(void)
 {
-    FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = take_text});
+    FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = hold_back_text});
 
     if (stream != NULL) {
         setvbuf(stream, NULL, _IONBF, 0);

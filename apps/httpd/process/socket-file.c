@@ -44,7 +44,7 @@ socket_file_note_address(struct socket_file *file, const struct sockaddr *addres
 
 /* Open the directory of a path, and cut the path there. *name: its last part. -1: cannot open. */
 static int
-open_directory(char *path, const char **name)
+open_socket_directory(char *path, const char **name)
 {
     char *slash = strrchr(path, '/');
     const char *directory = slash == NULL ? "." : slash == path ? "/" : path;
@@ -66,7 +66,7 @@ socket_file_remove(struct socket_file *file)
 
     if (file->path[0] == '\0')
         return;
-    directory = open_directory(file->path, &name);
+    directory = open_socket_directory(file->path, &name);
     if (directory >= 0 && fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISSOCK(found.st_mode) && found.st_dev == file->device && found.st_ino == file->inode)
         (void)unlinkat(directory, name, 0);

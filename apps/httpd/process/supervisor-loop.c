@@ -49,7 +49,7 @@ leave_for_admin(void)
 
 /* At the second signal the children exit at once. One that hangs or is stopped cannot: kill it. */
 static void
-stop_all(void)
+stop_all_children(void)
 {
     const uint64_t within_ns =
         supervisor.is_told_to_end
@@ -102,7 +102,7 @@ reopen_logs(void)
 }
 
 static void
-take_signals(void)
+take_supervisor_signals(void)
 {
     struct signalfd_siginfo info;
 
@@ -123,7 +123,7 @@ take_signals(void)
             say_to_all(HANDOVER_STATS);
             break;
         default:
-            stop_all();
+            stop_all_children();
             break;
         }
     }
@@ -157,7 +157,7 @@ reap_orphans(void)
 
 /* Milliseconds until the next deadline, rounded up; -1: there is none. */
 static int
-wait_ms(void)
+supervisor_wait_ms(void)
 {
     const uint64_t dues_ns[] = {
         supervisor.start_ns,         supervisor.look_ns,    supervisor.look_at_hearts_ns,
@@ -210,7 +210,7 @@ do_what_is_due(void)
 }
 
 static void
-run_turn(void)
+run_supervisor_turn(void)
 {
     static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 2];
     unsigned number = children.number;
@@ -219,14 +219,14 @@ run_turn(void)
     for (unsigned i = 0; i < number; i++)
         fds[i + 1] = (struct pollfd){.fd = children.each[i].link, .events = POLLIN};
     fds[number + 1] = (struct pollfd){.fd = upgrade_fd(), .events = POLLIN};
-    if (poll(fds, number + 2, wait_ms()) > 0) {
+    if (poll(fds, number + 2, supervisor_wait_ms()) > 0) {
         if (fds[number + 1].revents != 0)
             hear_new_program();
         for (unsigned i = number; i > 0; i--) {
             if (fds[i].revents != 0)
                 supervisor_listen_to(i - 1);
         }
-        take_signals();
+        take_supervisor_signals();
         reap_orphans();
     }
     do_what_is_due();
@@ -288,7 +288,7 @@ supervise(const struct supervisor_config *config)
     }
     supervisor_start_all();
     while (children.number > 0 || supervisor.start_ns != NEVER || upgrade_fd() >= 0)
-        run_turn();
+        run_supervisor_turn();
     handover_remove_files();
     handover_close_others();
     balance_end();

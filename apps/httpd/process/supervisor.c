@@ -75,7 +75,7 @@ be_child(const struct worker *worker)
 /* Plan the start of a successor for a child that was started at since_ns. The delay is 0 if that
  * child lived long, and otherwise doubles from start to start. */
 static void
-start_later(uint64_t since_ns)
+start_child_later(uint64_t since_ns)
 {
     uint64_t now_ns = sxe_time_ns();
 
@@ -100,7 +100,7 @@ replace_missing(uint64_t since_ns)
     if (supervisor.is_ending || !supervisor.has_served || is_loading() ||
         supervisor.start_ns != NEVER || number_missing(SERVING) == 0)
         return;
-    start_later(since_ns);
+    start_child_later(since_ns);
 }
 
 /* There are too many children: start when one has ended. Do not kill one for that: its requests
@@ -138,14 +138,14 @@ undo_load(void)
 }
 
 static void
-cannot_start(int error)
+plan_another_start(int error)
 {
     SXE_ERROR("cannot start a process: %s", strerror(error));
     undo_load();
     if (supervisor.has_served) {
         supervisor.is_whole |= supervisor.is_renewing;
         supervisor.is_fresh_wanted |= supervisor.is_fresh;
-        start_later(sxe_time_ns());
+        start_child_later(sxe_time_ns());
     } else {
         supervisor.status = EXIT_FAILURE;
     }
@@ -163,7 +163,7 @@ start_missing(void)
         int result = is_taken(place, last) ? 0 : children_fork(place, be_child);
 
         if (result < 0)
-            cannot_start(-result);
+            plan_another_start(-result);
         if (result < 0 || is_first)
             return;
     }
@@ -171,7 +171,7 @@ start_missing(void)
 
 /* Watch the files before the children read them, so that a change while they read is noticed. */
 static void
-watch_files(void)
+watch_config_files(void)
 {
     supervisor.is_stale |= changes_begin_load() || supervisor.is_changed;
     supervisor.is_changed = false;
@@ -183,9 +183,9 @@ watch_files(void)
 }
 
 static void
-begin_load(void)
+begin_config_load(void)
 {
-    watch_files();
+    watch_config_files();
     supervisor.is_fresh_wanted = false;
     if (supervisor.is_fresh && supervisor.config->on_renew != NULL)
         supervisor.config->on_renew(supervisor.config->user);
@@ -211,7 +211,7 @@ supervisor_start_children(void)
         notify_reloading();
     supervisor.is_fresh = is_whole && supervisor.is_fresh_wanted;
     if (is_whole)
-        begin_load();
+        begin_config_load();
     start_missing();
 }
 
@@ -296,7 +296,7 @@ load_failed(int status)
 
 /* A child closed its link: it ends. Reap it, and plan its successor. */
 static void
-bury(unsigned index)
+bury_child(unsigned index)
 {
     static const char *const doings[] = {"was starting", "was starting", "served", "was leaving"};
     struct child child;
@@ -339,7 +339,7 @@ be_loaded(const struct child *last)
 
 /* All workers of a load are ready: they serve, and the workers of the load before leave. */
 static void
-take_over(const struct child *last)
+take_over_service(const struct child *last)
 {
     handover_own_files();
     handover_settle(true);
@@ -361,7 +361,7 @@ take_over(const struct child *last)
 
 /* A child that was started alone is ready: it takes an empty place, or that of a worn child. */
 static void
-join(struct child *child)
+join_child(struct child *child)
 {
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].role == SERVING && children.each[i].place == child->place)
@@ -379,7 +379,7 @@ static void
 be_ready(struct child *child)
 {
     if (!supervisor.is_renewing) {
-        join(child);
+        join_child(child);
         return;
     }
     child->role = READY;
@@ -387,12 +387,12 @@ be_ready(struct child *child)
     if (supervisor.give_up_ns != NEVER)
         supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
     if (child->role == READY && child_in(STARTING) == NULL)
-        take_over(child);
+        take_over_service(child);
 }
 
 /* A child asks to be replaced. Another is started, at once or after the load in progress. */
 static void
-renew(struct child *child)
+renew_child(struct child *child)
 {
     if (child->role == LEAVING || child->is_worn)
         return;
@@ -402,7 +402,7 @@ renew(struct child *child)
 
 /* The path may lack its NUL: the process that sent it is not trusted. */
 static void
-note_file(const struct handover_message *message)
+note_watched_file(const struct handover_message *message)
 {
     if ((!supervisor.config->is_dev && !supervisor.config->watches_files) ||
         memchr(message->u.path, '\0', sizeof(message->u.path)) == NULL)
@@ -414,7 +414,7 @@ note_file(const struct handover_message *message)
 
 /* Ignore a message that makes no sense, and close its descriptor. */
 static void
-take_message(struct child *child, const struct handover_message *message, int fd)
+take_child_message(struct child *child, const struct handover_message *message, int fd)
 {
     const bool is_socket = message->kind == HANDOVER_KEEP || message->kind == HANDOVER_USE;
 
@@ -425,11 +425,11 @@ take_message(struct child *child, const struct handover_message *message, int fd
     if (fd >= 0)
         close(fd);
     if (message->kind == HANDOVER_FILE && child->role != LEAVING)
-        note_file(message);
+        note_watched_file(message);
     else if (message->kind == HANDOVER_READY && child->role == STARTING)
         be_ready(child);
     else if (message->kind == HANDOVER_RENEW)
-        renew(child);
+        renew_child(child);
     else if (message->kind == HANDOVER_REASON && child->role != LEAVING)
         reason_note(message->number);
 }
@@ -437,7 +437,7 @@ take_message(struct child *child, const struct handover_message *message, int fd
 /* Handle the messages in the queue, but not without end those of a child that never stops sending.
  * Negative if the child has closed its link. */
 static int
-hear(struct child *child)
+hear_child(struct child *child)
 {
     struct handover_message message;
     int result = 1;
@@ -446,7 +446,7 @@ hear(struct child *child)
     for (unsigned i = 0; i < MESSAGES_MAX && result > 0; i++) {
         result = handover_receive(child->link, &message, &fd);
         if (result > 0)
-            take_message(child, &message, fd);
+            take_child_message(child, &message, fd);
     }
     return result;
 }
@@ -454,8 +454,8 @@ hear(struct child *child)
 void
 supervisor_listen_to(unsigned index)
 {
-    if (hear(&children.each[index]) < 0)
-        bury(index);
+    if (hear_child(&children.each[index]) < 0)
+        bury_child(index);
 }
 
 /* ---- Loading again ---- */
@@ -470,7 +470,7 @@ is_given_up(struct child *child)
 
     kill(child->pid, SIGSTOP);
     (void)waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOWAIT);
-    (void)hear(child);
+    (void)hear_child(child);
     if (child->role != STARTING) {
         kill(child->pid, SIGCONT);
         return false;

@@ -50,7 +50,7 @@ upgrade_say_ready(void)
 /* ---- In the old program ---- */
 
 static void
-set_number(const char *name, int number)
+set_number_variable(const char *name, int number)
 {
     char text[16];
 
@@ -64,11 +64,11 @@ be_new_program(char **argv, int link, const sigset_t *mask)
 {
     static char names[HANDOVER_NAMES];
 
-    set_number("LISTEN_FDS", handover_export(FIRST_FD, link, UPGRADE_NAME, names));
-    set_number("LISTEN_PID", getpid());
+    set_number_variable("LISTEN_FDS", handover_export(FIRST_FD, link, UPGRADE_NAME, names));
+    set_number_variable("LISTEN_PID", getpid());
     setenv("LISTEN_FDNAMES", names, 1);
     if (getenv("WATCHDOG_PID") != NULL)
-        set_number("WATCHDOG_PID", getpid());
+        set_number_variable("WATCHDOG_PID", getpid());
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
     SXE_ERROR("cannot run %s: %s", argv[0], strerror(errno));

@@ -59,7 +59,7 @@ stats_count(const struct sxe_http_summary *summary)
 }
 
 static unsigned
-connections(void)
+count_connections(void)
 {
     unsigned number = 0;
 
@@ -78,11 +78,11 @@ struct text {
     char room[TEXT_SIZE];
 };
 
-static void add_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_json_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Append the whole text. If it does not fit, append nothing now and nothing later. */
 static void
-add_text(struct text *text, const char *format, ...)
+add_json_text(struct text *text, const char *format, ...)
 {
     size_t left = TEXT_SIZE - END_SIZE - text->used;
     va_list arguments;
@@ -97,7 +97,7 @@ add_text(struct text *text, const char *format, ...)
 }
 
 static const char *
-quote(const char *name, char *room, size_t size)
+quote_name(const char *name, char *room, size_t size)
 {
     size_t length = strlen(name);
 
@@ -111,50 +111,51 @@ add_counter(void *user, const char *group, const char *name, int64_t value)
     struct text *text = user;
     char quoted[2][256];
 
-    quote(name, quoted[1], sizeof(quoted[1]));
+    quote_name(name, quoted[1], sizeof(quoted[1]));
     if (text->groups > 0 && strcmp(text->group, group) == 0) {
-        add_text(text, ",\"%s\":%" PRId64, quoted[1], value);
+        add_json_text(text, ",\"%s\":%" PRId64, quoted[1], value);
         return;
     }
-    add_text(text, "%s\"%s\":{\"%s\":%" PRId64, text->groups > 0 ? "}," : "",
-             quote(group, quoted[0], sizeof(quoted[0])), quoted[1], value);
+    add_json_text(text, "%s\"%s\":{\"%s\":%" PRId64, text->groups > 0 ? "}," : "",
+                  quote_name(group, quoted[0], sizeof(quoted[0])), quoted[1], value);
     snprintf(text->group, sizeof(text->group), "%s", group);
     text->groups += !text->is_full;
 }
 
 static void
-add_script(struct text *text)
+add_script_counters(struct text *text)
 {
     struct sxe_lua *lua = script_state();
     size_t most;
     size_t now = sxe_lua_memory(lua, &most);
 
-    add_text(text, ",\"lua\":{\"memory\":%zu,\"memory_most\":%zu,\"memory_max\":%zu},\"script\":{",
-             now, most, stats.options->lua.memory_max);
+    add_json_text(text,
+                  ",\"lua\":{\"memory\":%zu,\"memory_most\":%zu,\"memory_max\":%zu},\"script\":{",
+                  now, most, stats.options->lua.memory_max);
     sxe_lua_each_stat(lua, add_counter, text);
     text->used +=
         (size_t)snprintf(text->room + text->used, END_SIZE, "%s}", text->groups > 0 ? "}" : "");
 }
 
 static void
-add_own(struct text *text)
+add_httpd_counters(struct text *text)
 {
     const uint64_t *classes = stats.classes;
 
-    add_text(
+    add_json_text(
         text, "{\"httpd\":{\"version\":\"" SXE_VERSION "\",\"pid\":%d,\"load\":%u,\"uptime\":%u,",
         getpid(), stats.load, (unsigned)((sxe_time_ns() - stats.since_ns) / SXE_NS_PER_SECOND));
-    add_text(text, "\"connections\":%u,\"requests\":%" PRIu64 ",\"status\":{", connections(),
-             stats.requests);
+    add_json_text(text, "\"connections\":%u,\"requests\":%" PRIu64 ",\"status\":{",
+                  count_connections(), stats.requests);
     for (unsigned i = 1; i < CLASSES; i++)
-        add_text(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
-    add_text(text,
-             "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_lines_lost\":%" PRIu64 "}",
-             classes[0], stats.bytes, lost_lines());
+        add_json_text(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
+    add_json_text(
+        text, "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_lines_lost\":%" PRIu64 "}",
+        classes[0], stats.bytes, lost_lines());
 }
 
 static bool
-is_allowed(const struct sxe_http_request *request)
+is_allowed_client(const struct sxe_http_request *request)
 {
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
 
@@ -168,14 +169,14 @@ stats_handle(struct sxe_http_request *request, struct sxe_http_response *respons
 {
     static struct text text;
 
-    if (!is_allowed(request))
+    if (!is_allowed_client(request))
         return sxe_http_reply_status(response, 403);
     text.used = 0;
     text.groups = 0;
     text.is_full = false;
-    add_own(&text);
+    add_httpd_counters(&text);
     if (script_state() != NULL)
-        add_script(&text);
+        add_script_counters(&text);
     text.used += (size_t)snprintf(text.room + text.used, END_SIZE / 2, "}\n");
     return sxe_http_reply(response, 200, "application/json", text.room, text.used);
 }
@@ -217,7 +218,7 @@ void
 stats_log(void)
 {
     SXE_INFO("stats: httpd.load %u", stats.load);
-    SXE_INFO("stats: httpd.connections %u", connections());
+    SXE_INFO("stats: httpd.connections %u", count_connections());
     SXE_INFO("stats: httpd.requests %" PRIu64, stats.requests);
     SXE_INFO("stats: httpd.bytes %" PRIu64, stats.bytes);
     SXE_INFO("stats: httpd.log_lines_lost %" PRIu64, lost_lines());

@@ -18,7 +18,7 @@
 
 /* The status if the text begins with one and a space, like "404 "; otherwise 0. */
 static unsigned
-status_of(const char *text)
+status_of_name(const char *text)
 {
     if ((*text != '4' && *text != '5') || text[1] < '0' || text[1] > '9' || text[2] < '0' ||
         text[2] > '9' || text[3] != ' ')
@@ -48,12 +48,12 @@ error_pages_add(struct error_pages *pages, const char *text)
 {
     const char *path = text;
 
-    while (status_of(path) != 0)
+    while (status_of_name(path) != 0)
         path += 4;
     if (path == text || *path == '\0')
         return false;
-    for (; status_of(text) != 0; text += 4) {
-        if (!set_path(pages, status_of(text), path))
+    for (; status_of_name(text) != 0; text += 4) {
+        if (!set_path(pages, status_of_name(text), path))
             return false;
     }
     return true;

@@ -75,7 +75,7 @@ say_problem(struct reader *reader, const char *format, ...)
 
 /* The next part; NULL after a message. */
 static struct log_part *
-add_part(struct reader *reader, enum log_variable variable)
+add_format_part(struct reader *reader, enum log_variable variable)
 {
     struct log_format *format = reader->format;
     struct log_part *part = &format->parts[format->number];
@@ -94,7 +94,7 @@ add_part(struct reader *reader, enum log_variable variable)
 /* ---- Bytes between variables ---- */
 
 static bool
-open_bracket(struct reader *reader, char closing)
+open_format_bracket(struct reader *reader, char closing)
 {
     if (reader->depth == DEPTH_MAX)
         return say_problem(reader, "it is JSON with more than %u brackets in each other",
@@ -123,7 +123,7 @@ follow_json(struct reader *reader, char byte)
     else if (reader->is_quoted)
         reader->is_escaped = byte == '\\';
     else if (byte == '{' || byte == '[')
-        return open_bracket(reader, byte == '{' ? '}' : ']');
+        return open_format_bracket(reader, byte == '{' ? '}' : ']');
     else if (byte == '}' || byte == ']')
         return close_bracket(reader, byte);
     return true;
@@ -142,7 +142,7 @@ read_byte(struct reader *reader)
     if (part != NULL && part->variable != LOG_LITERAL)
         part->after = (char)byte;
     if (part == NULL || part->variable != LOG_LITERAL)
-        part = add_part(reader, LOG_LITERAL);
+        part = add_format_part(reader, LOG_LITERAL);
     if (part == NULL)
         return false;
     part->length++;
@@ -156,7 +156,7 @@ read_byte(struct reader *reader)
 /* ---- Variables ---- */
 
 static bool
-refuse_name(struct reader *reader, const char *name, unsigned length)
+refuse_variable_name(struct reader *reader, const char *name, unsigned length)
 {
     const char *nearest = NULL;
     unsigned fewest = 0;
@@ -178,7 +178,7 @@ refuse_name(struct reader *reader, const char *name, unsigned length)
 
 /* The row of `variables` with this name; -1: none. */
 static int
-row_of(const char *name, unsigned length)
+row_of_variable(const char *name, unsigned length)
 {
     for (unsigned i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         if (strlen(variables[i].name) == length && memcmp(variables[i].name, name, length) == 0)
@@ -189,7 +189,7 @@ row_of(const char *name, unsigned length)
 
 /* Store a field's name, which has - where the variable has _. */
 static void
-keep_field(struct reader *reader, const char *name, unsigned length)
+keep_format_field(struct reader *reader, const char *name, unsigned length)
 {
     char *to = reader->format->bytes + reader->used;
 
@@ -203,25 +203,25 @@ static bool
 take_variable(struct reader *reader, const char *name, unsigned length)
 {
     const bool is_header = length > PREFIX && memcmp(name, "http_", PREFIX) == 0;
-    const int row = row_of(name, length);
+    const int row = row_of_variable(name, length);
     const struct log_format *format = reader->format;
     const struct log_part *last = format->number == 0 ? NULL : &format->parts[format->number - 1];
     struct log_part *part;
 
     if (row < 0 && !is_header)
-        return refuse_name(reader, name, length);
+        return refuse_variable_name(reader, name, length);
     if (format->is_json && !reader->is_quoted && (is_header || !variables[row].is_number))
         return say_problem(reader,
                            "it begins with {, so it is JSON, where $%.*s must stand in double "
                            "quotes",
                            (int)length, name);
-    part = add_part(reader, is_header ? LOG_HEADER : variables[row].variable);
+    part = add_format_part(reader, is_header ? LOG_HEADER : variables[row].variable);
     if (part == NULL)
         return false;
     if (last != NULL && last->variable == LOG_LITERAL)
         part->before = format->bytes[last->start + last->length - 1];
     if (is_header)
-        keep_field(reader, name + PREFIX, length - (unsigned)PREFIX);
+        keep_format_field(reader, name + PREFIX, length - (unsigned)PREFIX);
     reader->texts += is_header ? 1 : variables[row].texts;
     return reader->texts <= LOG_FORMAT_TEXTS ||
            say_problem(reader, "it has more than %u variables that clients choose",
@@ -230,7 +230,7 @@ take_variable(struct reader *reader, const char *name, unsigned length)
 
 /* $name or ${name}. */
 static bool
-read_variable(struct reader *reader)
+read_format_variable(struct reader *reader)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const bool has_braces = reader->at[1] == '{';
@@ -247,7 +247,7 @@ read_variable(struct reader *reader)
 /* ---- The whole text ---- */
 
 static bool
-read_text(struct reader *reader)
+read_format_text(struct reader *reader)
 {
     while (*reader->at != '\0') {
         const bool is_variable = *reader->at == '$' && reader->at[1] != '$';
@@ -255,7 +255,7 @@ read_text(struct reader *reader)
         if (reader->format->is_json && reader->depth == 0 && reader->used > 0)
             return say_problem(reader,
                                "it begins with {, so it is JSON, but goes on after the last }");
-        if (!(is_variable ? read_variable(reader) : read_byte(reader)))
+        if (!(is_variable ? read_format_variable(reader) : read_byte(reader)))
             return false;
     }
     if (reader->is_quoted)
@@ -266,7 +266,7 @@ read_text(struct reader *reader)
 }
 
 static const char *
-text_of(const char *name)
+text_of_variable(const char *name)
 {
     if (strcmp(name, "common") == 0)
         return COMMON;
@@ -276,7 +276,7 @@ text_of(const char *name)
 bool
 log_format_parse(struct log_format *format, const char *text, char problem[LOG_FORMAT_PROBLEM])
 {
-    struct reader reader = {.format = format, .at = text_of(text), .problem = problem};
+    struct reader reader = {.format = format, .at = text_of_variable(text), .problem = problem};
 
     *format = (struct log_format){.is_object = strcmp(text, "json") == 0, .is_json = *text == '{'};
     if (format->is_object)
@@ -287,5 +287,5 @@ log_format_parse(struct log_format *format, const char *text, char problem[LOG_F
                            "as $status");
     if (strlen(reader.at) >= LOG_FORMAT_BYTES)
         return say_problem(&reader, "it has more than %u bytes", LOG_FORMAT_BYTES - 1);
-    return read_text(&reader);
+    return read_format_text(&reader);
 }

@@ -35,7 +35,7 @@ add_to_line(struct log_line *line, const char *format, ...)
 }
 
 static void
-add_bytes(struct log_line *line, const char *bytes, size_t length)
+add_line_bytes(struct log_line *line, const char *bytes, size_t length)
 {
     memcpy(line->text + line->length, bytes, length);
     line->length += (unsigned)length;
@@ -48,7 +48,7 @@ span_of(const char *text)
 }
 
 static void
-add_json_text(struct log_line *line, struct sxe_span text)
+add_json_value(struct log_line *line, struct sxe_span text)
 {
     line->length += (unsigned)sxe_json_escape(line->text + line->length, TEXT_MAX, text.base,
                                               &text.length, SXE_JSON_LATIN1);
@@ -124,7 +124,7 @@ has_version(const struct log_entry *entry)
 
 /* The host of the request without its port; an IPv6 address keeps its brackets. */
 static struct sxe_span
-host_of(const struct sxe_http_request *request)
+host_of_line(const struct sxe_http_request *request)
 {
     struct sxe_span host = sxe_http_authority(request);
     const char *colon = host.length == 0 ? NULL : memrchr(host.base, ':', host.length);
@@ -143,15 +143,15 @@ add_text(struct log_line *line, const struct log_format *format, const struct lo
          struct sxe_span text)
 {
     if (format->is_json)
-        add_json_text(line, text);
+        add_json_value(line, text);
     else if (text.base == NULL || (text.length == 0 && !part->is_quoted))
-        add_bytes(line, "-", 1);
+        add_line_bytes(line, "-", 1);
     else
         add_escaped(line, part, text);
 }
 
 static void
-add_version(struct log_line *line, const struct log_entry *entry)
+add_http_version(struct log_line *line, const struct log_entry *entry)
 {
     add_to_line(line, "HTTP/1.%u", entry->request->head.minor);
 }
@@ -173,13 +173,13 @@ add_request(struct log_line *line, const struct log_format *format, const struct
     add_text(line, format, part, target);
     if (has_version(entry)) {
         add_text(line, format, part, blank);
-        add_version(line, entry);
+        add_http_version(line, entry);
     }
 }
 
 static struct sxe_span
-text_of(const struct log_format *format, const struct log_part *part,
-        const struct sxe_http_request *request, struct sxe_http_basic *basic)
+text_of_part(const struct log_format *format, const struct log_part *part,
+             const struct sxe_http_request *request, struct sxe_http_basic *basic)
 {
     switch (part->variable) {
     case LOG_REMOTE_ADDR:
@@ -191,7 +191,7 @@ text_of(const struct log_format *format, const struct log_part *part,
     case LOG_REQUEST_URI:
         return sxe_http_target(request);
     case LOG_HOST:
-        return host_of(request);
+        return host_of_line(request);
     case LOG_REQUEST_ID:
         return span_of(sxe_http_request_id(request));
     default:
@@ -205,12 +205,12 @@ add_own_text(struct log_line *line, const struct log_format *format, const char 
 {
     if (*text == '\0' && !format->is_json)
         text = "-";
-    add_bytes(line, text, strlen(text));
+    add_line_bytes(line, text, strlen(text));
 }
 
 static void
-add_trace(struct log_line *line, const struct log_format *format, const struct log_part *part,
-          const struct log_entry *entry)
+add_trace_id(struct log_line *line, const struct log_format *format, const struct log_part *part,
+             const struct log_entry *entry)
 {
     const struct sxe_http_trace *trace = sxe_http_trace(entry->request);
     const char *text = "";
@@ -221,14 +221,14 @@ add_trace(struct log_line *line, const struct log_format *format, const struct l
 }
 
 static void
-add_part(struct log_line *line, const struct log_format *format, const struct log_part *part,
-         const struct log_entry *entry)
+add_line_part(struct log_line *line, const struct log_format *format, const struct log_part *part,
+              const struct log_entry *entry)
 {
     struct sxe_http_basic basic;
 
     switch (part->variable) {
     case LOG_LITERAL:
-        add_bytes(line, format->bytes + part->start, part->length);
+        add_line_bytes(line, format->bytes + part->start, part->length);
         break;
     case LOG_TIME_LOCAL:
         add_own_text(line, format, entry->clock->local);
@@ -241,7 +241,7 @@ add_part(struct log_line *line, const struct log_format *format, const struct lo
         break;
     case LOG_SERVER_PROTOCOL:
         if (has_version(entry))
-            add_version(line, entry);
+            add_http_version(line, entry);
         else
             add_own_text(line, format, "");
         break;
@@ -260,7 +260,7 @@ add_part(struct log_line *line, const struct log_format *format, const struct lo
         break;
     case LOG_TRACE_ID:
     case LOG_SPAN_ID:
-        add_trace(line, format, part, entry);
+        add_trace_id(line, format, part, entry);
         break;
     case LOG_SSL_PROTOCOL:
         add_own_text(line, format, secure_version(sxe_http_socket(entry->request)));
@@ -275,7 +275,7 @@ add_part(struct log_line *line, const struct log_format *format, const struct lo
     case LOG_REQUEST_URI:
     case LOG_HOST:
     case LOG_REQUEST_ID:
-        add_text(line, format, part, text_of(format, part, entry->request, &basic));
+        add_text(line, format, part, text_of_part(format, part, entry->request, &basic));
         break;
     }
 }
@@ -288,7 +288,7 @@ add_member(struct log_line *line, const char *name, struct sxe_span text)
     if (text.length == 0)
         return;
     add_to_line(line, ",\"%s\":\"", name);
-    add_json_text(line, text);
+    add_json_value(line, text);
     add_to_line(line, "\"");
 }
 
@@ -353,6 +353,6 @@ log_line_make(struct log_line *line, const struct log_format *format, const stru
     if (format->is_object)
         add_object(line, entry);
     for (unsigned i = 0; i < format->number; i++)
-        add_part(line, format, &format->parts[i], entry);
+        add_line_part(line, format, &format->parts[i], entry);
     line->text[line->length++] = '\n';
 }

@@ -32,7 +32,7 @@ static struct {
 } script;
 
 static bool
-tell(const char *where, const char *text)
+tell_line(const char *where, const char *text)
 {
     static char told[TEXT_SIZE];
 
@@ -47,7 +47,7 @@ tell(const char *where, const char *text)
 /* ---- --dev: tell the supervisor the files of the script ---- */
 
 static int
-note_file(lua_State *L)
+note_script_file(lua_State *L)
 {
     handover_name_file(script.link, luaL_checkstring(L, 1));
     return 0;
@@ -58,7 +58,7 @@ note_file(lua_State *L)
 static int
 watch_modules(void)
 {
-    static const luaL_Reg functions[] = {{"note", note_file}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"note", note_script_file}, {NULL, NULL}};
     static const char text[] =
         "local note, search = require('sxe.files').note, package.searchpath\n"
         "table.insert(package.searchers, 2, function(name)\n"
@@ -80,7 +80,7 @@ begin_coverage(lua_State *L)
 }
 
 static int
-count_lines(void)
+count_script_lines(void)
 {
     static const luaL_Reg functions[] = {{"begin", begin_coverage}, {NULL, NULL}};
     static const char text[] = "require('sxe.coverage').begin()";
@@ -116,7 +116,7 @@ script_load(const struct httpd_options *options, int link)
     struct sxe_lua_config config = options->lua;
     int result;
 
-    config.on_error = tell;
+    config.on_error = tell_line;
     config.tls = script_tls();
     config.inflate = script_inflate();
     config.crypto = script_crypto();
@@ -138,7 +138,7 @@ script_load(const struct httpd_options *options, int link)
     if (result == 0 && options->is_confined)
         result = refuse_programs();
     if (result == 0 && script.coverage != NULL)
-        result = count_lines();
+        result = count_script_lines();
     if (result == 0 && config.is_dev && link >= 0)
         result = watch_modules();
     if (result == 0 && options->is_repl)

@@ -44,7 +44,7 @@ copy_name(struct sxe_span authority, char name[NAME_SIZE])
 /* The host that the client asked for if a certificate has that name, or else the first name of the
  * first certificate. NULL: the certificates have no name. */
 static const char *
-host_of(const struct sxe_http_request *request, char name[NAME_SIZE])
+host_of_request(const struct sxe_http_request *request, char name[NAME_SIZE])
 {
     return copy_name(sxe_http_authority(request), name) && secure_has_name(name)
                ? name
@@ -57,7 +57,7 @@ redirect_request(struct sxe_http_request *request, struct sxe_http_response *res
     static char location[TARGET_MOST + PREFIX_ROOM];
     char name[NAME_SIZE];
     char port[8] = "";
-    const char *host = host_of(request, name);
+    const char *host = host_of_request(request, name);
     bool has_path = request->path.length > 0 && *request->path.base == '/';
     bool has_query = request->query.base != NULL;
 

@@ -57,7 +57,7 @@ static struct {
 } service;
 
 static enum sxe_http_verdict
-hello(struct sxe_http_request *request, struct sxe_http_response *response)
+reply_hello(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     static const char text[] = "Hello, World!\n";
 
@@ -69,7 +69,7 @@ hello(struct sxe_http_request *request, struct sxe_http_response *response)
 
 /* on_reply if --admin is given, but neither --access-log nor --stats. */
 static void
-count_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
+count_admin_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
     metrics_count(request, summary);
 }
@@ -96,7 +96,7 @@ look_at_memory(void)
 }
 
 static void
-on_stopped(struct sxe_http *http)
+on_server_stopped(struct sxe_http *http)
 {
     SXE_UNUSED_PARAMETER(http);
     sxe_stop();
@@ -109,7 +109,7 @@ end_earlier_passwords(void)
 {
     if (service.ending == DRAINING && config_has_passwords(service.options->config.sites) &&
         ++service.drained_s == 2)
-        sxe_http_stop(service.http, script_state() == NULL ? on_stopped : NULL);
+        sxe_http_stop(service.http, script_state() == NULL ? on_server_stopped : NULL);
 }
 
 static void
@@ -133,7 +133,7 @@ on_alive(struct sxe_timer *timer)
 }
 
 static void
-reopen(void)
+reopen_access_log(void)
 {
     int result = service.log == NULL ? 0 : access_log_reopen(service.log);
 
@@ -146,7 +146,7 @@ reopen(void)
 
 /* End now, with replies in progress: their clients see a reset. */
 static void
-stop_at_once(void)
+stop_service_at_once(void)
 {
     sxe_http_break_off(service.http);
     if (script_state() != NULL)
@@ -158,7 +158,7 @@ static void
 on_grace_over(struct sxe_timer *timer)
 {
     SXE_UNUSED_PARAMETER(timer);
-    stop_at_once();
+    stop_service_at_once();
 }
 
 /* Stop when no task of the script waits and no client waits for the rest of a reply, at two looks
@@ -189,18 +189,18 @@ static void
 drain_clients(void)
 {
     redirect_stop();
-    sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
+    sxe_http_drain(service.http, script_state() == NULL ? on_server_stopped : NULL);
     if (script_state() != NULL)
         sxe_lua_http_drain(script_state());
     sxe_stop_listening();
 }
 
 static void
-stop(void)
+stop_service(void)
 {
     redirect_stop();
     if (script_state() == NULL) {
-        sxe_http_stop(service.http, on_stopped);
+        sxe_http_stop(service.http, on_server_stopped);
         return;
     }
     sxe_http_stop(service.http, NULL);
@@ -210,11 +210,11 @@ stop(void)
 
 /* The first call drains or ends; a second call with ENDING stops at once. */
 static void
-end(enum ending how)
+end_service(enum ending how)
 {
     if (service.ending >= how) {
         if (how == ENDING)
-            stop_at_once();
+            stop_service_at_once();
         return;
     }
     service.ending = how;
@@ -225,7 +225,7 @@ end(enum ending how)
     if (how == DRAINING)
         drain_clients();
     else
-        stop();
+        stop_service();
     watch_progress_of_end();
 }
 
@@ -240,15 +240,15 @@ say_where(void)
 /* ---- Signals, or under a supervisor its messages ---- */
 
 static void
-on_signal(struct sxe_signal *watch)
+on_stop_signal(struct sxe_signal *watch)
 {
     switch (watch->ev.signum) {
     case SIGHUP:
         secure_reload();
-        reopen();
+        reopen_access_log();
         break;
     case SIGUSR1:
-        reopen();
+        reopen_access_log();
         break;
     case SIGQUIT:
         stats_log();
@@ -258,7 +258,7 @@ on_signal(struct sxe_signal *watch)
                  "this one with -w 1");
         break;
     default:
-        end(ENDING);
+        end_service(ENDING);
         break;
     }
 }
@@ -273,23 +273,23 @@ on_message(struct ev_loop *loop, ev_io *watcher, int events)
     SXE_UNUSED_PARAMETER(events);
     while ((result = handover_receive(service.link, &message, &fd)) > 0) {
         if (message.kind == HANDOVER_REOPEN)
-            reopen();
+            reopen_access_log();
         else if (message.kind == HANDOVER_STATS)
             stats_log();
         else if (message.kind == HANDOVER_SAY)
             say_where();
         else
-            end(message.kind == HANDOVER_DRAIN ? DRAINING : ENDING);
+            end_service(message.kind == HANDOVER_DRAIN ? DRAINING : ENDING);
     }
     if (result == 0)
         return;
     ev_io_stop(loop, watcher);
     heartbeat_end_within(service.options->stop_timeout_ms);
-    end(ENDING);
+    end_service(ENDING);
 }
 
 static void
-start_watching(void)
+watch_events(void)
 {
     static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
     const double seconds = (double)notify_period_ns() / (double)SXE_NS_PER_SECOND;
@@ -300,7 +300,7 @@ start_watching(void)
         heartbeat_watch(sxe_loop());
     } else {
         for (unsigned i = 0; i < SIGNALS; i++)
-            sxe_signal_start(&service.signals[i], numbers[i], on_signal);
+            sxe_signal_start(&service.signals[i], numbers[i], on_stop_signal);
         sxe_timer_init(&service.alive, on_alive, 0, seconds);
         if (seconds > 0)
             sxe_timer_start(&service.alive);
@@ -314,7 +314,7 @@ start_watching(void)
 static void
 on_shell_end(void)
 {
-    end(ENDING);
+    end_service(ENDING);
 }
 
 static void
@@ -337,7 +337,7 @@ stop_watching(void)
 #define CLOSING_MS  5000  /* lib-sxe's default time of CLOSING */
 
 static int
-cannot_start(int error)
+report_failed_start(int error)
 {
     fprintf(stderr, "sxe-httpd: cannot start: %s%s\n", strerror(error),
             error == ENOMEM ? "; try a smaller -c or --max-body; --plan prints what they need"
@@ -394,7 +394,7 @@ choose_handler(struct sxe_http_config *http)
     const struct httpd_options *options = service.options;
     int result = 0;
 
-    http->handler = hello;
+    http->handler = reply_hello;
     if (options->script != NULL) {
         http->handler = sxe_lua_http_handle;
         http->stream = true;
@@ -419,7 +419,7 @@ choose_handler(struct sxe_http_config *http)
 /* Create all parts of the server, so that sxe_init can reserve their memory. Open no socket yet. 0,
  * or -errno after a message. */
 static int
-make_plan(void)
+make_server_plan(void)
 {
     struct sxe_http_config http = service.options->http;
     int result;
@@ -437,14 +437,14 @@ make_plan(void)
         return result;
     result = route_stats(&http);
     if (result < 0)
-        return cannot_start(-result);
+        return report_failed_start(-result);
     if (service.options->access_log != NULL || service.options->stats_path != NULL)
         http.on_reply = on_reply;
     else if (metrics_are_on())
-        http.on_reply = count_reply;
+        http.on_reply = count_admin_reply;
     service.http = sxe_http_new(&http);
     result = service.http == NULL ? -errno : redirect_plan(service.options, http.on_reply);
-    return result < 0 ? cannot_start(-result) : 0;
+    return result < 0 ? report_failed_start(-result) : 0;
 }
 
 static void
@@ -478,7 +478,7 @@ service_plan(struct httpd_options *options)
     begin_service(options, NULL);
     result = become_enter(&options->user);
     if (result == 0)
-        result = make_plan();
+        result = make_server_plan();
     if (result == 0) {
         sxe_plan_print(stdout);
         sxe_http_plan_print(service.http, stdout);
@@ -512,7 +512,7 @@ say_ready(void)
 
 /* Accept connections from now on. 0, or -errno after a message. */
 static int
-accept_all(void)
+start_accepting(void)
 {
     const struct httpd_options *options = service.options;
     int result = 0;
@@ -541,7 +541,7 @@ on_progress(struct sxe_timer *timer)
     if (result == -EINPROGRESS)
         return;
     sxe_timer_stop(timer);
-    service.result = result < 0 ? result : accept_all();
+    service.result = result < 0 ? result : start_accepting();
     if (service.result < 0)
         sxe_stop();
 }
@@ -551,13 +551,13 @@ on_progress(struct sxe_timer *timer)
 static int
 listen_and_run(void)
 {
-    start_watching();
+    watch_events();
     sxe_timer_init(&service.progress, on_progress, 0.01, 0.01);
     service.result = service.options->script == NULL ? 0 : script_begin();
     if (service.result == 0 && service.options->script != NULL && script_progress() == -EINPROGRESS)
         sxe_timer_start(&service.progress);
     else if (service.result == 0)
-        service.result = accept_all();
+        service.result = start_accepting();
     if (service.result == 0)
         sxe_run();
     stop_watching();
@@ -576,7 +576,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
     if (result == 0)
         result = serve_as_begin(options, worker, &service.log);
     if (result == 0)
-        result = make_plan();
+        result = make_server_plan();
     if (result == 0)
         result = secure_open(options);
     if (result == 0)
@@ -587,7 +587,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
     if (result == 0) {
         result = sxe_init();
         if (result < 0)
-            (void)cannot_start(-result);
+            (void)report_failed_start(-result);
     }
     if (result == 0) {
         result = listen_and_run();

@@ -52,7 +52,7 @@ secure_end(void)
 }
 
 static enum sxe_tls_verify
-verify_of(const struct httpd_tls_options *tls)
+verify_of_options(const struct httpd_tls_options *tls)
 {
     if (tls->client_ca == NULL)
         return SXE_TLS_OFF;
@@ -69,7 +69,7 @@ secure_open(const struct httpd_options *options)
                                     .profile = options->tls.is_modern ? SXE_TLS_MODERN
                                                                       : SXE_TLS_INTERMEDIATE,
                                     .authorities = options->tls.client_ca,
-                                    .verify = verify_of(&options->tls),
+                                    .verify = verify_of_options(&options->tls),
                                     .memory_max = options->tls.memory_max,
                                     .tickets = secure.tickets,
                                     .plain_reply = plain_reply};
@@ -117,7 +117,7 @@ secure_serve(SXE *listener)
 }
 
 static void
-read_again(bool is_quiet)
+read_files_again(bool is_quiet)
 {
     int result = sxe_tls_reload(secure.tls);
 
@@ -133,14 +133,14 @@ void
 secure_reload(void)
 {
     if (secure.tls != NULL)
-        read_again(false);
+        read_files_again(false);
 }
 
 void
 secure_look(void)
 {
     if (secure.tls != NULL && sxe_tls_is_changed(secure.tls))
-        read_again(secure.failures != 1);
+        read_files_again(secure.failures != 1);
 }
 
 bool

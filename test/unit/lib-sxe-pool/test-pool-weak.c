@@ -206,7 +206,7 @@ get(const void *place, size_t size, bool acquires)
 static bool
 finds_nothing(void)
 {
-    return look_at(pool, FREE, 0) == EMPTY && look_at(pool, BUSY, 0) == EMPTY;
+    return look_at_shard(pool, FREE, 0) == EMPTY && look_at_shard(pool, BUSY, 0) == EMPTY;
 }
 
 /* The only element is BUSY, with the stamp that it had while it was FREE: a state that never

@@ -142,7 +142,7 @@ START_TEST(a_message_is_sent_and_received)
     struct load_link link;
     char bytes[8] = "";
 
-    ck_assert(open_link(&link));
+    ck_assert(open_rank_link(&link));
     ck_assert_uint_eq(link.receive(&link, 0, bytes, sizeof(bytes)), 0);
     ck_assert(link.send(&link, 0, "hello", 6));
     ck_assert_uint_eq(link.receive(&link, 0, bytes, sizeof(bytes)), 6);
@@ -156,7 +156,7 @@ START_TEST(no_more_are_sent_than_there_is_room_for)
     struct load_link link;
 
     mpi.is_stuck = true;
-    ck_assert(open_link(&link));
+    ck_assert(open_rank_link(&link));
     for (unsigned i = 0; i < SLOTS; i++)
         ck_assert(link.send(&link, 0, "hello", 6));
     ck_assert(!link.send(&link, 0, "hello", 6));
