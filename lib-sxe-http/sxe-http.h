@@ -52,6 +52,7 @@
 
 #include <errno.h>
 
+#include "sxe-http-forwarded.h"
 #include "sxe-http-handler.h"
 #include "sxe-http-parse.h"
 #include "sxe-http-router.h"
@@ -78,6 +79,14 @@ struct sxe_http_summary {
     uint64_t body_length; /* bytes of the reply's body that were sent; 0 for HEAD */
     uint64_t duration_ns; /* from the event that brought the request's first byte */
     int result;           /* 0, or -errno: the connection ended first */
+};
+
+/* Which field of a trusted proxy says whose request it passes on. One is used and the other is
+ * ignored: a proxy that sets one of them passes on what clients put into the other. */
+enum sxe_http_forwarding {
+    SXE_HTTP_FORWARDING_NONE,
+    SXE_HTTP_FORWARDING_FORWARDED,  /* Forwarded: RFC 7239 */
+    SXE_HTTP_FORWARDING_X_FORWARDED /* X-Forwarded-For, with X-Forwarded-Proto and -Host */
 };
 
 /* The body of replies with this status that have no other body: those of sxe_http_reply_status, and
@@ -123,6 +132,7 @@ struct sxe_http_config {
     const struct sxe_cidr_list *trusted; /* peers, by the address of their socket, whose request ids
                                             and traces are believed; borrowed; NULL:
                                             nobody's */
+    enum sxe_http_forwarding forwarding; /* of peers and proxies in trusted, see sxe_http_peer */
     const char *request_id;   /* name of a field, "X-Request-Id": each reply and each line that a
                                  handler logs has the request's id; borrowed; NULL: none has it */
     bool trace;               /* each request is part of a trace, see sxe_http_trace */
@@ -209,8 +219,8 @@ sxe_http_method(const struct sxe_http_request *request)
 SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
 
-/* Host and port of the request: those of the target, else of Host (RFC 9112, 3.2.2); base NULL: an
- * HTTP/1.0 request without them. */
+/* Host and port of the request: those that a trusted proxy forwards, see sxe_http_peer; else of the
+ * target, else of Host (RFC 9112, 3.2.2); base NULL: an HTTP/1.0 request without them. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
 /* request->path, decoded by the first call. base NULL: it has an escaped slash, a backslash or a
@@ -278,11 +288,21 @@ SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
                                          struct sxe_http_basic *basic);
 
 /* Store the client's address, from the PROXY header if there was one. Returns its length; 0: a unix
- * socket. */
+ * socket.
+ *
+ * With config.forwarding, if that address, or the unix socket, is in config.trusted: the address
+ * that its field has last; if that one is trusted, too, the one before it, and so on. So it is the
+ * first one that is not trusted, or the first of the list. The walk stops before an element that is
+ * invalid, and at one that hides its address: then the address is that of the proxy which sent it.
+ */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
 sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
+
+/* "http" or "https", as the trusted proxy says that forwarded the client's address; "": it does
+ * not, or there is none, so it is that of the socket. */
+SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 
 /* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,
  * write, pause or close it. */

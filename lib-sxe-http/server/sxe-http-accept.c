@@ -119,12 +119,26 @@ is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storag
            sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
 }
 
+/* Whether requests have a client of their own: those that a proxy forwards. */
+static bool
+is_forwarding(const struct sxe__http_connection *connection, const struct sockaddr_storage *address,
+              socklen_t length)
+{
+    const struct sxe_http_config *config = &connection->http->config;
+
+    if (config->forwarding == SXE_HTTP_FORWARDING_NONE || config->trusted == NULL)
+        return false;
+    return length == 0 ? connection->is_trusted
+                       : sxe_cidr_match(config->trusted, (const struct sockaddr *)address);
+}
+
 static void
 accept_connection_from(struct sxe__http_connection *connection,
                        const struct sockaddr_storage *address, socklen_t length)
 {
     connection->phase = SXE__HTTP_READ_HEAD;
-    if (is_welcome(connection, address, length))
+    connection->is_forwarding = is_forwarding(connection, address, length);
+    if (connection->is_forwarding || is_welcome(connection, address, length))
         return;
     sxe__http_slot_forget_head(sxe__http_slot_take(connection));
     sxe__http_reject(connection, 503);
@@ -215,12 +229,19 @@ sxe__http_on_connected(SXE *s)
 }
 
 void
+sxe__http_uncount(struct sxe__http_connection *connection)
+{
+    if (connection->address != 0)
+        sxe__http_clients_remove(connection->http->clients, connection->address);
+    connection->address = 0;
+}
+
+void
 sxe__http_free(struct sxe__http_connection *connection)
 {
     struct sxe_http *http = connection->http;
 
-    if (connection->address != 0)
-        sxe__http_clients_remove(http->clients, connection->address);
+    sxe__http_uncount(connection);
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);

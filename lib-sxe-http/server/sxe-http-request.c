@@ -54,8 +54,11 @@ sxe_http_field_value(const struct sxe_http_request *request, const char *name)
 struct sxe_span
 sxe_http_authority(const struct sxe_http_request *request)
 {
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
     struct sxe_http_target parts;
 
+    if (slot->is_forwarded && slot->forwarded_host.base != NULL)
+        return slot->forwarded_host;
     if (request->head.form == SXE_HTTP_FORM_ABSOLUTE &&
         SXE_ALWAYS(sxe_http_split_target(sxe_http_target(request), &parts) == 0))
         return parts.authority;
@@ -109,43 +112,10 @@ sxe_http_parameter(const struct sxe_http_request *request, const char *name, cha
     return length;
 }
 
-socklen_t
-sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
-{
-    const struct sxe__http_connection *connection = SXE__HTTP_SLOT_OF_CONST(request)->connection;
-
-    if (connection->peer_length == 0) {
-        socklen_t length = sxe_get_peer(connection->sxe, address);
-
-        return length > 0 && address->ss_family != AF_UNIX ? length : 0;
-    }
-    memset(address, 0, sizeof(*address));
-    memcpy(address, connection->peer, connection->peer_length);
-    return connection->peer_length;
-}
-
 SXE *
 sxe_http_socket(const struct sxe_http_request *request)
 {
     return SXE__HTTP_SLOT_OF_CONST(request)->connection->sxe;
-}
-
-const char *
-sxe_http_peer_ip(const struct sxe_http_request *request)
-{
-    char *text = SXE__HTTP_SLOT_OF_CONST(request)->connection->http->ip;
-    struct sockaddr_storage address;
-    const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
-
-    text[0] = '\0';
-    if (sxe_http_peer(request, &address) == 0)
-        return text;
-    if (address.ss_family == AF_INET)
-        inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
-    else
-        inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
-    return text;
 }
 
 /* ---- Choosing the handler ---- */

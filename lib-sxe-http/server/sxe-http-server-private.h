@@ -73,6 +73,8 @@ struct sxe__http_connection {
     bool is_inside;      /* a handler or callback runs; its caller looks at the outcome */
     bool is_waiting;     /* paused until the kernel took the output */
     bool is_trusted;     /* the socket's peer is one of config.trusted */
+    bool is_forwarding;  /* so is the client of its PROXY header, or there is none; with
+                            config.forwarding */
     uint8_t peer_length; /* bytes of peer, from the PROXY header or the socket */
     unsigned char peer[28];
 };
@@ -107,6 +109,10 @@ struct sxe__http_slot {
     struct sxe_http_trace trace;  /* if has_trace */
     uint32_t trace_state_length;
     char trace_state[SXE_HTTP_TRACE_STATE_MAX];
+    struct sxe_span forwarded_host; /* if is_forwarded; base NULL: none */
+    const char *forwarded_scheme;   /* "": none */
+    uint8_t client_length;          /* 0: that of the connection's peer */
+    unsigned char client[28];
 
     /* Fields that a new request clears; few bytes, see sxe__http_slot_reset. */
     struct sxe_http_response response;
@@ -131,7 +137,8 @@ struct sxe__http_slot {
     bool is_path_made;
     bool has_id;
     bool has_trace;
-    bool half_close; /* the request goes on after the client half-closes */
+    bool is_forwarded; /* sxe__http_forward was called */
+    bool half_close;   /* the request goes on after the client half-closes */
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */
     uint32_t fields_used;
@@ -216,6 +223,9 @@ void sxe__http_client_ended(struct sxe__http_connection *connection, int length)
 /* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
                             size_t length);
+
+/* Count the connection no longer for the address that it was counted for. */
+void sxe__http_uncount(struct sxe__http_connection *connection);
 
 /* Free a connection that has no slot, and whose socket is closed or the program's. */
 void sxe__http_free(struct sxe__http_connection *connection);
@@ -325,6 +335,13 @@ sxe__http_unname_lines(const struct sxe_http *http, const char *outer)
 
 /* Put the line of config.request_id, unless the reply has one of that name. Returns the end. */
 char *sxe__http_put_id(const struct sxe__http_slot *slot, char *to);
+
+/* ---- sxe-http-client-address.c ---- */
+
+/* A head is whole, and the connection is_forwarding: find out whose request it is. Returns the
+ * status that refuses the request: the one that was given, or 503 if its client has as many
+ * requests under way as it may have connections; 0: none. */
+SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned status);
 
 /* ---- sxe-http-response.c ---- */
 

@@ -243,8 +243,10 @@ look_at_head(struct sxe__http_slot *slot)
 
     if (status == 0)
         status = check_request_head(slot);
+    if (slot->connection->is_forwarding)
+        status = sxe__http_forward(slot, status);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
-        slot->head_length = slot->used;
+        slot->head_length = slot->connection->is_forwarding ? 0 : slot->used;
     else if (status == 0 && slot->is_body_whole) /* the client may wait for "100 Continue" */
         (void)!sxe__http_body_await(slot);
     return status;

@@ -126,6 +126,9 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
                              http->config.head.fields_max, &http->config.head);
         sxe__http_slot_reset(slot);
     }
+    /* A head that repeats the last one may come from another proxy. */
+    if (SXE_UNLIKELY(connection->is_forwarding) && slot->head_length > 0)
+        sxe__http_slot_forget_head(slot);
     slot->since = sxe_time_turn_ns();
     connection->slot = slot;
     return slot;
@@ -150,6 +153,8 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
     size_t touched = http->head_at + slot->most;
 
     connection->slot = NULL;
+    if (SXE_UNLIKELY(connection->is_forwarding))
+        sxe__http_uncount(connection);
     touched = touched > http->touched[index] ? touched : http->touched[index];
     if (touched > KEEP_MAX) /* head_at may be above KEEP_MAX */
         sxe__http_slot_forget_head(slot);

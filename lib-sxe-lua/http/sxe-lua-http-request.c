@@ -86,6 +86,23 @@ push_host(lua_State *L, struct sxe__lua_exchange *exchange)
     return push_span(L, sxe_http_authority(exchange->request));
 }
 
+/* As the client sees it: its proxy's, if that is to be believed, or this server's. */
+static int
+push_scheme(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    const struct sxe_lua_tls *tls = sxe__lua_config()->tls;
+    const char *scheme = sxe_http_forwarded_scheme(exchange->request);
+    struct sxe_lua_tls_facts facts;
+
+    if (*scheme == '\0')
+        scheme = tls != NULL && tls->describe != NULL &&
+                         tls->describe(sxe_http_socket(exchange->request), &facts)
+                     ? "https"
+                     : "http";
+    lua_pushstring(L, scheme);
+    return 1;
+}
+
 static int
 push_peer(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -194,6 +211,7 @@ get_request_property(lua_State *L, uint32_t index, uint32_t generation, const ch
         {"headers", push_request_headers},
         {"cookies", push_cookies},
         {"peer", push_peer},
+        {"scheme", push_scheme},
         {"user", push_user},
         {"tls", sxe__lua_http_push_tls},
         {"id", push_id},

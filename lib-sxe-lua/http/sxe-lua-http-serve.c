@@ -142,6 +142,22 @@ take_naming(lua_State *L, struct sxe_http_config *config)
                    networks);
 }
 
+/* The field of clients, of peers in trust_from. */
+static void
+take_forwarding(lua_State *L, struct sxe_http_config *config)
+{
+    char field[16];
+
+    copy_text_option(L, "forwarded", field, sizeof(field));
+    if (strcmp(field, "forwarded") == 0)
+        config->forwarding = SXE_HTTP_FORWARDING_FORWARDED;
+    else if (strcmp(field, "x-forwarded") == 0)
+        config->forwarding = SXE_HTTP_FORWARDING_X_FORWARDED;
+    else if (*field != '\0')
+        luaL_error(L, "http.serve: forwarded must be 'forwarded' or 'x-forwarded', not '%s'",
+                   field);
+}
+
 /* ---- The handler ---- */
 
 /* Make the value at index the handler: a function, a router or files. Raises if it is another. */
@@ -182,9 +198,9 @@ answer_with_handler(lua_State *L, int index, struct sxe_http_config *config)
 static int
 http_serve(lua_State *L)
 {
-    static const char *const names[] = {"port",       "ip",         "unix",        "handler",
-                                        "limits",     "timeouts",   "connections", "half_close",
-                                        "request_id", "trust_from", "trace",       NULL};
+    static const char *const names[] = {
+        "port",       "ip",         "unix",       "handler",   "limits", "timeouts", "connections",
+        "half_close", "request_id", "trust_from", "forwarded", "trace",  NULL};
     struct sxe__lua_server server = {.http = NULL};
     struct sxe_http_config config = {.random = sxe_lua_get_clock()->random};
 
@@ -202,6 +218,7 @@ http_serve(lua_State *L)
     take_limits(L, &config, &server);
     take_server_timeouts(L, &config);
     take_naming(L, &config);
+    take_forwarding(L, &config);
     config.trace = sxe__lua_option_bool(L, 1, "http.serve", "trace", false);
     lua_getfield(L, 1, "handler");
     answer_with_handler(L, 2, &config);

@@ -77,24 +77,26 @@ test("haproxy.cfg: servers are ended and started again, and each request is answ
     os.remove(path)
 end)
 
--- promise: docs/operations.md: A script finds the client's address in the field `X-Forwarded-For`, which nginx replaces when a client sends one.
+-- promise: docs/operations.md: It tells the server the client's address, scheme and host in fields that it sets itself, whatever a client sends in them.
 test("nginx.conf: kept connections, bodies, the client's address", function()
     if is_missing "nginx" then return end
     local front <close> = wire.listen("127.0.0.1", 0)
     local server <close> = script.start([[
-        return function(req) return req.headers["x-forwarded-for"] .. " " .. #req:body() end]])
+        return function(req) return req.peer .. " " .. req.scheme .. " " .. req.host .. " " .. #req:body() end]],
+        "--trust-from", "127.0.0.1", "--forwarded", "x-forwarded")
     local path = adapt("nginx.conf", {
         ["listen 8080;"] = ("listen 127.0.0.1:%d;"):format(front:port()),
         ["127%.0%.0%.1:8001;"] = ("127.0.0.1:%d;"):format(server.port),
         ["pid nginx%.pid;"] = ("pid %s/nginx.pid;"):format(server.directory)})
     local proxy <close> = wire.spawn{wire.has "nginx", "-c", path, "-g", "daemon off;", pass = {front}, env = {NGINX = "3;"}}
-    equal(ask(front:port(), "X-Forwarded-For: 192.0.2.1\r\n").body, "127.0.0.1 0")
+    equal(ask(front:port(), "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n").body,
+          "127.0.0.1 http a 0")
     for _ = 1, 30 do
-        equal(ask(front:port(), "Content-Length: 0\r\n").body, "127.0.0.1 0")
+        equal(ask(front:port(), "Content-Length: 0\r\n").body, "127.0.0.1 http a 0")
     end
     local sock <close> = wire.connect("127.0.0.1", front:port())
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" .. ("x"):rep(100000))
-    equal(sock:read_reply().body, "127.0.0.1 100000")
+    equal(sock:read_reply().body, "127.0.0.1 http a 100000")
     proxy:signal("TERM")
     proxy:wait(60)
     os.remove(path)

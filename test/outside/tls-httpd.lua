@@ -87,13 +87,13 @@ test("the access log has the version of TLS", function()
     if not has_curl() then return end
     local log = os.tmpname()
     do
-        local server <close> = start("--tls-dev", "--access-log", log, "--access-log-format", "$ssl_protocol $status")
+        local server <close> = start("--tls-dev", "--access-log", log, "--access-log-format", "$ssl_protocol $scheme $status")
         head_by_curl(server)
         head_by_curl(server, "--tls-max", "1.2")
     end
     local file <close> = assert(io.open(log))
     os.remove(log)
-    equal(file:read "a", "TLSv1.3 200\nTLSv1.2 200\n")
+    equal(file:read "a", "TLSv1.3 https 200\nTLSv1.2 https 200\n")
 end)
 
 -- promise: docs/tls.md: By ALPN the server speaks `http/1.1` and `http/1.0`

@@ -191,6 +191,22 @@ httpd_set_unix_path(struct httpd_options *options)
            httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
+bool
+httpd_set_forwarded(struct httpd_options *options)
+{
+    if (strcmp(optarg, "forwarded") == 0)
+        options->http.forwarding = SXE_HTTP_FORWARDING_FORWARDED;
+    else if (strcmp(optarg, "x-forwarded") == 0)
+        options->http.forwarding = SXE_HTTP_FORWARDING_X_FORWARDED;
+    else if (strcmp(optarg, "none") == 0)
+        options->http.forwarding = SXE_HTTP_FORWARDING_NONE;
+    else
+        return httpd_wrong("the field of clients (--forwarded)",
+                           "forwarded, for Forwarded (RFC 7239), x-forwarded, for X-Forwarded-For, "
+                           "-Proto and -Host, or none");
+    return true;
+}
+
 void
 httpd_begin_log_format(struct httpd_options *options)
 {
@@ -304,6 +320,8 @@ httpd_is_complete(const struct httpd_options *options)
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
          files->ranges_max != 0 || files->no_ranges))
         missing = "options for files need a directory to serve: add -r DIR";
+    else if (options->http.forwarding != SXE_HTTP_FORWARDING_NONE && options->http.trusted == NULL)
+        missing = "--forwarded needs proxies that are believed: add --trust-from NETS";
     else if (options->access_log == NULL && options->access_log_format_given)
         missing = "--access-log-format needs an access log: add --access-log FILE";
     else if (options->access_log == NULL && options->is_sample_given)

@@ -15,6 +15,7 @@ enum {
     SOCKET_MODE,
     PROXY_FROM,
     TRUST_FROM,
+    FORWARDED,
     LISTING,
     INDEX,
     CACHE_CONTROL,

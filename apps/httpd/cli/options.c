@@ -148,6 +148,8 @@ take_place_option(struct httpd_options *options, int val)
     case TRUST_FROM:
         options->http.trusted = &options->trusted;
         return add_networks(&options->trusted, "the trusted network (--trust-from)");
+    case FORWARDED:
+        return httpd_set_forwarded(options);
     case REQUEST_ID:
         return set_request_id(options);
     case TRACE_CONTEXT:

@@ -36,6 +36,7 @@ static const struct {
     {"request_time", LOG_REQUEST_TIME, true, 0},
     {"duration_us", LOG_DURATION_US, true, 0},
     {"host", LOG_HOST, false, 1},
+    {"scheme", LOG_SCHEME, false, 0},
     {"http_referer", LOG_HEADER, false, 1},
     {"http_user_agent", LOG_HEADER, false, 1},
     {"request_id", LOG_REQUEST_ID, false, 1},

@@ -43,6 +43,7 @@ enum log_variable {
     LOG_REQUEST_TIME,
     LOG_DURATION_US,
     LOG_HOST,
+    LOG_SCHEME,
     LOG_REQUEST_ID,
     LOG_TRACE_ID,
     LOG_SPAN_ID,

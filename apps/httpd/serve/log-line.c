@@ -122,6 +122,16 @@ has_version(const struct log_entry *entry)
            (head->refusal == SXE_HTTP_NOT_REFUSED && entry->summary->status != 408);
 }
 
+static const char *
+scheme_of(const struct sxe_http_request *request)
+{
+    const char *scheme = sxe_http_forwarded_scheme(request);
+
+    if (*scheme != '\0')
+        return scheme;
+    return *secure_version(sxe_http_socket(request)) == '\0' ? "http" : "https";
+}
+
 /* The host of the request without its port; an IPv6 address keeps its brackets. */
 static struct sxe_span
 host_of_line(const struct sxe_http_request *request)
@@ -261,6 +271,9 @@ add_line_part(struct log_line *line, const struct log_format *format, const stru
     case LOG_TRACE_ID:
     case LOG_SPAN_ID:
         add_trace_id(line, format, part, entry);
+        break;
+    case LOG_SCHEME:
+        add_own_text(line, format, scheme_of(entry->request));
         break;
     case LOG_SSL_PROTOCOL:
         add_own_text(line, format, secure_version(sxe_http_socket(entry->request)));

@@ -35,6 +35,7 @@ local http = {}
 ---@field request_id? string a header that gives each reply the request's id
 ---@field trace? boolean requests are part of traces, see req.trace
 ---@field trust_from? string peers whose ids count: "10.0.0.0/8, ::1, unix"
+---@field forwarded? "forwarded"|"x-forwarded" the field of these by which clients are known
 
 ---@class sxe.http.files
 ---@field index? string index.html
@@ -70,6 +71,7 @@ local http = {}
 ---@field host? string
 ---@field version "1.0"|"1.1"
 ---@field peer string the client's address
+---@field scheme "http"|"https" as the client sees it
 ---@field user? string whose password was checked
 ---@field tls? sxe.req.tls nil: the connection does not speak TLS
 ---@field id string 16 hexadecimal digits, or what a trusted peer sent; as in the log

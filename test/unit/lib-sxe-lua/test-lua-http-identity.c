@@ -229,6 +229,32 @@ START_TEST(a_page_for_developers_has_the_id)
 }
 END_TEST
 
+/* ---- Clients that a proxy forwards ---- */
+
+static const char *const forwarded[][3] = {
+    {"forwarded = 'forwarded'", "Forwarded: for=1.2.3.4;proto=https;host=i\r\n", "1.2.3.4 https i"},
+    {"forwarded = 'x-forwarded'",
+     "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: i\r\n",
+     "1.2.3.4 https i"},
+    {"forwarded = 'forwarded'", "X-Forwarded-For: 1.2.3.4\r\n", "127.0.0.1 http h"},
+    {"trace = false", "Forwarded: for=1.2.3.4\r\n", "127.0.0.1 http h"},
+};
+
+START_TEST(a_request_is_that_of_the_client_which_a_proxy_names)
+{
+    char text[500];
+
+    snprintf(text, sizeof(text),
+             "http.serve{ip = '127.0.0.1', trust_from = '127.0.0.1', %s, handler = function(req) "
+             "return req.peer .. ' ' .. req.scheme .. ' ' .. req.host end}",
+             forwarded[_i][0]);
+    serve_script(text);
+    snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: h\r\n%s\r\n", forwarded[_i][1]);
+    EXPECT_ANSWER(text, "200 OK", forwarded[_i][2]);
+    end_script();
+}
+END_TEST
+
 /* ---- Wrong options ---- */
 
 static const char *const wrong[][2] = {
@@ -236,6 +262,8 @@ static const char *const wrong[][2] = {
     {"request_id = ('x'):rep(64)", "http.serve: request_id is too long"},
     {"trust_from = 'everybody'",
      "http.serve: trust_from must be networks such as '10.0.0.0/8, ::1, unix', not 'everybody'"},
+    {"forwarded = 'both'",
+     "http.serve: forwarded must be 'forwarded' or 'x-forwarded', not 'both'"},
     {"trust_from = ('1'):rep(1024)", "http.serve: trust_from is too long"},
 };
 
@@ -273,6 +301,8 @@ suite(void)
     tcase_add_test(c, an_error_has_the_id_once);
     tcase_add_test(c, an_error_has_the_id_that_the_handler_knows);
     tcase_add_test(c, a_page_for_developers_has_the_id);
+    tcase_add_loop_test(c, a_request_is_that_of_the_client_which_a_proxy_names, 0,
+                        sizeof(forwarded) / sizeof(forwarded[0]));
     tcase_add_loop_test(c, a_wrong_option_is_refused, 0, sizeof(wrong) / sizeof(wrong[0]));
     suite_add_tcase(suite, c);
     return suite;

@@ -258,6 +258,7 @@ static const struct {
     {"$host", "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "[::1]\n"},
     {"$host", "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n", "[::1]\n"},
     {"$host", "GET / HTTP/1.0\r\n\r\n", "-\n"},
+    {"$scheme", "GET / HTTP/1.0\r\n\r\n", "http\n"},
     /* A request that was refused. */
     {"\"$request\" $server_protocol $status", "GET / HTTP/2.0\r\n\r\n", "\"GET /\" - 505\n"},
     {"$request_method,$request_uri,$request", "\x16\r\n\r\n", "-,-,-\n"},
@@ -308,6 +309,20 @@ START_TEST(a_line_to_order_has_ids)
     line = read_file(path);
     ck_assert_ptr_eq(strstr(line, "a|b 4bf92f3577b34da6a3ce929d0e0e4736 "), line);
     ck_assert_uint_eq(strlen(line), 4 + 32 + 1 + 16 + 1);
+}
+END_TEST
+
+START_TEST(a_line_has_the_client_that_a_proxy_names)
+{
+    struct sxe_cidr_list trusted = {.number = 0};
+
+    ck_assert_int_eq(sxe_cidr_add(&trusted, "127.0.0.1", NULL), 0);
+    log_with(
+        (struct sxe_http_config){.trusted = &trusted, .forwarding = SXE_HTTP_FORWARDING_FORWARDED},
+        "$remote_addr $scheme $host");
+    request("GET / HTTP/1.0\r\nForwarded: for=1.2.3.4;proto=https;host=\"i:8\"\r\n\r\n");
+    end_log();
+    ck_assert_str_eq(read_file(path), "1.2.3.4 https i\n");
 }
 END_TEST
 
@@ -1011,6 +1026,7 @@ access_log_suite(void)
     tcase_add_loop_test(formats, a_line_is_made_to_order, 0,
                         (int)(sizeof(orders) / sizeof(orders[0])));
     tcase_add_test(formats, a_line_to_order_has_ids);
+    tcase_add_test(formats, a_line_has_the_client_that_a_proxy_names);
     tcase_add_test(formats, the_duration_is_in_seconds_and_microseconds);
     tcase_add_test(formats, the_end_of_the_trace_id_decides);
     tcase_add_test(formats, without_a_trace_the_id_of_the_request_decides);

@@ -284,6 +284,17 @@ START_TEST(a_header_has_the_ids_of_requests_and_peers_are_believed)
 }
 END_TEST
 
+START_TEST(clients_are_known_by_one_field)
+{
+    ck_assert_int_eq(PARSE("--trust-from", "::1", "--forwarded", "forwarded"), -1);
+    ck_assert_int_eq(options.http.forwarding, SXE_HTTP_FORWARDING_FORWARDED);
+    ck_assert_int_eq(PARSE("--trust-from", "::1", "--forwarded", "x-forwarded"), -1);
+    ck_assert_int_eq(options.http.forwarding, SXE_HTTP_FORWARDING_X_FORWARDED);
+    ck_assert_int_eq(PARSE("--forwarded", "none"), -1);
+    ck_assert_int_eq(options.http.forwarding, SXE_HTTP_FORWARDING_NONE);
+}
+END_TEST
+
 START_TEST(a_log_has_a_format)
 {
     ck_assert_int_eq(PARSE("--access-log", "a", "--access-log-format", "json"), -1);
@@ -403,6 +414,13 @@ static const struct {
     {{"--access-log", "a", "--access-log-format", "xml"},
      "sxe-httpd: the access log's format (--access-log-format) is 'xml': it is neither common, "
      "combined nor json, and has no variable such as $status. Try --help.\n"},
+    {{"--trust-from", "::1", "--forwarded", "both"},
+     "the field of clients (--forwarded) is 'both'; it must be forwarded, for Forwarded (RFC "
+     "7239), "
+     "x-forwarded, for X-Forwarded-For, -Proto and -Host, or none. Try --help.\n"},
+    {{"--forwarded", "forwarded"},
+     "sxe-httpd: --forwarded needs proxies that are believed: add --trust-from NETS. Try "
+     "--help.\n"},
     {{"--access-log", "a", "--access-log-format", "$stats"},
      "is '$stats': $stats is no variable; did you mean $status? Try --help.\n"},
     {{"--access-log-format", "json"},
@@ -637,6 +655,7 @@ options_suite(void)
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
     tcase_add_test(taken, proxies_are_gathered);
     tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
+    tcase_add_test(taken, clients_are_known_by_one_field);
     tcase_add_test(taken, a_log_has_a_format);
     tcase_add_test(taken, a_part_of_the_requests_is_logged);
     tcase_add_test(taken, the_last_of_two_wins);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the client of a request: the peer of the socket, the client of a PROXY header, or the one
+ * for which trusted proxies forward the request. Their field is walked from the right, over trusted
+ * addresses, as sxe-http-forwarded.h says; the element at which the walk ends says host and scheme.
+ *
+ * Such a connection has requests of many clients, so it counts for a client of
+ * config.address_max only while a request of this client is under way.
+ */
+#include "sxe-http-server-private.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sxe-cidr.h"
+#include "sxe-http-list.h"
+#include "sxe-http-private.h"
+
+socklen_t
+sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
+{
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
+    const struct sxe__http_connection *connection = slot->connection;
+
+    if (slot->is_forwarded && slot->client_length > 0) {
+        memset(address, 0, sizeof(*address));
+        memcpy(address, slot->client, slot->client_length);
+        return slot->client_length;
+    }
+    if (connection->peer_length == 0) {
+        socklen_t length = sxe_get_peer(connection->sxe, address);
+
+        return length > 0 && address->ss_family != AF_UNIX ? length : 0;
+    }
+    memset(address, 0, sizeof(*address));
+    memcpy(address, connection->peer, connection->peer_length);
+    return connection->peer_length;
+}
+
+const char *
+sxe_http_peer_ip(const struct sxe_http_request *request)
+{
+    char *text = SXE__HTTP_SLOT_OF_CONST(request)->connection->http->ip;
+    struct sockaddr_storage address;
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+
+    text[0] = '\0';
+    if (sxe_http_peer(request, &address) == 0)
+        return text;
+    if (address.ss_family == AF_INET)
+        inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
+    else
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
+    return text;
+}
+
+const char *
+sxe_http_forwarded_scheme(const struct sxe_http_request *request)
+{
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
+
+    return slot->is_forwarded ? slot->forwarded_scheme : "";
+}
+
+/* ---- Lines of a field, from the last one to the first ---- */
+
+/* The lines above `at` were read. */
+struct lines {
+    const struct sxe_http_request *request;
+    const char *name;
+    unsigned at;
+};
+
+static bool
+previous_line(struct lines *lines, struct sxe_span *value)
+{
+    const struct sxe_http_request *request = lines->request;
+    const size_t length = strlen(lines->name);
+
+    while (lines->at > 0) {
+        const struct sxe_http_field *field = &request->head.fields[--lines->at];
+
+        if (field->name_length != length ||
+            strncasecmp(request->data + field->name, lines->name, length) != 0)
+            continue;
+        *value = (struct sxe_span){request->data + field->value, field->value_length};
+        return true;
+    }
+    return false;
+}
+
+static struct lines
+lines_of(const struct sxe_http_request *request, const char *name)
+{
+    return (struct lines){request, name, request->head.number};
+}
+
+/* ---- The walk ---- */
+
+static const char *
+forwarded_scheme_of(struct sxe_span text)
+{
+    if (text.length == 4 && strncasecmp(text.base, "http", 4) == 0)
+        return "http";
+    return text.length == 5 && strncasecmp(text.base, "https", 5) == 0 ? "https" : "";
+}
+
+/* Take the address of a hop. Whether the walk goes on: that hop is trusted. */
+static bool
+take_hop(struct sxe__http_slot *slot, const struct sxe_http_hop *hop)
+{
+    if (hop->address_length == 0)
+        return false;
+    slot->client_length = (uint8_t)hop->address_length;
+    memcpy(slot->client, &hop->address, hop->address_length);
+    return sxe_cidr_match(slot->request.http->config.trusted,
+                          (const struct sockaddr *)&hop->address);
+}
+
+/* Walk the lines of the field of that name. Returns the number of elements that were read. */
+static unsigned
+walk(struct sxe__http_slot *slot, const char *name,
+     int (*last)(struct sxe_span *rest, struct sxe_http_hop *hop))
+{
+    struct lines lines = lines_of(&slot->request, name);
+    struct sxe_http_hop hop;
+    struct sxe_span rest;
+    unsigned hops = 0;
+    int result = 0;
+
+    while (result == 0 && previous_line(&lines, &rest)) {
+        while ((result = last(&rest, &hop)) > 0) {
+            hops++;
+            slot->forwarded_host = hop.host;
+            slot->forwarded_scheme = forwarded_scheme_of(hop.proto);
+            if (!take_hop(slot, &hop))
+                return hops;
+        }
+    }
+    return hops;
+}
+
+/* Take the last element of a line; *has_more: a comma is before it. */
+static struct sxe_span
+take_element(struct sxe_span *rest, bool *has_more)
+{
+    const char *comma = rest->length == 0 ? NULL : memrchr(rest->base, ',', rest->length);
+    const size_t start = comma == NULL ? 0 : (size_t)(comma + 1 - rest->base);
+    const struct sxe_span element = {rest->base + start, rest->length - start};
+
+    *has_more = comma != NULL;
+    rest->length = comma == NULL ? 0 : start - 1;
+    return sxe_http_without_blanks(element);
+}
+
+/* The element that is number `index` from the right, or the only one. base NULL: there is none. */
+static struct sxe_span
+element_of(const struct sxe_http_request *request, const char *name, unsigned index)
+{
+    const struct sxe_span none = {NULL, 0};
+    struct lines lines = lines_of(request, name);
+    struct sxe_span found = none;
+    struct sxe_span rest;
+    unsigned number = 0;
+    bool has_more;
+
+    while (previous_line(&lines, &rest)) {
+        do {
+            found = take_element(&rest, &has_more);
+            if (++number == index)
+                return found;
+        } while (has_more);
+    }
+    return number == 1 ? found : none;
+}
+
+/* A proxy appends to X-Forwarded-For, and to the others either appends as well, or sets them. */
+static void
+take_x_forwarded(struct sxe__http_slot *slot)
+{
+    const unsigned hops = walk(slot, "X-Forwarded-For", sxe_http_forwarded_for_last);
+    const unsigned index = hops == 0 ? 1 : hops;
+    const struct sxe_span host = element_of(&slot->request, "X-Forwarded-Host", index);
+
+    slot->forwarded_scheme =
+        forwarded_scheme_of(element_of(&slot->request, "X-Forwarded-Proto", index));
+    if (host.length > 0 && sxe__http_host(host.base, host.length))
+        slot->forwarded_host = host;
+}
+
+/* ---- Counting ---- */
+
+/* Count the request for its client. Whether the client may have that many. */
+static bool
+count_client(struct sxe__http_slot *slot)
+{
+    struct sxe__http_connection *connection = slot->connection;
+    struct sxe_http *http = connection->http;
+    struct sockaddr_storage address;
+
+    sxe__http_uncount(connection);
+    if (http->clients == NULL)
+        return true;
+    connection->address = sxe__http_client_key(&address, sxe_http_peer(&slot->request, &address));
+    return connection->address == 0 ||
+           sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
+}
+
+unsigned
+sxe__http_forward(struct sxe__http_slot *slot, unsigned status)
+{
+    slot->is_forwarded = true;
+    slot->client_length = 0;
+    slot->forwarded_host = (struct sxe_span){NULL, 0};
+    slot->forwarded_scheme = "";
+    if (slot->request.http->config.forwarding == SXE_HTTP_FORWARDING_FORWARDED)
+        (void)walk(slot, "Forwarded", sxe_http_forwarded_last);
+    else
+        take_x_forwarded(slot);
+    return count_client(slot) || status != 0 ? status : 503;
+}
