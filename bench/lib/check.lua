@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: every peer plays every service that it says it plays, and all replies to one request are
--- the same: status, length and bytes of the body; connections stay open, and are closed when the
--- request asks for it. A peer that answers otherwise does not do the same work.
+-- What: checks that each peer plays each service that it lists, and that all peers give the same
+-- reply to one request: status, length and bytes of the body. A connection must stay open, and
+-- close when the request asks for that. A peer that answers otherwise does not do the same work.
 -- Place: bench.lua --smoke; nothing is measured here.
 
 local peers = require "peers"
@@ -21,7 +21,7 @@ local function expect(good, ...)
     end
 end
 
--- The members of an object that has no objects in it, sorted.
+-- The members of a JSON object without inner objects, sorted.
 local function members(json)
     local list = {}
     for member in (json:match("^{(.*)}$") or json):gmatch("[^,]+") do
@@ -31,7 +31,7 @@ local function members(json)
     return list
 end
 
--- What all replies to this have in common, as a string.
+-- The part of a reply that must be equal for all peers, as a string.
 local function essence(service, reply)
     local body = reply.body
     expect(reply.status == 200, "status %d", reply.status)
@@ -62,8 +62,8 @@ local function request_of(service, more)
         service.post and "POST" or "GET", service.target, length, more or "", service.post or "")
 end
 
--- Two requests on a connection, then one that ends it. A service that takes a second is asked once
--- only, by begin().
+-- Send two requests on a connection, then one that closes the connection. A service whose reply
+-- takes a second is asked only once, by begin().
 local function ask_thrice(sock, service)
     local first
     for _ = 1, service.once and 0 or 2 do
@@ -95,7 +95,7 @@ local function write_files(root)
     end
 end
 
--- Starts a peer, and connects to it.
+-- Start a peer, and connect to it.
 local function begin(house, peer, name)
     local server = servers.start(house, peer, {service = name, connections = 16,
                                                redis_port = house.redis_port})
@@ -107,7 +107,7 @@ local function begin(house, peer, name)
     return {peer = peer, server = server, sock = sock}
 end
 
--- Have a peer play a service. Returns what it said, as one string.
+-- Have a peer play a service. Returns its replies as one string.
 local function play(player, name)
     local service, port = peers.services[name], player.server.port
     local said = ask_thrice(player.sock, service)
@@ -119,7 +119,7 @@ local function play(player, name)
         said = essence({}, servers.ask(port, "/1"))
         expect(said == ", apple, cherry, fig, pear", "it is %q", said)
     end
-    -- The limit program does not read its requests, and so cannot know.
+    -- The limit program does not read its requests, so it does not know when to close.
     if player.peer.name ~= "limit" and not service.is_old then
         expect(player.sock:eof(2), "the connection stays open")
     end
@@ -144,7 +144,7 @@ local function gather(house, name, report)
         if why then
             report.skipped[peer.title] = why
         elseif peer.serves[name] and not (name == "file" and peer.name == "limit") then
-            report.checks = report.checks + 1 -- of a file the limit program knows the length only
+            report.checks = report.checks + 1 -- the limit program knows only the length of a file
             local good, player = pcall(begin, house, peer, name)
             if good then
                 players[#players + 1] = player
@@ -156,7 +156,7 @@ local function gather(house, name, report)
     return players
 end
 
--- The others must agree with the first that plays it.
+-- The other peers must agree with the first peer that plays the service.
 local function check_service(house, name, report)
     local players <close> = gather(house, name, report)
     local first
@@ -173,8 +173,8 @@ local function check_service(house, name, report)
     end
 end
 
--- house: root, scratch and server_cpu, as servers.start wants it. {checks = their number,
--- failures = {texts}, skipped = {[title] = why}}
+-- house: root, scratch and server_cpu, as for servers.start. Returns {checks = how many, failures =
+-- {texts}, skipped = {[title] = why}}.
 function check.run(house)
     local report = {checks = 0, failures = {}, skipped = {}}
     local redis <close> = wire.has("redis-server") and peers.start_redis(house)

@@ -1,23 +1,24 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: load generators, ours and others', each as one that puts the same load on a server.
--- Place: load.lua runs what command() says and gives what came to read().
+-- What: load generators, ours and those of other projects, each of which puts the same load on a
+-- server.
+-- Place: load.lua runs the command line of command() and gives its output to read().
 --
 -- A client  {name, can(load) -> true | nil, why; command(load, server, seconds, files) -> words;
 --            read(output, files, load) -> result | nil, why; warms_up; seconds_of(load, seconds)
---            where it takes others than those; program, package: of Debian, where that has another
---            name}
+--            if its runs need other than these seconds; program; package: its Debian package, if
+--            that has another name}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
---            µs, curve = {{percentile, µs}, ...}}, what of it the client knows
--- load      rows.lua says what is in one; batch = 1 where limit-client itself is measured;
---           body_length: of replies whose bytes are not known
+--            µs, curve = {{percentile, µs}, ...}}: those of the fields that the client knows
+-- load      described in rows.lua; batch = 1 if limit-client itself is measured; body_length: of
+--           replies whose bytes are not known
 
 local cjson = require "cjson"
 
 local clients = {}
 
-local WARM_UP = 0.3 -- of the time that is measured
-local BATCH = 64 -- replies that limit-client reads before it asks again, where it is no limit
+local WARM_UP = 0.3 -- as a share of the measured time
+local BATCH = 64 -- replies that limit-client reads before it asks again, unless it is measured
 local EXACT_BODY = 4096 -- bytes; of a longer body only Content-Length is checked
 local SHOWN = {0, 1, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99}
 local BEYOND = 10 -- samples that a percentile must have beyond it
@@ -47,7 +48,7 @@ end
 
 -- ---- sxe-http ----
 
--- Points of the latency curve from [low, high, count] in order.
+-- The points of a latency curve, from a histogram {{low, high, count}, ...} in order.
 local function curve_of(histogram, total)
     local curve, seen, i = {}, 0, 0
     for _, percentile in ipairs(SHOWN) do
@@ -67,7 +68,7 @@ local function known(value)
     return type(value) == "number" and value or nil
 end
 
--- The ends that were not good, with their counts, as a text; nil: none.
+-- The kinds of failed requests with their counts, as a text; nil: none failed.
 local function bad_ends(ends)
     local list = {}
     for name, count in pairs(ends) do
@@ -289,8 +290,8 @@ local function can_all()
     return true
 end
 
--- good: exit statuses of a good run. sxe-http's 4 warns that the client may be what is measured;
--- the result has the CPU time of both sides.
+-- good: the exit statuses of a good run. sxe-http's 4 warns that the client may be the bottleneck;
+-- that shows in the result, which has the CPU time of both sides.
 local list = {
     {name = "sxe-http", command = command_sxe_http, read = read_sxe_http, can = can_all,
      warms_up = true, good = {[0] = true, [4] = true}},

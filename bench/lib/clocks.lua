@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: how much of a CPU server and client had while something was measured.
+-- What: measures how much of a CPU server and client used during a sample.
 -- Place: load.lua watches a client with it; rows that measure by themselves start and stop it.
 
 local machine = require "machine"
@@ -20,14 +20,14 @@ local function between(first, last)
     return {seconds = seconds, cpu_server = share("server"), cpu_client = share("client")}
 end
 
--- Measure both sides from now until the returned function is called. client: a pid, with its
--- children; nil: the driver, with its children that have ended.
+-- Measure both sides from now until the returned function is called. client: a pid, counted with
+-- its children; nil: count the driver and those of its children that have ended.
 function clocks.start(server, client)
     local first = now(server, client)
     return function() return between(first, now(server, client)) end
 end
 
--- The first and the last of the samples within `seconds` before the end, without the edges.
+-- The first and the last sample within `seconds` before the end, without the edges.
 local function pick(samples, finish, seconds)
     local margin = math.min(0.04, seconds / 10)
     local first, last = nil, samples[1]
@@ -45,8 +45,8 @@ local function pick(samples, finish, seconds)
     return first, last
 end
 
--- Waits for the client's end, which comes as soon as it has measured. Returns its exit status, nil
--- when it did not end in time, and a function that says what happened in the last seconds before.
+-- Wait for the client, which ends as soon as it has measured. Returns its exit status (nil: it did
+-- not end in time), and a function that gives the CPU times of the last seconds before its end.
 function clocks.watch(client, server, patience)
     local samples, give_up = {now(server, client:pid())}, wire.time() + patience
     local good, status

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the examples in Lua, each beside its twin in Node (bench/peers/node), which does the same
--- and answers with the same bytes; a row each.
--- Place: rows-lua.lua. Its client is limit-client where replies have one length, sxe-http where
--- they do not, and the driver itself where it is no HTTP that is spoken.
+-- What: a row for each example in Lua, beside its twin in Node (bench/peers/node), which does the
+-- same and answers with the same bytes.
+-- Place: rows-lua.lua takes the rows. The client is limit-client if all replies have one length,
+-- sxe-http if they do not, and the driver itself if the protocol is not HTTP.
 --
--- A load is a function(server, bench) -> {count =, seconds =} that puts load on a server for as
--- long as bench.seconds says, and raises if something is wrong. What one of these costs the server
--- is taken from the clocks of all its threads.
+-- A load is a function(server, bench) -> {count =, seconds =} that puts load on a server for
+-- bench.seconds, and raises an error if something is wrong. The cost of one request is the CPU time
+-- of all threads of the server, divided by count.
 
 local examples = {}
 
@@ -38,7 +38,7 @@ local function run_limit_client(server, target, connections, options, bench)
             seconds = tonumber(line:match('"seconds":([%d.]+)'))}
 end
 
--- Replies to one target, each of the same length.
+-- Measure requests for one target whose replies have the same length.
 local function gets(target, connections)
     return function(server, bench)
         return run_limit_client(server, target, connections or 64,
@@ -46,7 +46,7 @@ local function gets(target, connections)
     end
 end
 
--- Replies of any length with one of these statuses.
+-- Measure requests whose replies have any length and one of these statuses.
 local function gets_of_all_lengths(statuses)
     return function(server, bench)
         local client <close> = bench.spawn{
@@ -56,7 +56,7 @@ local function gets_of_all_lengths(statuses)
         local seconds, rate =
             output:match("time for all queries%s*: ([%d.]+) seconds or ([%d.]+)")
         local status = client:wait(60)
-        if (status ~= 0 and status ~= 4) or not rate then -- 4: the client may be what is measured
+        if (status ~= 0 and status ~= 4) or not rate then -- 4: the client may be the bottleneck
             error(client:errors() .. output)
         end
         return {count = rate * seconds, seconds = tonumber(seconds)}
@@ -76,7 +76,7 @@ local function hear(sock, expected)
     end
 end
 
--- Says this on all connections, and again on each that got what is expected for it.
+-- Send the text on all connections, and again on each connection that got the expected reply.
 local function say_again_and_again(socks, text, expected, bench)
     local start, count = wire.time(), 0
     for _, sock in ipairs(socks) do
@@ -115,7 +115,8 @@ local function echoes(server, bench)
     return say_again_and_again(socks, "Hello, World!\n", "Hello, World!\n", bench)
 end
 
--- Each says a line, and hears the lines of all others. What counts is the lines heard.
+-- Each client sends a line and receives the lines of all other clients. The received lines are
+-- counted.
 local function chats(server, bench)
     local members = 32
     local socks <close> = connect_all(server, members)
@@ -132,7 +133,7 @@ local function chats(server, bench)
     return result
 end
 
--- Each stream has an event a second, in both languages.
+-- Each stream sends one event a second, in both languages.
 local function ticks(server)
     local socks <close> = connect_all(server, 400)
     for _, sock in ipairs(socks) do
@@ -148,7 +149,7 @@ local function ticks(server)
     return {count = count, seconds = wire.time() - start}
 end
 
--- MB that arrive in a file.
+-- Measure the MB a second that arrive in a file.
 local function uploads(server, bench)
     local body = ("0123456789abcde\n"):rep(1000000)
     local start, count = wire.time(), 0
@@ -166,8 +167,9 @@ end
 
 local FRUIT = ("pear,apple,fig,cherry,"):rep(45) .. "plum"
 
--- name: of the script; program, arguments: how it is run; load, unit, one: what counts; post: what
--- is posted before, into a new file; target, expected: of a reply that is looked at before.
+-- name: the script's; program, arguments: how the script is run; load, unit, one: what is counted;
+-- post: a body that is posted before the run, into a new file; target, expected: a request before
+-- the run, and its reply.
 local cases = {
     {name = "hello", work = "a text is answered",
      program = "sxe-httpd", load = gets("/"), target = "/",
@@ -204,8 +206,8 @@ local cases = {
      load = gets("/", 256), target = "/", expected = ""},
 }
 
--- DIRECTORY and BACKEND among the arguments are the server's own directory, and the port of another
--- server.
+-- In the arguments, DIRECTORY stands for the server's own directory, and BACKEND for the port of
+-- another server.
 local function command_of(language, case, words)
     local script = ("examples/lua/%s.lua"):format(case.name)
     local command = {wire.program("sxe-lua"), script, words.PORT}
@@ -252,7 +254,7 @@ local function prepare(case, server, bench)
     if case.target then
         look(server, case.target, case.expected)
     end
-    if case.load ~= sleeps and case.load ~= ticks then -- Node compiles what is used often
+    if case.load ~= sleeps and case.load ~= ticks then -- Node compiles code that is used often
         case.load(server, bench)
     end
 end

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: a flame graph, as an SVG, of stacks and how often each was seen. A frame is as wide as
--- the share of the time in which it was on the stack; what it called stands on it.
--- Place: profile.lua gives what perf script printed.
+-- What: draws a flame graph, as an SVG, from stacks and how often each was seen. A frame is as wide
+-- as the share of the time in which it was on the stack; the functions that it called stand on it.
+-- Place: profile.lua gives it the output of perf script.
 
 local flame = {}
 
@@ -12,7 +12,8 @@ local CHARACTER = 7.3 -- pixels
 
 -- ---- Stacks ----
 
--- A tree {name, kind, count, children, order} of what `perf script -F comm,ip,sym,dso` says.
+-- A node of the tree {name, kind, count, children, order}, which is made of the output of `perf
+-- script -F comm,ip,sym,dso`.
 local function node(name, kind)
     return {name = name, kind = kind, count = 0, children = {}, order = {}}
 end
@@ -61,8 +62,8 @@ function flame.parse(lines)
     return root
 end
 
--- Shares of the time by the kind of the uppermost frame, and the functions that were uppermost for
--- longest.
+-- Return the shares of the time by the kind of the uppermost frame, and the functions that were
+-- uppermost longest.
 function flame.leaves(root, number)
     local kinds, names, order = {}, {}, {}
     local function visit(at)
@@ -119,7 +120,7 @@ local function depth_of(at, scale)
     return deepest + 1
 end
 
--- The beginning of a name, as long as there is room for it.
+-- The beginning of a name, cut to the width of its frame.
 local function label(name, x, y, width)
     local room = math.floor((width - 6) / CHARACTER)
     if room < 3 then

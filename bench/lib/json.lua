@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: values as JSON that a person can read and a diff can compare: names in order, a list of
--- plain values on one line.
--- Place: result.lua writes the file of a run with it. Reading is cjson's.
+-- What: writes values as JSON that a person can read and a diff can compare: names in order, a list
+-- of plain values on one line.
+-- Place: result.lua writes the file of a run with it; cjson reads that file.
 
 local json = {}
 
@@ -72,7 +72,7 @@ function encode(value, indent)
     return object_of(value, indent)
 end
 
--- A table with [1] is a list, an empty one too; names of the others are strings.
+-- A table with [1] is a list, and so is an empty table; in other tables the keys are strings.
 function json.encode(value)
     return encode(value, "") .. "\n"
 end

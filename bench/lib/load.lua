@@ -1,12 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: one sample: a client puts a row's load on a server, while the clocks of both are read.
--- Place: what a row without a run of its own does; rows with one call bench.load.
+-- What: takes one sample: a client puts a row's load on a server, while the CPU times of both are
+-- read.
+-- Place: method.lua takes samples with it for each row without a function run; other rows call
+-- bench.load.
 --
--- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost = CPUs that others
---          took, lost_to = who they were, stolen = of it by the host, rate, p50, p99, connects,
---          server_us = µs of the server's CPU a request, reply_length, megabytes a second,
---          client = command line, curve}
+-- sample  {value, errors = why it is void, seconds, cpu_server, cpu_client, lost = CPUs that other
+--          programs took, lost_to = their names, stolen = the part that the host took, rate, p50,
+--          p99, connects, server_us = µs of the server's CPU a request, reply_length,
+--          megabytes = MB a second, client = command line, curve}
 
 local clients = require "clients"
 local clocks = require "clocks"
@@ -15,10 +17,11 @@ local servers = require "servers"
 
 local load = {}
 
-local PATIENCE = 60 -- seconds beyond those that are measured
-local WARM_UP = 0.3 -- of those that are measured
+local PATIENCE = 60 -- seconds beyond the measured ones
+local WARM_UP = 0.3 -- as a share of the measured seconds
 
--- The client for a load. limit-client counts pipelined replies, because they cost it nothing.
+-- The client for a load. limit-client is the client of pipelined loads, because pipelining costs it
+-- nothing.
 function load.client_of(what)
     local usual = (what.depth or 1) > 1 and "limit-client" or what.fresh and "connect-client"
                   or "sxe-http"
@@ -41,8 +44,8 @@ function load.seconds_of(client, what, seconds)
     return (client.seconds_of and client.seconds_of(what, seconds) or seconds) + WARM_UP * seconds
 end
 
--- Load that does not count: for clients that have no warm-up of their own, and for servers that
--- compile code while it is used often (warm_up, in seconds).
+-- Put load on a server that is not measured: for clients without a warm-up of their own, and for
+-- servers that compile code that is used often (warm_up, in seconds).
 local function warm_up(house, server, what, seconds)
     local short = setmetatable({warmup = 0, queries = false, workers = false, sources = false},
                                {__index = what})
@@ -66,7 +69,7 @@ local function value_of(unit, result)
     return result.rate
 end
 
--- Adds to a client's result what follows from it and from the clocks.
+-- Add to a client's result the CPU times, and the values that are computed from both.
 local function finish(result, times, unit, length)
     for name, value in pairs(times) do
         if name ~= "seconds" then
@@ -101,7 +104,8 @@ local function run_client(house, client, server, what, seconds)
     return result, times_of(result.seconds or seconds)
 end
 
--- A smoke run is so short that a busy machine may answer no request in it: then it lasts longer.
+-- Run the client again for longer if a smoke run, which is short, has no result: a busy machine may
+-- answer no request in it.
 local function run_until_result(house, client, server, what, seconds)
     local result, times = run_client(house, client, server, what, seconds)
     for _ = 1, house.smoke and 5 or 0 do
@@ -114,9 +118,9 @@ local function run_until_result(house, client, server, what, seconds)
     return result, times
 end
 
-local looked = {} -- lengths of replies that take a second, by target and peer
+local looked = {} -- by target and peer: lengths of replies that take a second, each looked at once
 
--- The length of a reply that is looked at by hand, or nil and what is wrong with it.
+-- Request one reply before the load, and return its length; nil and why, if the reply is wrong.
 local function look(server, what)
     if what.look == false then
         return what.length

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the machine that is measured on: what it is, and who had its CPUs for how long.
--- Place: clocks.lua and others.lua ask it; the fingerprint stands beside every number.
+-- What: describes the machine of the measurement, and tells which process used its CPUs for how
+-- long.
+-- Place: clocks.lua and others.lua call it; the fingerprint stands beside every number.
 --
 -- Seconds of CPU are the scheduler's own: exact where a process has one thread, else in ticks of
 -- 10 ms.
@@ -35,7 +36,7 @@ function machine.tree(pid)
     return pids
 end
 
--- The fields of a stat file after the name, numbered as in proc(5).
+-- The fields of /proc/PID/stat after the name, numbered as in proc(5).
 local function fields_of(text)
     local fields, number = {}, 2
     for word in text:gmatch("%S+") do
@@ -49,7 +50,7 @@ local function stat_of(path)
     return fields_of((read(path):gsub("^.*%) ", "")))
 end
 
--- Seconds of CPU of some processes, and of their children that have ended.
+-- The CPU seconds of these processes and of their children that have ended.
 function machine.busy(pids)
     local sum = 0
     for _, pid in ipairs(pids) do
@@ -63,13 +64,13 @@ function machine.busy(pids)
     return sum
 end
 
--- Seconds of CPU of the driver, and of its children that have ended.
+-- The CPU seconds of the driver and of its children that have ended.
 function machine.busy_here()
     local stat = stat_of("/proc/self/stat")
     return (stat[14] + stat[15] + stat[16] + stat[17]) / TICKS
 end
 
--- The driver's own process.
+-- The pid of the driver.
 function machine.self()
     return tonumber(read("/proc/self/stat"):match("^%d+"))
 end

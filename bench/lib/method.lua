@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the rounds of a row: each peer once, in turns, with a fresh server; only the servers of peers
--- that take long to warm up stay.
+-- What: runs the rounds of a row. A round takes one sample of each peer, in turn, each with a fresh
+-- server; only the servers of peers that take long to warm up stay.
 -- Place: bench.lua runs it for each row; result.lua summarizes the rounds.
 --
--- A sample is void if anything was wrong in it, or if other programs took more than LOST_MAX of a CPU
--- beyond what they take in all samples of the row. It is taken again at once, REPEATS_MAX times at
--- most, and not at all once PATIENCE times as many samples were void as there are rounds; after that
--- the row is void, and says why, but keeps what was measured last. How quiet the machine can be is
--- known at the end only: rounds with a sample that is void by that are then measured again.
--- A peer that cannot be measured in the first round is left out; the row is void only if that peer
--- is ours or the reference.
+-- A sample is void if anything was wrong in it, or if other programs took more than LOST_MAX of a
+-- CPU beyond what they take in all samples of the row. A void sample is taken again at once,
+-- REPEATS_MAX times at most, but not any more once PATIENCE times as many samples were void as
+-- there are rounds; after that the row is void, and says why, but keeps its last samples. Only at
+-- the end it is known how quiet the machine can be: rounds with a sample that is void compared with
+-- that are then measured again. A peer that cannot be measured in the first round is left out; the
+-- row is void only if that peer is ours or the reference.
 
 local clients = require "clients"
 local load = require "load"
@@ -20,9 +20,9 @@ local servers = require "servers"
 local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
 
 local PATIENCE = 3 -- void samples for each round
-local OVERHEAD = 0.15 -- seconds to list processes, start, look, and stop
-local OPENED = 20000 -- connections a second
-local WARM_UP = 1.3 -- times what is measured
+local OVERHEAD = 0.15 -- seconds to list processes, and to start, check and stop a server
+local OPENED = 20000 -- connections that are opened in a second
+local WARM_UP = 1.3 -- times the measured time
 local SHORTEST, LONGEST = 0.3, 2
 method.BUDGET = 45
 
@@ -34,7 +34,8 @@ local function second_rounds_of(row, options)
     return second_of(row) and math.min(method.rounds_of(row, options), method.SECOND_ROUNDS) or 0
 end
 
--- Seconds of a row in which nothing is counted, but for warm-ups that are a part of each sample.
+-- Seconds of a row in which nothing is counted, without the warm-ups that are a part of each
+-- sample.
 local function overhead_of(row, peers, options)
     local rounds = method.rounds_of(row, options) + second_rounds_of(row, options)
     local each = OVERHEAD + (row.load and row.load.connections or 0) / OPENED
@@ -45,14 +46,14 @@ local function overhead_of(row, peers, options)
     return sum
 end
 
--- Seconds that all samples take which the row's second client makes, as a check of the first one.
+-- Seconds that all samples of the row's second client take, which checks the first one.
 local function second_time_of(row, peers, options, seconds)
     local second = second_of(row)
     return second and second_rounds_of(row, options) * #peers
                       * load.seconds_of(second, row.load, seconds) or 0
 end
 
--- Seconds of a sample, so that the row is done within its budget.
+-- How many seconds a sample may take, so that the row keeps its budget.
 function method.seconds_of(row, peers, options)
     if options.seconds or row.seconds then
         return options.seconds or row.seconds
@@ -60,7 +61,7 @@ function method.seconds_of(row, peers, options)
     local samples = math.max(method.rounds_of(row, options) * #peers, 1)
     local left = (row.budget or method.BUDGET) - overhead_of(row, peers, options)
     local seconds = LONGEST
-    for _ = 1, 3 do -- more for one client is less for the other: approach
+    for _ = 1, 3 do -- more time for one client is less for the other: go in steps
         local rest = left - second_time_of(row, peers, options, seconds)
         seconds = math.max(SHORTEST, math.min(LONGEST, rest / samples / WARM_UP))
     end
@@ -100,9 +101,9 @@ local function close_all(list)
     end
 end
 
--- Call use() with the server that start() returns, then close the server. If the peer compiles what
--- is used often, its server stays for all rounds of a row, unless something goes wrong; so it is
--- warm from the second round on.
+-- Call use() with the server that start() returns, then close the server. If the peer compiles code
+-- that is used often, its server stays for all rounds of a row, unless something goes wrong: then
+-- the server is warm from the second round on.
 local function with_server(bench, peer, start, use)
     local keeps = peer.warm_up and bench.kept
     local server = keeps and bench.kept[peer.name] or start()
@@ -119,7 +120,7 @@ local function with_server(bench, peer, start, use)
     return good and sample or {errors = tostring(sample)}
 end
 
--- The `bench` that a row's run() gets: house, with functions.
+-- The argument `bench` of a row's run(): the house, and functions.
 function method.bench(house, row)
     local bench = setmetatable({}, {__index = house})
     function bench.start(peer, more)
@@ -157,10 +158,10 @@ local function run_plain(bench, row, peer, client)
     end)
 end
 
--- Take one sample of a peer; client: one other than the row's, or nil.
+-- Take one sample of a peer. client: used in place of the row's client; nil: use the row's.
 function method.sample(house, row, peer, client)
     local bench = method.bench(house, row)
-    local who_else = row.run and others.watch() -- else load.lua does
+    local who_else = row.run and others.watch() -- otherwise load.lua watches
     local good, sample
     if row.run then
         good, sample = pcall(row.run, bench, peer)
@@ -189,14 +190,14 @@ local function first_line(text)
     return (text:gsub("^%s+", ""):match("^[^\n]*") or text):sub(1, 240)
 end
 
--- Whether others took too much. Their share of all samples of a row is the same for all peers: it
--- may be up to LOST_MAX more.
+-- Whether other programs took too much CPU. What they take in every sample of a row is the same for
+-- all peers, so a sample may lose LOST_MAX more than that.
 local function is_disturbed(sample, state)
     return (sample.lost or 0) > method.LOST_MAX + math.min(state.least_lost, method.LOST_MAX)
            or (sample.stolen or 0) > method.LOST_MAX
 end
 
--- Why a sample is void; and whether that is the peer's own fault.
+-- Why a sample is void (nil: it is good), and whether that is the peer's own fault.
 local function why_void(house, row, peer, sample, state)
     if sample.errors then
         return peer.name .. ": " .. first_line(sample.errors), true
@@ -211,8 +212,8 @@ local function add_void(row, state, round, peer, why)
     io.stderr:write(("  %s, round %d, %s: %s\n"):format(row.name, round, peer.name, why))
 end
 
--- Takes a sample until it is good, or has been tried often enough. Returns the sample, why it is
--- void, and whether that is the peer's fault.
+-- Take a sample until one is good, or until it was tried often enough. Returns the sample, why it
+-- is void, and whether that is the peer's fault.
 local function insist(house, row, peer, state, round, client)
     local sample, why, is_fault
     local is_hopeless = house.smoke or #state.void_samples >= state.patience
@@ -262,8 +263,9 @@ local function leave_out(row, state, culprit, why)
     return #state.peers > 0
 end
 
--- Drop rounds with samples that are void compared with the quietest sample, which came later.
--- Returns their number. Once patience is over they stay, and the row is void.
+-- Drop rounds with a sample that is void compared with the quietest sample, which may have come
+-- later. Returns how many were dropped. Once the patience is used up, such rounds stay, and the row
+-- is void.
 local function drop_disturbed(house, row, state)
     local kept = {}
     for number, samples in ipairs(state.rounds) do
@@ -340,7 +342,7 @@ function method.run(house, row, peers)
                    least_lost = math.huge,
                    patience = PATIENCE * method.rounds_of(row, house.options)}
     local kept <close> = setmetatable({}, {__close = close_all})
-    house.kept = kept -- servers that stay for all rounds, by their peers' names
+    house.kept = kept -- by peer's name: the servers that stay for all rounds
     house.seconds = method.seconds_of(row, peers, house.options)
     method.write_files(house, row)
     run_all(house, row, state, method.rounds_of(row, house.options))

@@ -1,14 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: how much CPU other programs took on this machine while something was measured, and which.
--- Place: load.lua watches a client's run with it, method.lua all of a sample that runs by itself.
+-- What: measures how much CPU other programs took on this machine during a sample, and which
+-- programs.
+-- Place: load.lua watches a client's run with it; method.lua watches a whole sample of a row that
+-- has its own function run.
 --
--- All processes are listed before and after, with the time that the scheduler says they ran: exact
--- to a nanosecond where the kernel counts each thread's, to 10 ms where not. Ours are the driver, the
--- processes that it started, and the kernel's threads for packets, which are part of the load; all
--- others are counted. Processes too short for both lists are in their parents' time for children that
--- ended; that time of the driver's own ancestors is not counted, because they inherit what servers
--- leave. Steal, the time that the host gave to other guests, is added.
+-- All processes are listed before and after the sample, with their CPU time: exact to a nanosecond
+-- if the kernel has it for each thread, otherwise to 10 ms. Our processes are the driver, the
+-- processes that it started, and the kernel's threads for packets, whose work is part of the load;
+-- all other processes are counted. A process that is too short for either list appears in its
+-- parent's time of ended children. That time is not counted for the driver's own ancestors, because
+-- they inherit orphans of our servers. Steal, the time that the host gave to other guests, is
+-- added.
 
 local machine = require "machine"
 
@@ -21,7 +24,7 @@ local SOFTIRQ = "^ksoftirqd/"
 -- Set of our pids that ended or soon will: if a parent is gone, is_ours cannot trace them to us.
 local ours = {}
 
--- Treat servers that are about to be ended as ours.
+-- Treat these servers, which are about to end, as ours.
 function others.leave_out(pids)
     for _, pid in ipairs(pids) do
         ours[pid] = true
@@ -96,7 +99,8 @@ function others.between(first, last, driver)
     return sum, ran
 end
 
--- The programs that ran most, with their shares.
+-- The programs that took most CPU, with their shares, as a text; nil: none took a hundredth of a
+-- CPU.
 local function names_of(ran, seconds)
     local names, texts = {}, {}
     for name, time in pairs(ran) do
@@ -112,7 +116,8 @@ local function names_of(ran, seconds)
 end
 
 -- Watch from now until the returned function is called. That function returns the CPUs that others
--- took, their names, and how much of it was steal; nil: the time was too short to say.
+-- took, the names of these programs, and the part that was steal; nil: the time was too short to
+-- tell.
 function others.watch()
     local driver = machine.self()
     local first, steal, start = machine.processes(), wire.steal(), wire.time()

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: a result as a page with plots, in one file that loads nothing.
--- Place: bench.lua writes it after each row. Shape: bench/page.html draws what stands in it as
--- JSON, with PLOT, the script that it has in common with sxe-http's page.
+-- What: writes a result as a page with plots, in one file that loads nothing.
+-- Place: bench.lua writes it after each row. Shape: bench/page.html contains the result as JSON and
+-- draws it with PLOT, a script that sxe-http's page uses, too.
 
 local json = require "json"
 local result = require "result"
@@ -16,7 +16,7 @@ local function read(path)
     return file:read("a")
 end
 
--- No text of the result may end the script element.
+-- The result as JSON in which no text can end the script element.
 local function embedded(got)
     return (json.encode(got):gsub("<", "\\u003c"))
 end

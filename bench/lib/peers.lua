@@ -1,15 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the servers that are measured, ours and others, and the services that they play.
+-- What: lists the servers that are measured, ours and those of other projects, and the services
+-- that they play.
 -- Place: rows name them; bench.lua starts them. Their configurations and twin programs are in
--- bench/peers/, each with the reasons for its settings; docs/benchmarks.md says why it is fair.
+-- bench/peers/, each with the reasons for its settings; docs/benchmarks.md says why they are fair.
 --
--- A peer: name, title; needs: programs; package: of Debian, that brings them; missing(): nil, or
--- why it cannot be measured here; version: a command whose first line says it; serves: set of
--- services; start(context) -> server; servers.lua says what is in a context.
+-- A peer: name; title; needs: programs; package: the Debian package that contains them; missing():
+-- nil, or why the peer cannot be measured on this machine; version: a command that prints the
+-- version in its first line; serves: a set of services; start(context) -> server; servers.lua
+-- describes the context.
 --
--- A service is a request, and the reply that every peer gives which plays it: check.lua compares the
--- replies, byte by byte where `body` says what they are.
+-- A service is a request, and the reply that each peer gives that plays the service: check.lua
+-- compares the replies, byte by byte if the service has a `body`.
 
 local servers = require "servers"
 
@@ -17,21 +19,21 @@ local peers = {}
 
 local MODULES = "/usr/lib/nginx/modules/"
 local SHARE = "/usr/share/lua/5.1/"
-local DESCRIPTORS_MAX = 20000 -- of a process, where no more are allowed
+local DESCRIPTORS_MAX = 20000 -- the assumed hard limit of a process
 
 -- ---- Services ----
 
 local GREETING = "Hello, World!\n"
-local POSTED = ("0123456789"):rep(10000) -- as much as an upload of some size
+local POSTED = ("0123456789"):rep(10000) -- the body of an upload
 
 peers.services = {
     hello = {target = "/", body = GREETING},
-    -- This service speaks HTTP/1.0, and leaves connections open.
+    -- This service speaks HTTP/1.0 but leaves connections open.
     ["2010"] = {target = "/", body = "Hello World\n\r\n", is_old = true},
     json = {target = "/users/42", fields = {'"active":true', '"id":42', '"name":"Ann"'}},
     random = {target = "/random?number=8", pattern = "^%d$", once = true},
     echo = {target = "/echo", post = POSTED, body = POSTED},
-    file = {target = "/page.html"}, -- whatever is below root
+    file = {target = "/page.html"}, -- any file below root
     generate = {target = "/", pattern = "^" .. ("[%w]"):rep(50), length = 108000},
     redis = {target = "/", pattern = "^%l+$", length = 100000},
     sort = {target = "/1"},
@@ -55,13 +57,13 @@ local function write_file(path, text)
     return path
 end
 
--- The file that is the greeting, for servers that have none in their configuration.
+-- Write the greeting to a file, for servers that cannot have it in their configuration.
 local function write_greeting(context)
     return write_file(context.scratch .. "/greeting", GREETING)
 end
 
--- Spawn a server, and wait until its port is open. options.says: it prints a line when its last
--- worker listens.
+-- Spawn a server, and wait until its port is open. options.says: the server prints a line when its
+-- last worker listens.
 local function launch(context, words, options)
     local proc = context.spawn(words, options)
     if options and options.says then
@@ -75,7 +77,7 @@ local function launch(context, words, options)
     return context.server(proc)
 end
 
--- Spawn a process for each worker, all on the one port.
+-- Spawn a process for each worker; all of them share one port.
 local function launch_each(context, words)
     local procs = {}
     for i = 1, context.workers do
@@ -91,7 +93,7 @@ local SAYS = {says = true}
 
 -- ---- Ours ----
 
--- A limit program plays a service of one reply. Pipelined requests it counts by their length.
+-- A limit program sends one fixed reply. It counts pipelined requests by their length.
 local function start_limit(context)
     local words = {wire.program("bench/limit-server"), "-p", tostring(context.port)}
     local load = context.row and context.row.load or {}
@@ -152,7 +154,7 @@ local function start_twin_lua(context)
     return launch(context, {wire.program("bench/lua-twins"), tostring(context.port), script})
 end
 
--- Several processes of ours on one port: in C, or what a script answers.
+-- Start several processes of ours on one port, with a handler in C or a script.
 local function start_workers(context)
     local each = math.ceil(context.connections / context.workers * 1.1) + 64
     local words = {wire.program("bench/workers"), "-w", tostring(context.workers), "-c",
@@ -194,7 +196,7 @@ local function start_nginx(context)
     return launch(context, {wire.has("nginx"), "-c", path})
 end
 
--- tcp_nopush is what the two nginx.conf differ in, as far as files are concerned.
+-- For files, the two configurations of nginx differ only in tcp_nopush.
 local NGINX_NOPUSH = {["nginx-defaults"] = "off", ["nginx-debian"] = "on"}
 
 local function start_nginx_defaults(context, name)
@@ -249,7 +251,7 @@ end
 
 -- ---- Go ----
 
-local go_program -- compiled, or nil
+local go_program -- the compiled program; nil: not compiled yet
 
 -- Compile Go's server, once, before the first round. The directory stays until the end.
 function peers.prepare(directory)
@@ -287,7 +289,7 @@ end
 
 -- ---- Node ----
 
--- How Node reads the files of S8. Its cluster reads them at once, which was published as the
+-- How Node reads the files of S8. Its cluster reads synchronously, which was published as the
 -- fastest way: a worker has nothing else to do.
 local NODE_SORTS = {["node-callbacks"] = "callbacks", ["node-sync"] = "sync",
                     ["node-cluster"] = "sync"}
@@ -329,7 +331,8 @@ end
 
 -- ---- The list ----
 
--- Seconds of load until Node has compiled what it will: a third of a second reaches half its rate.
+-- Seconds of load until Node has compiled all that it will compile; after a third of a second it
+-- reaches half its rate.
 local NODE_WARM_UP = 1.5
 
 local function set(...)
@@ -340,7 +343,7 @@ local function set(...)
     return result
 end
 
--- nil, or why a peer cannot be measured here.
+-- Why a peer cannot be measured on this machine; nil: it can.
 local function missing(peer)
     for _, program in ipairs(peer.needs) do
         if not wire.has(program) then

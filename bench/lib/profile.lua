@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: where a row's time goes: a flame graph of the server, by perf, and its system calls a
+-- What: shows where a row's time goes: a flame graph of the server, by perf, and its system calls a
 -- request, by strace. Place: make bench-profile ROW=...; the SVG is build/bench/<row>.svg.
 --
--- Neither is a measurement of speed: perf takes some per cent, strace makes a server many times
--- slower. Each of the two has a run of its own.
+-- Neither measures speed: perf takes some per cent, strace makes a server many times slower. Each
+-- of the two has a run of its own.
 
 local flame = require "flame"
 local method = require "method"
@@ -15,7 +15,7 @@ local profile = {}
 local OUTPUT = "build/bench"
 local SECONDS = 3
 local PATIENCE = 30
-local READY_SECONDS = 5 -- at most, until perf or strace watches
+local READY_SECONDS = 5 -- the longest wait until perf or strace watches
 local HERTZ = 999
 local SHOWN = 12
 
@@ -31,8 +31,9 @@ local function has_bytes(path)
     return file ~= nil and file:seek("end") > 0
 end
 
--- Runs one sample of this row while a watcher, command(pids), watches the server. Returns the
--- sample, and the watcher, which has ended; nil if the row starts nothing that can be watched.
+-- Take one sample of this row while the watcher, the process command(pids), watches the server.
+-- Returns the sample and the watcher, which has ended; nil: the row starts no server that can be
+-- watched.
 local function watched(house, row, peer, command, is_ready)
     local watcher
     house.on_start = function(pids)
@@ -50,7 +51,7 @@ local function watched(house, row, peer, command, is_ready)
     return sample, watcher
 end
 
--- Prints why there is no result. Returns true, no failure, if there was nothing to watch, or no
+-- Print why there is no result. Returns true (no failure) if there was no server to watch, or no
 -- permission.
 local function say_nothing(what, sample, watcher)
     local complaint = watcher and watcher:errors():match("[^\n]+")
@@ -145,7 +146,7 @@ local function count_calls(house, row, peer)
     return total > 0
 end
 
--- present(row) gives the peers of a row that are here.
+-- present(row) gives the peers of a row that are installed.
 function profile.run(house, list, present)
     local good = true
     house.seconds = house.options.seconds or SECONDS

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: runs programs that measure themselves, and print values for several rows or variants.
--- Place: rows-micro.lua, where one run of a program serves each variant once, and a variant that asks
--- again has it run again; rows-seed.lua, whose program takes long to begin, and waits for each round.
+-- What: runs programs that measure themselves and print values for several rows or variants.
+-- Place: for rows-micro.lua one run of a program serves each variant once; if a variant asks again,
+-- the program is run again. For rows-seed.lua a program, which takes long to start, stays and waits
+-- for each round.
 
 local others = require "others"
 local servers = require "servers"
@@ -11,7 +12,7 @@ local programs = {}
 
 local PATIENCE = 300 -- seconds
 
-local runs = {} -- by command: {output, lost, taken = set of those that got the output}
+local runs = {} -- by command: {output, lost, taken = set of the variants that got the output}
 
 -- Run a program to its end, on the server's CPU or on `cpu`. Returns its output.
 local function run(bench, words, cpu)
@@ -24,8 +25,8 @@ local function run(bench, words, cpu)
     return output
 end
 
--- The output of a program, one that `who` has not seen; and {lost, lost_to, stolen}, what others
--- took of the CPUs during that run.
+-- An output of the program that `who` has not seen yet, and {lost, lost_to, stolen}: the CPUs that
+-- others took during that run.
 function programs.output(bench, words, who, cpu)
     local key = table.concat(words, " ")
     local last = runs[key]

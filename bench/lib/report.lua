@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: a result as tables: for the terminal, for docs/benchmarks.md and for the README.
--- Place: bench.lua prints each row as it comes. Shape: rows of result.lua.
+-- What: shows a result as tables: on the terminal, in docs/benchmarks.md and in the README.
+-- Place: bench.lua prints each row when it is measured. Shape: rows of result.lua.
 
 local result = require "result"
 local tables = require "tables"
 
 local report = {}
 
-local ROUNDS = 7 -- the usual number; fewer are reported
+local ROUNDS = 7 -- the usual number; a row with fewer says so
 
 local function spread_of(row, peer, prefix)
     local middle, low, high = peer.median, peer.min, peer.max
@@ -106,7 +106,8 @@ end
 
 -- ---- Lines over x, candles ----
 
--- A table with a column a peer. entries_of(peer) is a list of {line, its place, cell}.
+-- A table with one column for each peer. entries_of(peer) is a list of {line, place of that line,
+-- cell}.
 local function crossed(row, title, corner, entries_of)
     local block, lines = {title = title, head = {corner}, rows = {}}, {}
     for i, peer in ipairs(row.peers) do
@@ -152,7 +153,7 @@ local function most_clients(row)
     return most
 end
 
--- The figures with the most clients; the page and the CSV have all.
+-- The candles of the samples with the most clients; the page and the CSV have all samples.
 local function candles_of(row)
     local most = most_clients(row)
     return crossed(row, "mean, and longest, in µs", "servers x clients, kind", function(peer)
@@ -270,7 +271,7 @@ function report.print(row)
     io.stdout:flush()
 end
 
--- The day, or the first and the last, on which its rows were measured.
+-- The day on which the rows were measured, or the first and the last day.
 local function dates_of(got)
     local first, last
     for _, row in ipairs(got.rows) do
@@ -281,7 +282,8 @@ local function dates_of(got)
     return first == last and (first or got.date:sub(1, 10)) or first .. " to " .. last
 end
 
--- Print what the run came to: its rows, the void ones, and the targets that were missed.
+-- Print how the run ended: how many rows it has, which rows are void, and which targets were
+-- missed.
 function report.print_end(got)
     local void, missed, number = {}, {}, 0
     for _, row in ipairs(got.rows) do
@@ -319,7 +321,7 @@ end
 
 local CELL_MAX = 120 -- characters of a cell, so that the table can be read
 
--- The parts, joined, in as few cells as hold them.
+-- The parts joined into as few cells as can hold them.
 local function cells_of(parts)
     local cells = {parts[1] or ""}
     for i = 2, #parts do
@@ -333,7 +335,7 @@ local function cells_of(parts)
     return cells
 end
 
--- The other peers by their values, with their ratios to the same reference where they have one.
+-- The other peers' values, with their ratios to the row's reference, if there is one.
 local function others_of(row)
     local parts, reference = {}, reference_of(row)
     for _, peer in ipairs(row.peers) do
@@ -350,9 +352,9 @@ local function others_of(row)
     return cells_of(parts)
 end
 
-local LEFT_OUT = {examples = true, micro = true, S8 = true} -- the page has them
+local LEFT_OUT = {examples = true, micro = true, S8 = true} -- the page shows these groups
 
--- A line of the table; where the other peers need several cells, a line for each more.
+-- A line of the table, and a further line for each further cell that the other peers need.
 local function lines_of(row)
     local ours = find(row, row.ours)
     if not ours or not ours.median or LEFT_OUT[row.group] then
@@ -387,7 +389,7 @@ function report.markdown(got)
     return table.concat(lines, "\n") .. "\n"
 end
 
--- A short table has a column for each of these, whichever of its peers the row has.
+-- The columns of a short table: a title, and the peers that may fill the column.
 local COLUMNS = {{"limit program", "limit"}, {"nginx", "nginx", "nginx-lua"}, {"Go", "go"},
                  {"Node", "node", "node-cluster"}}
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the result of a run, as one table that is written to a file and read again: bench/results.
--- Place: bench.lua adds a row after the other; report.lua and page.lua show it.
+-- What: keeps the result of a run as one table, which is written to a file of bench/results and
+-- read again.
+-- Place: bench.lua adds the rows one by one; report.lua and page.lua show the result.
 --
 -- result    {version, date, machine, options, planned_s, took_s, rows, missing = names of rows that
 --            should be there}
@@ -20,8 +21,8 @@ local tables = require "tables"
 
 local result = {}
 
-local FULL = 0.9 -- of a CPU: a side that uses as much limits the rate
-local AGREE = 0.10 -- two clients that differ by more disagree
+local FULL = 0.9 -- of a CPU: a side that uses this much limits the rate
+local AGREE = 0.10 -- two clients disagree if their results differ by more
 
 -- ---- A peer ----
 
@@ -33,7 +34,7 @@ local function field_of(sample, key)
     return value
 end
 
--- The values of a key in all rounds, without rounds that lack it.
+-- The values of a key in all rounds that have the key.
 local function column(rounds, name, key)
     local values = {}
     for _, samples in ipairs(rounds) do
@@ -52,7 +53,7 @@ local function median(values)
     return (tables.spread(values))
 end
 
--- Ratios to the reference within each round, of the values or of another key.
+-- For each round: the peer's value (or its other key) divided by the reference's.
 local function ratios_of(rounds, name, reference, key)
     local values = {}
     for _, samples in ipairs(rounds) do
@@ -84,7 +85,7 @@ local function bottleneck_of(row, server, client)
         or is_client and "client" or "neither"
 end
 
--- Lists of {x, key...} of several rounds as one of medians.
+-- Merge the points {x, value, memory} of all rounds: the medians at each x.
 local function merge_points(rounds, name)
     local by_x, order = {}, {}
     for _, samples in ipairs(rounds) do
@@ -136,8 +137,8 @@ local function merge_curves(rounds, name)
     return #curve > 1 and curve or nil
 end
 
--- Merge the candles of all rounds, one at each place: the shortest and the longest of all, the
--- median of the means.
+-- Merge the candles of all rounds, place by place: the shortest and the longest time of all rounds,
+-- and the median of their means.
 local function merge_candles(rounds, name)
     local by_place, list = {}, {}
     for _, samples in ipairs(rounds) do
@@ -248,7 +249,7 @@ local function targets_of(row)
     return (targets.ratio or targets.value) and {targets} or targets
 end
 
--- Compare ours with a target.
+-- Compare our result with a target.
 local function check_target(row, state, peers, target)
     local ours = find(peers, target.ours or row.ours or "sxe-httpd")
     local got = {peer = target.peer, ratio = target.ratio, value = target.value, of = target.of,
@@ -284,7 +285,7 @@ local function disagreement_of(row, peers)
     return #sentences > 0 and sentences or nil
 end
 
--- Texts and numbers of the row itself.
+-- The fields of a result's row that are copied from the row itself.
 local function head_of(row)
     local head = {}
     for _, name in ipairs{"name", "title", "group", "work", "command", "checks", "void", "unit",
@@ -297,7 +298,7 @@ local function head_of(row)
     return head
 end
 
--- CPUs that others took, by the median of all samples.
+-- The CPUs that others took: the median of all samples.
 local function lost_of(state)
     local values = {}
     for _, peer in ipairs(state.peers) do
@@ -308,7 +309,7 @@ local function lost_of(state)
     return median(values)
 end
 
--- skipped: {{name, why}} of peers that were not there.
+-- skipped: {{name, why}, ...} of the peers that are not installed.
 function result.summarize(row, state, seconds, skipped)
     local got = head_of(row)
     got.seconds, got.rounds = seconds, #state.rounds
@@ -337,7 +338,7 @@ function result.now()
     return os.date("!%Y-%m-%dT%H:%M:%SZ")
 end
 
--- list: rows that will be measured; `missing` names those that are not yet.
+-- list: the rows that will be measured; the field `missing` names those that are not measured yet.
 function result.new(machine, options, list)
     local got = {version = 2, date = result.now(), machine = machine, rows = {}, missing = {},
                  options = {rounds = options.rounds, seconds = options.seconds,
@@ -357,7 +358,7 @@ local function place_of(name, list)
     return nil
 end
 
--- Adds a row, or puts it in the place of that of the same name; order is a list of all rows.
+-- Add a row, or replace the row of the same name; order: a list of all rows.
 function result.put(got, row, order)
     got.rows[place_of(row.name, got.rows) or #got.rows + 1] = row
     table.sort(got.rows, function(a, b)
@@ -394,7 +395,7 @@ function result.lacking(got)
     return set
 end
 
--- Returns nil, and why, if the file cannot be written.
+-- Write a file. Returns nil or false, and why, if that failed.
 local function try_to_write(path, text)
     local file, why = io.open(path, "w")
     if not file then
@@ -438,7 +439,7 @@ local function count_whole_process(row)
     row.work = "each connection has asked once or more, and is idle; the server's PSS"
 end
 
--- Until 2026-11-22 the rows of many sockets named the server, not sxe-http, whose bytes they are.
+-- Until 2026-11-22 the rows of many sockets named the server, though the bytes are sxe-http's.
 local function name_generator(row)
     row.reference, row.ours = "sxe-http", "sxe-http"
     row.peers[1].name, row.peers[1].title = "sxe-http", "sxe-http"
@@ -452,7 +453,8 @@ local function modernize(row)
     end
 end
 
--- Read a result; of version 1, too, whose rows are all of one time, and which repeated whole rounds.
+-- Read a result, also one of version 1: its rows have one common date, and it repeated whole
+-- rounds.
 function result.load(path)
     local file <close> = assert(io.open(path))
     local got = cjson.decode(assert(file:read("a")))

@@ -4,7 +4,7 @@
 local VOID = "a reply with another status or length; a connection refused, reset or closed; "
              .. "0.08 of a CPU taken by others"
 
--- Each line is another, so that bytes from a wrong place of the file show.
+-- All lines differ, so that bytes from a wrong place of the file are noticed.
 local function numbered(length)
     local lines = {}
     for i = 1, length // 10 do
@@ -13,7 +13,7 @@ local function numbered(length)
     return table.concat(lines)
 end
 
--- The client has the kernel throw long replies away instead of copying them.
+-- The client has the kernel discard long replies instead of copying them.
 local function row(name, connections, content, who, more)
     local result = {
         name = "file-" .. name, service = "file", peers = who, unit = "replies/s",
@@ -32,8 +32,9 @@ local function row(name, connections, content, who, more)
     return result
 end
 
--- Targets compare with nginx at its best, but that of 13 bytes compares with nginx as it comes,
--- which spends a second segment on them and reaches 0.29 to 0.45 of the limit program.
+-- Targets compare with nginx at its best; only the target for 13 bytes compares with nginx as it is
+-- installed, which sends them in a second segment and reaches 0.29 to 0.45 of the limit program's
+-- rate.
 local LONG = {"sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd", "go"}
 local SHORT = {"limit", "sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd",
                "go", "node"}

@@ -7,7 +7,7 @@ local machine = require "machine"
 local peers = require "peers"
 
 local GREETING = peers.services.hello.body
-local OPEN = 10000 -- connections of the row on memory
+local OPEN = 10000 -- connections in the row about memory
 
 local ALL = {"limit", "sxe-httpd", "sxe-httpd-lua", "nginx", "nginx-lua", "h2o", "lighttpd",
              "haproxy", "go", "node", "node-net"}
@@ -19,7 +19,8 @@ local VOID = "a reply with another status or body; a connection refused, reset o
 
 -- ---- Memory: connections that have each asked something are open and idle ----
 
--- Wait until is_so() is true; false: it was not within `seconds`. pause: seconds between two looks.
+-- Wait until is_so() is true; return false if it was not within `seconds`. pause: seconds between
+-- two calls.
 local function wait_for(seconds, is_so, pause)
     local give_up = wire.time() + seconds
     while not is_so() do
@@ -31,8 +32,8 @@ local function wait_for(seconds, is_so, pause)
     return true
 end
 
--- crowd-client prints its line when each connection has had its last reply, and none has asked
--- again.
+-- crowd-client prints its line when each connection has had its last reply and none has sent a
+-- further request.
 local function run_memory(bench, peer)
     local server <close> = bench.start(peer, {connections = OPEN + 64})
     bench.look(server, {target = "/", body = GREETING})
@@ -52,7 +53,7 @@ end
 
 -- ---- System calls a request ----
 
--- strace's table: counts by name; or nil, and why the requests failed.
+-- Count the system calls with strace: {[name] = count}; or nil, and why the requests failed.
 local function count_calls(bench, server, requests)
     local trace = bench.scratch .. "/strace"
     local words = {"strace", "-c", "-f", "-o", trace}
@@ -118,7 +119,8 @@ local function has_answered(port)
     return reply.status == 200 and reply.body == GREETING
 end
 
--- The peer is asked again and again, from before it listens; not waited for by bench.start.
+-- Ask the peer again and again as soon as it is spawned, even before it listens: bench.start looks
+-- too rarely.
 local function run_start_up(bench, peer)
     local begun, answered
     local eager = {start = function(context)
@@ -176,7 +178,7 @@ local function generators(connections)
             name = name, client = name, needs = {client.program},
             package = client.package or client.program,
             start = function(context)
-                context.keep_alive = true -- ab asks in HTTP/1.0
+                context.keep_alive = true -- ab sends HTTP/1.0
                 return peers.find("limit").start(context)
             end}
     end
@@ -205,7 +207,7 @@ local function run_sockets(sockets, queries, workers)
         repeat
             line = client:line(300)
         until not line or line:find("^opened")
-        local pss = 0 -- of its workers, while all sockets are open; their parent has none
+        local pss = 0 -- of sxe-http's workers, while all sockets are open; their parent has none
         for _, pid in ipairs(machine.tree(client:pid())) do
             pss = pss + (pid ~= client:pid() and wire.pss(pid) or 0)
         end

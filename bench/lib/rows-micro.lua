@@ -4,11 +4,11 @@
 
 local programs = require "programs"
 
-local BOTH = {0, 1} -- CPUs, of programs that are two processes
+local BOTH = {0, 1} -- CPUs of a program with two processes
 
--- The value after a variant's name at a line's beginning. variant.below: a text that must come
--- before that line; variant.column: the column of several, by default the first. "-" is no value,
--- "~" after one says that it was disturbed.
+-- The value in a line of the output that begins with the variant's name. variant.below: a text that
+-- must come before that line; variant.column: which of several columns, by default the first. "-"
+-- means no value; a "~" after a value means that the measurement was disturbed.
 local function value_of(output, variant)
     local part = output
     if variant.below then
@@ -50,7 +50,7 @@ local function row(name, title, program, variants, more)
     return result
 end
 
--- Variants that are called like their lines.
+-- Variants that have the same names as their lines.
 local function lines(...)
     local list = {}
     for i, line in ipairs{...} do
@@ -68,7 +68,7 @@ local function parsers(below)
     return list
 end
 
--- The names of micro-pool's lines: here, and in its output.
+-- The variants of micro-pool: the name in the row, and the line of the output.
 local function pool_variants()
     local list = {}
     for _, each in ipairs{{"change, in order", "change"}, {"change, at random", "change_random"},
@@ -79,7 +79,7 @@ local function pool_variants()
     return list
 end
 
--- A variant for each line, of that column.
+-- A variant for each of these lines, with the value in that column.
 local function column(number, ...)
     local list = lines(...)
     for _, variant in ipairs(list) do

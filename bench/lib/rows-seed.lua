@@ -29,7 +29,7 @@ end
 
 local CPUS = all_cpus()
 
--- A page of some 4,000 bytes; each line is another.
+-- Make a page of some 4,000 bytes, in which all lines differ.
 local function make_page()
     local lines = {"<!DOCTYPE html>", "<title>A page</title>"}
     for i = 1, 100 do
@@ -42,14 +42,13 @@ local PAGE = make_page()
 
 -- ---- S4 ----
 
-local WORKERS = 6 -- a process may have 20,000 descriptors
+local WORKERS = 6 -- because one process may have only 20,000 descriptors
 
-local COUNTS_MAX = 8 -- counts of a step, until one is quiet
+local COUNTS_MAX = 8 -- how often a step is counted until a count is undisturbed
 
--- Measure what a step's result does not say: how much of a CPU each side and other programs had
--- while the step was counted. While others disturb it, the step is counted again under the same
--- load. Some do so in bursts: a program that watches a machine with 100,000 sockets has much to
--- look at.
+-- Measure how much of a CPU the server, the client and other programs used while a step was
+-- counted. If other programs disturb the count, the step is counted again under the same load. Some
+-- programs disturb in bursts: one that watches a machine with 100,000 sockets has much to look at.
 local function count_step(client, server)
     local counted
     for n = 1, COUNTS_MAX do
@@ -64,13 +63,13 @@ local function count_step(client, server)
             return counted
         end
         client:signal("USR1")
-        client:line(20) -- the client says that it begins
+        client:line(20) -- the client prints that it starts
     end
 end
 
--- All steps are one run: the client opens more and more connections, and says when it pauses.
--- `lost` is that of the step that others disturbed most: while connections are opened nothing is
--- measured. The CPU of both sides is that of the last step.
+-- All steps are one run: the client opens more and more connections, and prints a line when it
+-- pauses. Nothing is measured while connections are opened, so `lost` is that of the most disturbed
+-- step. The CPU of both sides is that of the last step.
 local function run_crowd(bench, peer)
     local steps = bench.smoke and {60, 120} or {10000, 30000, 100000}
     local most = steps[#steps]
@@ -83,7 +82,7 @@ local function run_crowd(bench, peer)
         wire.program("bench/crowd-client"), "-p", server.port, "-s", table.concat(steps, ","), "-t",
         WORKERS, "-d", bench.smoke and 0.1 or 0.5, "-q", 0.2, "-a"}
     local points, worst, most_stolen, last = {}, {}, 0, {}
-    while client:line(120) do -- the client says that a step begins
+    while client:line(120) do -- the client prints that a step starts
         last = count_step(client, server)
         if (last.lost or 0) >= (worst.lost or 0) then
             worst = last
@@ -135,7 +134,7 @@ local function cluster_load(name)
             body_length = peers.services[name].length}
 end
 
--- A server, and the Redis that it asks, whose CPU is a part of the server's.
+-- Start a server and the Redis that it asks. The CPU of Redis counts as the server's.
 local function start_with_redis(bench, peer)
     local redis = peers.start_redis(bench)
     local good, server = pcall(bench.start, peer, {redis_port = redis.port, workers = #CPUS,
@@ -178,7 +177,8 @@ end
 
 local LOOKUPS = 30000000
 
--- One program measures all ways of looking up: it makes the records once and waits for each round.
+-- One program measures all ways to look up a record: it makes the records once and waits for each
+-- round.
 local function run_lookup(bench, variant)
     local ask = programs.start(bench, {wire.program("bench/lookup"), "-r",
                                        bench.smoke and 100000 or LOOKUPS, "-"})
@@ -191,8 +191,8 @@ end
 
 -- ---- S10 ----
 
--- A copy of the sources, without anything that was built, and a repository of its own, because some
--- tests ask git which files there are.
+-- Copy the sources without built files, and make the copy a repository of its own, because some
+-- tests ask git for the list of files.
 local function copy_sources(directory)
     local command = ("mkdir -p %s && git ls-files -z --cached --others --exclude-standard | "
         .. "tar -c --null -T - --ignore-failed-read 2>/dev/null | tar -x -C %s && git init -q %s "
@@ -206,7 +206,7 @@ local function run_from_scratch(bench, peer)
     local start = wire.time()
     local proc <close> = wire.spawn{"sh", "-c", ("cd %s && unset MAKEFLAGS MAKELEVEL MFLAGS && "
         .. "make -j%d %s"):format(directory, #CPUS, peer.name)}
-    warden.has_begun(proc) -- what make starts ends with the harness, too
+    warden.has_begun(proc) -- processes that make starts end with the driver, too
     local output = proc:output(1800)
     local status = proc:wait(60)
     warden.has_ended(proc)

@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: everything that is measured, a row each.
--- Place: bench.lua runs them; rows-*.lua have them, by kinds.
+-- What: lists everything that is measured, one row for each measurement.
+-- Place: bench.lua runs the rows; rows-*.lua contain them, one file for each kind.
 --
--- A row: name, group (a name for several), title; work: what is done, in a sentence; command: what
--- to type to see it by hand; service, peers: who does it (peers.lua), in order; reference: the peer
--- that all are divided by; ours, target = {peer =, ratio =} or {value =}, of: which issue wants it;
--- checks: what is known of every reply; void: what would make the result mean nothing; unit, better ("more"
--- or "less"), digits; seconds: budget = for all of it, or takes = for a sample, or seconds = what
--- is measured of one; load: what bench.load puts on a server, or run(bench, peer) -> sample, for
--- what is no such load. method.lua says how rounds are made of it.
+-- A row: name; group (a name for several rows); title; work: a sentence that says what is done;
+-- command: what to type to run it by hand; service; peers (peers.lua), in order; reference: the
+-- peer by whose value all values are divided; ours: our peer; target = {peer =, ratio =} or
+-- {value =}, of = the issue that asks for it; checks: how each reply is checked; void: what would
+-- make the result meaningless; unit, better ("more" or "less"), digits; one of three times in
+-- seconds: budget for the whole row, takes for a sample, seconds for the measured part of a sample;
+-- load: what bench.load puts on a server, or run(bench, peer) -> sample, for other measurements.
+-- method.lua says how the rounds of a row are made.
 
 local rows = {list = {}}
 
--- The rows that show in seconds that everything works: each way to measure, once.
+-- The rows of --smoke, which show in seconds that everything works: each way to measure, once.
 local SMOKE = {S4 = true, S6 = true, ["S8-sweep"] = true, S9 = true, pipeline = true,
                connects = true, ["start-up"] = true, size = true, ["file-13"] = true,
                ["lua-2010"] = true, ["example-echo"] = true, buffer = true}

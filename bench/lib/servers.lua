@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: how a server of any peer is started, looked at and stopped.
--- Place: a peer's start(context) gets its context from here; load.lua and rows ask servers.start().
+-- What: starts, checks and stops a server of any peer.
+-- Place: a peer's start(context) gets its context from here; load.lua and rows call servers.start().
 --
 -- context  port, root, scratch (an empty directory), cpu (a number or a list), workers,
 --          connections, service, row
---          spawn(words, {env =, cpu =}) -> proc    pinned, with as many descriptors as there may be
---          fill(path, {WORD = ...}) -> path        of a copy in scratch, each @WORD@ filled in
---          wait_ready(proc or port)                until the port accepts
+--          spawn(words, {env =, cpu =}) -> proc    pinned, with as many descriptors as possible
+--          fill(path, {WORD = ...}) -> path        a copy in scratch with each @WORD@ replaced
+--          wait_ready(proc or port)                wait until the port accepts
 --          server(proc, ...) -> server
--- server   port, pids() -> those of now, stop(), command (as typed), pss()
+-- server   port, pids() -> the present ones, stop(), command (as typed), pss()
 
 local machine = require "machine"
 local others = require "others"
@@ -18,7 +18,7 @@ local warden = require "warden"
 local servers = {}
 
 local READY_SECONDS = 20
-local number = 0 -- of the last context: each has a directory of its own
+local number = 0 -- number of the last context: each context has its own directory
 
 -- Quote a word so that sh reads it as it is.
 local function quoted(word)
@@ -46,14 +46,14 @@ local function accepts(port)
     return good
 end
 
--- Raises the driver's limit of descriptors to the hard one, and so that of all that it starts: our
--- servers would do it themselves, others would not.
+-- Raise the driver's soft limit of descriptors to the hard limit. All processes that it starts
+-- inherit the limit: our servers would raise it themselves, other servers would not.
 function servers.allow_descriptors()
     local file <close> = assert(io.open("/proc/self/stat"))
     os.execute(('prlimit --pid %s --nofile="$(ulimit -Hn)"'):format(file:read("a"):match("^%d+")))
 end
 
--- A process on a CPU, or on each of a list.
+-- Start a process that may run on one CPU, or on the CPUs of a list.
 function servers.spawn(words, cpu, env)
     local command = {env = env}
     if type(cpu) == "table" then
@@ -71,7 +71,7 @@ local function has_ended(proc)
     return (pcall(proc.wait, proc, 0))
 end
 
--- Ends processes with all that they started, each having a group of its own.
+-- End processes and everything that they started; each has its own process group.
 local function end_all(procs)
     for _, proc in ipairs(procs) do
         if not has_ended(proc) then
@@ -132,7 +132,7 @@ local function make_server(context, ...)
     return server
 end
 
--- Bytes of all its processes, what they share counted once.
+-- Bytes of memory of all processes of the server; memory that they share is counted once.
 function Server:pss()
     local sum = 0
     for _, pid in ipairs(self.pids()) do
@@ -141,7 +141,7 @@ function Server:pss()
     return sum
 end
 
--- given: values of the context that are not the defaults. house has cpu, root and scratch.
+-- given: values of the context that replace the defaults. house has cpu, root and scratch.
 local function make_context(house, given)
     number = number + 1
     local context = {}
@@ -170,7 +170,7 @@ local function make_context(house, given)
     return context
 end
 
--- Starts a server of this peer; raises why it did not start.
+-- Start a server of this peer. Raises an error that says why it did not start.
 function servers.start(house, peer, given)
     local context = make_context(house, given)
     local good, server = pcall(peer.start, context)
@@ -190,7 +190,7 @@ function servers.start(house, peer, given)
             others.leave_out(server.pids())
         end
         stop(server)
-        end_all(context.procs) -- also those that it has forgotten
+        end_all(context.procs) -- also processes that the server does not know any more
         os.execute("rm -rf " .. context.scratch)
     end
     local class = getmetatable(server) or {}
@@ -212,7 +212,7 @@ function servers.ask(port, target, headers, post)
     return sock:read_reply()
 end
 
--- The length of a server's reply to this load; nil, and why, if the reply is wrong.
+-- The length of a server's reply to a request of this load; nil and why, if the reply is wrong.
 function servers.look(server, load)
     local reply = servers.ask(server.port, load.target or "/", load.headers, load.post)
     local expected = "," .. (load.status or "200") .. ","

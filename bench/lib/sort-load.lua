@@ -11,9 +11,9 @@ local clocks = require "clocks"
 local sort = {}
 
 local FILES, PARTS = 30, 100
-local WARM_UP = 0.2 -- of the time that counts
+local WARM_UP = 0.2 -- as a share of the measured time
 
--- The same files before each run, since writes make them longer.
+-- Write the same files before each run, because the run's writes make them longer.
 local function write_files(root)
     for i = 1, FILES do
         local parts = {}
@@ -25,7 +25,7 @@ local function write_files(root)
     end
 end
 
--- Start as many servers as wanted, on ports of their own; a cluster has one port for its workers.
+-- Start wanted.servers servers, each on its own port; the workers of a cluster share one port.
 local function start(bench, peer, wanted)
     local list = setmetatable({}, {__close = function(list)
         for _, server in ipairs(list) do
@@ -40,7 +40,7 @@ local function start(bench, peer, wanted)
     return list
 end
 
--- Start the clients, shared out evenly among the servers.
+-- Start a client process for each server, and divide wanted.clients connections evenly among them.
 local function start_clients(bench, servers, wanted)
     local list = {}
     for i, server in ipairs(servers) do
@@ -61,8 +61,8 @@ local function start_clients(bench, servers, wanted)
     return list
 end
 
--- A client's result, or nil and why there is none. Status 4 is allowed: it warns that servers used
--- the client's CPU, too.
+-- A client's result, or nil and why there is none. Exit status 4 is allowed: it warns that servers
+-- used the client's CPU, too.
 local function read(client)
     local output = client.proc:output(60)
     local status = client.proc:wait(60)
@@ -138,8 +138,9 @@ function sort.run(bench, peer, wanted)
     end)
 end
 
--- Samples by 1 to most.servers servers, each number of them with 1 to most.clients clients. Returns
--- the last, with the candles of all, or the first that went wrong.
+-- Take a sample for each number of servers up to most.servers with each number of clients up to
+-- most.clients. Returns the last sample with the candles of all samples, or the first sample that
+-- failed.
 function sort.sweep(bench, peer, most, cpu)
     local candles, last = {}, nil
     for number = 1, most.servers do

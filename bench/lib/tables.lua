@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: numbers as people read them, and tables of them for the terminal.
--- Place: report.lua shows a result with it. A table is {title, head, rows}, of texts.
+-- What: writes numbers for people, and prints tables on the terminal. Place: report.lua shows a
+-- result with it. A table is {title, head, rows}, all of texts.
 
 local tables = {}
 
--- median, minimum, maximum
+-- Returns median, minimum, maximum.
 function tables.spread(values)
     local sorted = table.move(values, 1, #values, 1, {})
     table.sort(sorted)
@@ -14,9 +14,10 @@ function tables.spread(values)
     return median, sorted[1], sorted[#sorted]
 end
 
--- A number as text, with `digits` digits after the point; nil: as many as give three digits in all, none from 100 on.
+-- A number as text, with `digits` digits after the point; if digits is nil, with three digits in
+-- all, and none after the point from 100 on.
 function tables.number(number, digits)
-    digits = math.tointeger(digits) -- what was read from a file is a float
+    digits = math.tointeger(digits) -- in a result that was read from a file it is a float
     if not digits then
         local size = math.abs(number)
         digits = (size >= 100 or number == 0) and 0 or size >= 10 and 1 or size >= 1 and 2 or 3
@@ -26,7 +27,7 @@ function tables.number(number, digits)
     return sign .. whole:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", "") .. rest
 end
 
--- The first column is flush left, the others right.
+-- Print a table: the first column is flush left, the others are flush right.
 function tables.print(block)
     local lines, widths = {block.head, table.unpack(block.rows)}, {}
     for _, line in ipairs(lines) do

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: makes sure that nothing of a run survives it, however it ends. Processes that the driver starts
--- die with it, but their children, for example a server's workers, would not, and files would stay.
--- Place: servers.lua tells it of each server. It is a shell that waits for the driver's end, then
--- ends the groups of processes that are still in its list, and removes the directory.
+-- What: makes sure that no process and no file of a run outlives it, however it ends. Processes
+-- that the driver starts die with it, but their children, for example a server's workers, would
+-- live on, and files would stay.
+-- Place: servers.lua tells the warden of each server. The warden is a shell that waits for the
+-- driver's end, then ends the process groups that are still in its list, and removes the directory.
 
 local warden = {}
 
@@ -26,7 +27,7 @@ local function say(word, pid)
     end
 end
 
--- Start the shell, for this driver and this directory.
+-- Start the warden for this driver and this directory.
 function warden.start(directory)
     local file <close> = assert(io.open("/proc/self/stat"))
     list = directory .. "/groups"
