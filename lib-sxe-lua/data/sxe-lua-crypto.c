@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.crypto" and "sxe.store": the modules that the program has, so that this library
- * needs neither OpenSSL nor LMDB.
+ * require "sxe.crypto" and "sxe.store": open the modules that the program links, so that this
+ * library needs neither OpenSSL nor LMDB.
  */
 #include "sxe-lua-private.h"
 

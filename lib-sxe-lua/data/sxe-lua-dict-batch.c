@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Of require "sxe.dict": all entries, in a loop; batches; snapshots.
+ * Parts of require "sxe.dict": loops over all entries, batches and snapshots.
  */
 #include <errno.h>
 #include <math.h>
@@ -141,14 +141,14 @@ grow_walk_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
     const size_t value_room =
         entry->value_size > walk->value_room ? entry->value_size : walk->value_room;
 
-    lua_newuserdatauv(L, key_room + value_room, 0); /* if this raises, nothing has changed */
+    lua_newuserdatauv(L, key_room + value_room, 0); /* this may raise: change nothing before it */
     lua_replace(L, lua_upvalueindex(MEMORY));
     walk->key_room = key_room;
     walk->value_room = value_room;
 }
 
-/* Read an entry; if there was no room for it, make room and read it again. Returns what
- * sxe_dict_walker_step does. */
+/* Read the next entry; if it does not fit, make room and read it again. Returns the result of
+ * sxe_dict_walker_step. */
 static int
 read_next_entry_of_walk(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
 {
@@ -167,12 +167,12 @@ read_next_entry_of_walk(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
             return result;
         walk->walker = before;
         grow_walk_room(L, walk, entry);
-        check_walk_source(L); /* a finalizer may have closed it */
+        check_walk_source(L); /* a finalizer may have closed the dict */
     }
 }
 
-/* Return key, value, seconds to live, state. A failure raises, because nil would look like the
- * end. */
+/* Push key, value, seconds to live and state. A failure raises an error, because nil would look
+ * like the end. */
 static int
 step_dict_walk(lua_State *L, int status, lua_KContext until)
 {
@@ -205,7 +205,7 @@ next_entry_of_each(lua_State *L)
     return step_dict_walk(L, LUA_OK, 0);
 }
 
-/* Push the iterator of the walk at 2, which is constructed already. */
+/* Push the iterator of the walk at 2, whose walker is constructed already. */
 static int
 push_iterator(lua_State *L, struct walk *walk, uint64_t wait_ns)
 {
@@ -274,7 +274,8 @@ check_batch(lua_State *L, int argument)
     return notes->batch;
 }
 
-/* Raise if a change could not be noted, so that no batch is committed without it. */
+/* Raise an error if a change could not be noted, so that no batch is committed without the change.
+ */
 static int
 check_noted(lua_State *L, int result)
 {
@@ -305,7 +306,7 @@ l_remove(lua_State *L)
     return check_noted(L, sxe_dict_batch_remove(batch, key, key_size));
 }
 
-/* batch:expect(key, value); value nil: there is no such entry */
+/* batch:expect(key, value); value nil: expect that there is no such entry */
 static int
 l_expect(lua_State *L)
 {
@@ -357,7 +358,7 @@ commit_lua_batch(lua_State *L, int status, lua_KContext until)
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, NOTES);
-    /* The script had the batch, and may have ended it with a <close> variable of its own. */
+    /* The script had the batch, and may have closed it with a <close> variable of its own. */
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
@@ -366,7 +367,7 @@ commit_lua_batch(lua_State *L, int status, lua_KContext until)
     return 1;
 }
 
-/* The function that notes has returned; it may have waited. */
+/* The script's function, which noted the changes, has returned; it may have yielded. */
 static int
 commit_after_call(lua_State *L, int status, lua_KContext context)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of require "sxe.dict" share.
+ * What: the declarations that the files of require "sxe.dict" share.
  *
  *     sxe-lua-dict.c        dict.open, and the calls about one entry
  *     sxe-lua-dict-batch.c  all entries, batches, snapshots
  *
  * Dicts, snapshots and batches are userdata. A snapshot or a batch has its dict as a user value,
- * and counts among its users: a dict that is closed refuses all calls at once, but its memory stays
+ * and counts as a user of the dict: a closed dict refuses all calls at once, but its memory stays
  * until its last user has gone.
  */
 #ifndef SXE_LUA_DICT_PRIVATE_H
@@ -20,22 +20,22 @@
 struct sxe__lua_dict {
     SXE_DICT *dict;   /* NULL: closed */
     unsigned users;   /* snapshots and batches that are open */
-    bool is_over;     /* no call is accepted; it is closed with its last user */
+    bool is_over;     /* no call is accepted; the last user closes the dict */
     uint64_t wait_ns; /* how long a call tries again */
 };
 
-/* Raises unless a dict that is open is at an argument. */
+/* The dict at an argument. Raises unless it is an open dict. */
 SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
 
-/* sxe__lua_dict_end closes a dict, at once or when its last user ends. sxe__lua_dict_end_user ends
- * a user; the call that made the user has counted it. */
+/* sxe__lua_dict_end closes a dict, at once or when its last user ends. sxe__lua_dict_end_user takes
+ * back the count of a user that ends; the call that made the user counted it. */
 void sxe__lua_dict_end(struct sxe__lua_dict *dict);
 void sxe__lua_dict_end_user(struct sxe__lua_dict *dict);
 
-/* The key at argument 2. */
+/* The key, which is argument 2. */
 const char *sxe__lua_dict_key(lua_State *L, size_t *size);
 
-/* Seconds to live at an argument, SXE_DICT_FOREVER if there are none. */
+/* The seconds to live that an argument gives; SXE_DICT_FOREVER if it is missing. */
 double sxe__lua_dict_ttl(lua_State *L, int argument);
 
 /* Push the value of the key at stack index 2, which `read` copies from the dict or snapshot at
@@ -48,14 +48,14 @@ int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 /* The text for an error of a dict. */
 const char *sxe__lua_dict_text(int error);
 
-/* A call failed: either k tries it again, or the results are nil, why, error. */
+/* For a call that failed: have k try it again (EAGAIN), or return nil, why, error. */
 int sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k,
                          lua_KContext until);
 
 /* How long calls of the dict at 1 try again. */
 uint64_t sxe__lua_dict_wait(lua_State *L);
 
-/* Make a metatable, with those metamethods and methods; nothing is left on the stack. */
+/* Make the metatable `name` with these metamethods and methods. The stack stays as it was. */
 void sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
                          const luaL_Reg *methods);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: require "sxe.dict": tables of lib-sxe-dict, which processes share, and which may be files.
+ * What: require "sxe.dict": the tables of lib-sxe-dict, which processes may share, and which may be
+ * files.
  *
- * A call may find its shard locked, and then goes on as a continuation. So each is an operation,
- * which begins again with the arguments; run_call() calls it, and is the continuation of all.
+ * A call that finds its shard locked is tried again in a continuation. So each method is an
+ * operation that can begin again with its arguments; run_call() calls the operation, and is the
+ * continuation of all of them.
  */
 #include "sxe-lua-dict-private.h"
 
@@ -449,8 +451,8 @@ take_dict_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_S
     spec->evicts = sxe__lua_option_flag(L, "evicts");
 }
 
-/* Tell the collector how large a dict is: a forgotten dict is garbage of that size, which the
- * collector does not see. */
+/* Tell the garbage collector how large a dict is: it does not see that memory, but a forgotten dict
+ * is garbage of that size. */
 static void
 tell_collector(lua_State *L, const SXE_DICT *dict)
 {
@@ -491,7 +493,7 @@ l_dict_open(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Add the operations as methods: each is a closure with its operation. */
+/* Add the operations as methods: each method is a closure of call_patiently with its operation. */
 static void
 add_operations(lua_State *L)
 {

@@ -2,8 +2,8 @@
  *
  * require "sxe.encoding": base64, hexadecimal digits, escapes of URLs, UUIDs.
  *
- * Decoders are strict: a value has one text, so that two texts never mean the same token. A text
- * that is refused gives nil, why, and the byte at which it is wrong.
+ * Decoders are strict: each value has exactly one text, so that two texts never mean the same
+ * token. For a text that is refused they return nil, why, and the number of the wrong byte.
  */
 #include "sxe-lua-private.h"
 
@@ -16,7 +16,7 @@
 
 enum { NO_DIGIT = 0xff };
 
-/* nil, "base64: ... at byte n", n; at counts from 0. */
+/* Push nil, "base64: ... at byte n" and n, which counts from 1; `at` counts from 0. */
 static int
 refuse_encoded_text(lua_State *L, const char *what, const char *why, size_t at)
 {
@@ -33,7 +33,7 @@ struct base64 {
     bool is_padded;
 };
 
-/* Take the options at 2. Texts of URLs have no padding, unless it is asked for. */
+/* Take the options at 2. By default the text for URLs has no padding. */
 static struct base64
 take_base64(lua_State *L, const char *call)
 {
@@ -51,7 +51,8 @@ take_base64(lua_State *L, const char *call)
     return base64;
 }
 
-/* Write the 4 digits of `length` bytes, 1 to 3. Returns the end of those that count. */
+/* Write 4 digits for `length` bytes, 1 to 3. Returns the end of the digits that carry bits of them.
+ */
 static char *
 put_group(char *to, const uint8_t *from, size_t length, const char *digits)
 {
@@ -85,8 +86,8 @@ encode_base64(lua_State *L)
     return 1;
 }
 
-/* Decode digits until a byte that is none. Returns the number of digits; the bytes that they give
- * are in room, and the bits that are left over in *rest. */
+/* Decode digits up to the first other byte. Returns the number of digits, puts their bytes into
+ * room, and the bits that are left over into *rest. */
 static size_t
 take_digits(const char *text, size_t length, const char *digits, char *room, unsigned *rest)
 {
@@ -110,8 +111,8 @@ take_digits(const char *text, size_t length, const char *digits, char *room, uns
     return at;
 }
 
-/* Why a text is no base64, and at which byte: `digits` of its bytes are digits, and rest is what
- * they left over. NULL: it is good. */
+/* Why a text is not base64, and at which byte; NULL: it is. `digits` is the number of its digits,
+ * and `rest` the bits that they left over. */
 static const char *
 find_fault(const struct sxe_span *text, size_t digits, unsigned rest, bool is_padded, size_t *at)
 {
@@ -221,8 +222,7 @@ is_of_form(lua_State *L, const char *call)
     return sxe__lua_option_bool(L, 2, call, "form", false);
 }
 
-/* In a form a blank is "+". No other "+" and no "%20" is in the text but those for blanks, because
- * a plus is "%2B". */
+/* In a form a blank becomes "+". That "+" means nothing else, because a plus becomes "%2B". */
 static int
 encode_url(lua_State *L)
 {
@@ -264,7 +264,7 @@ decode_url(lua_State *L)
             *room++ = is_form && text.base[i] == '+' ? ' ' : text.base[i];
             continue;
         }
-        /* The zero byte that ends a string of Lua is no digit. */
+        /* This may read the zero byte that ends a Lua string: it is not a digit. */
         if (take_hex(text.base[i + 1]) == NO_DIGIT || take_hex(text.base[i + 2]) == NO_DIGIT)
             return refuse_encoded_text(L, "url", "two hexadecimal digits must follow this %", i);
         *room++ = (char)(take_hex(text.base[i + 1]) << 4 | take_hex(text.base[i + 2]));
@@ -279,7 +279,7 @@ decode_url(lua_State *L)
 enum {
     UUID_SIZE = 16,
     UUID_LENGTH = 36,
-    TICKS_PER_S = 4096000, /* 12 bits below a millisecond */
+    TICKS_PER_S = 4096000, /* a tick is 1/4096 ms */
     CLOCK_BACK_S = 10
 };
 
@@ -294,7 +294,7 @@ static int
 push_uuid(lua_State *L, uint8_t *bytes, unsigned version)
 {
     static const uint8_t parts[] = {4, 2, 2, 2, 6};
-    char text[UUID_LENGTH + 1]; /* each part and a dash, the last one, too */
+    char text[UUID_LENGTH + 1]; /* each part with a dash, even after the last one */
     char *to = text;
 
     bytes[6] = (uint8_t)((bytes[6] & 0x0f) | version << 4);
@@ -318,8 +318,9 @@ l_uuid4(lua_State *L)
     return push_uuid(L, bytes, 4);
 }
 
-/* The time in ticks, but more than the last one: so UUIDs of a thread grow (RFC 9562, 6.2, methods
- * 3 and 4). A clock that was set back by much begins again. */
+/* The time in ticks, or one more than the last result if that is later: so the UUIDs of a thread
+ * grow (RFC 9562, 6.2, methods 3 and 4). If the clock was set back by more than CLOCK_BACK_S, begin
+ * again with its time. */
 static uint64_t
 next_tick(void)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: reads JSON as RFC 8259 has it, and nothing else: no NaN, no 0x10, no comments, UTF-8 only.
+ * What: reads JSON as in RFC 8259, and nothing else: no NaN, no 0x10, no comments, UTF-8 only.
  *
- * Shape: values that are open lie on the stack of Lua, one inside the other, an object with the
- * name whose value comes next; so depth costs no stack of C.
+ * Shape: the open values lie on the Lua stack, the outermost first; above an object lies the name
+ * whose value comes next. So nesting uses no C stack.
  *
  *     {"a": [1, {"b": 2     object, "a", list, object, "b"
  *
- * Numbers without fraction and exponent are integers where Lua has them, and floats beyond. Others
- * that are whole are integers below 2^53, the rest floats.
+ * A number without fraction and exponent becomes an integer if it fits a Lua integer, otherwise a
+ * float. Another number becomes an integer if it is whole and below 2^53, otherwise a float.
  */
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-http-private.h"
@@ -23,7 +23,7 @@
 enum {
     DEPTH_MAX = 1000,
     OBJECT = -1,
-    STACK_ROOM = 8, /* beside the open values */
+    STACK_ROOM = 8, /* slots of the stack beside the open values */
     VALUES_A_LOOK = 256
 };
 
@@ -33,10 +33,10 @@ struct reader {
     lua_State *L;
     const char *begin;
     const char *at;
-    const char *end;          /* where a NUL is */
+    const char *end;          /* a NUL is here */
     const char *problem;      /* NULL: none so far */
     int depth;                /* number of open values: lists and objects */
-    int items[DEPTH_MAX + 1]; /* items so far in each open value; OBJECT: no list */
+    int items[DEPTH_MAX + 1]; /* so far, of each open list; OBJECT: the value is an object */
 };
 
 static bool
@@ -77,7 +77,7 @@ hex_at(const char *text)
     return value;
 }
 
-/* At the digits of \u: add the character, which may have two halves (RFC 8259, 7). */
+/* Read the digits after \u, and add the character, which may have two halves (RFC 8259, 7). */
 static bool
 read_unicode(struct reader *r, luaL_Buffer *buffer)
 {
@@ -125,8 +125,7 @@ is_beyond_ascii(char c)
     return ((unsigned char)c & 0x80) != 0;
 }
 
-/* The first byte that is not plain text of a string, but a quotation mark, an escape, or an
- * error. */
+/* Where the plain text ends: at a quotation mark, an escape, or a byte that is an error. */
 static const char *
 plain_end(const char *text)
 {
@@ -144,7 +143,7 @@ plain_end(const char *text)
     return text;
 }
 
-/* Why the text of a string cannot go on with that byte. */
+/* Why a string cannot contain the byte at `at`. */
 static const char *
 problem_of_byte(const struct reader *r, const char *at)
 {
@@ -185,7 +184,7 @@ push_json_string(struct reader *r)
 
 /* ---- Numbers ---- */
 
-/* Digits, at least one: where they end, or NULL. */
+/* Skip one or more digits. Returns their end; NULL: there is no digit. */
 static const char *
 end_of_digits(const char *text)
 {
@@ -196,7 +195,7 @@ end_of_digits(const char *text)
     return text;
 }
 
-/* Where the number ends that begins there (RFC 8259, 6), or NULL. */
+/* The end of the number that begins at `text` (RFC 8259, 6); NULL: it is not a number. */
 static const char *
 number_end(const char *text, bool *is_integer)
 {
@@ -212,7 +211,7 @@ number_end(const char *text, bool *is_integer)
     return text;
 }
 
-/* The digits as an integer of Lua; false: there are too many, or it is -0. */
+/* Convert the digits to a Lua integer. False: it does not fit, or is -0. */
 static bool
 to_integer(const char *text, const char *end, lua_Integer *integer)
 {
@@ -246,7 +245,7 @@ read_json_number(struct reader *r)
         r->at = end;
         return true;
     }
-    /* The locale of C needs no memory, and is the same object each time. */
+    /* newlocale for "C" needs no memory, and returns the same object each time. */
     value = strtod_l(r->at, NULL, newlocale(LC_ALL_MASK, "C", NULL));
     if (!isfinite(value))
         return refuse_json_text(r, "a number that is too large");
@@ -295,7 +294,7 @@ read_scalar(struct reader *r)
     }
 }
 
-/* Push the name of a member, and go after its colon. */
+/* Push the name of a member, and skip its colon. */
 static bool
 push_member_name(struct reader *r)
 {
@@ -312,7 +311,7 @@ push_member_name(struct reader *r)
     return true;
 }
 
-/* At a { or [: push its table, and the first name. *is_open: values follow. */
+/* Read a { or [: push its table, and the first name of an object. *is_open: values follow. */
 static bool
 open_value(struct reader *r, bool *is_open)
 {
@@ -334,8 +333,8 @@ open_value(struct reader *r, bool *is_open)
     return is_list || push_member_name(r);
 }
 
-/* The value on top is complete: put it into the value around it, and so on for each value that ends
- * here. True: another value follows, or none is open. */
+/* Put the complete value on top into the value around it, and so on for each value that ends here.
+ * True: another value follows, or no value is open any more. */
 static bool
 close_values(struct reader *r)
 {

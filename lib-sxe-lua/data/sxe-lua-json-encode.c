@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: values as JSON, byte for byte as lua-cjson 2.1.0 writes them, but into memory that the
- * caller has: so a reply that is a table needs no string, and no protected call.
+ * What: writes values as JSON, byte for byte as lua-cjson 2.1.0 does, but into the caller's memory:
+ * so a reply that is a table needs no string and no protected call.
  *
- * Limits: three things are different. Numbers have all the digits that lead back to them, of which
- * lua-cjson keeps 14: identifiers and times have more. An empty table that json.array or
- * json.decode made as a list is []. And where a table's key is an integer above INT32_MAX, what
- * lua-cjson makes of it is up to the order of the keys; here it is an object.
+ * Limits: three things are different. Numbers have all digits that are needed to read them back,
+ * while lua-cjson keeps 14: identifiers and times have more. An empty table that json.array or
+ * json.decode made as a list becomes []. And a table with an integer key above INT32_MAX becomes an
+ * object; for lua-cjson that depends on the order of the keys.
  */
 #include "sxe-lua-clock.h"
 #include "sxe-lua-core-private.h"
@@ -22,17 +22,17 @@
 
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
-/* Steps count work that takes time and may produce no output: a value is one step, a table
- * TABLE_STEPS more, because each of its free places is looked at, which may be 131,072. */
+/* Steps count work that takes time but may write nothing: a value is one step, a table TABLE_STEPS
+ * more, because lua_next looks at each of its free places, up to 131,072. */
 enum { STEPS_A_LOOK = 256, TABLE_STEPS = 15, AT_ONCE_MS = 5 };
 
-#define WHOLE_MAX 9007199254740992.0 /* up to it, every integer is a float */
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: a double holds each integer up to here */
 
 struct writer {
     lua_State *L;
     char *at;
     const char *end;
-    uint64_t end_ns; /* when the time is over; 0: not yet known */
+    uint64_t end_ns; /* when the time is up; 0: not set yet */
     unsigned steps;  /* since the last look at the clock or the watchdog */
     bool may_raise;
     int depth;
@@ -73,7 +73,8 @@ refuse_encoded_value(struct writer *w, int index, const char *problem)
     return false;
 }
 
-/* Raise if the watchdog demands it. Where nothing may be raised, false: this takes too long. */
+/* Let the watchdog raise its error. If errors are not allowed here, return false when this takes
+ * too long. */
 static bool
 has_time(struct writer *w)
 {
@@ -125,7 +126,7 @@ put_whole(struct writer *w, int64_t value)
     return put_json_bytes(w, at, (size_t)(end - at));
 }
 
-/* The fewest digits, from 14 on, that are read as the same number. 17 always are. */
+/* Print the fewest digits, 14 or more, that are read back as the same number; 17 always suffice. */
 static int
 print_exactly(double value, char text[NUMBER_SIZE])
 {
@@ -133,7 +134,7 @@ print_exactly(double value, char text[NUMBER_SIZE])
 
     for (int digits = 14; digits <= 17; digits++) {
         length = snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) /* in the same locale */
+        if (strtod(text, NULL) == value) /* snprintf used the same locale */
             break;
     }
     return length;
@@ -157,14 +158,14 @@ write_number(struct writer *w, int index)
     end = text + print_exactly(value, text);
     at = text + strspn(text, "-0123456789");
     if (at < end && *at != 'e')
-        *at = '.'; /* in place of the point of os.setlocale's locale */
+        *at = '.'; /* os.setlocale may have set another decimal point */
     return put_json_bytes(w, text, (size_t)(end - text));
 }
 
 /* ---- Tables ---- */
 
-/* The last index of the table on top if it is an array, 0 if it is not; negative: no array that can
- * be written. */
+/* The last index of the table on top if it is an array; 0: it is an object; negative: it cannot be
+ * written. */
 static int
 measure_table(struct writer *w)
 {
@@ -178,7 +179,7 @@ measure_table(struct writer *w)
 
         bool is_index = key >= 1 && key <= INT32_MAX && key == (int)key;
 
-        if (!is_index || ++items > w->end - w->at) { /* more items than bytes: it does not fit */
+        if (!is_index || ++items > w->end - w->at) { /* more items than bytes of room */
             lua_pop(L, 2);
             return is_index ? -1 : 0;
         }
@@ -246,7 +247,7 @@ write_table(struct writer *w)
 
 /* ---- Values ---- */
 
-/* Write the value on top. After a failure other values may be left above it. */
+/* Write the value on top. A failure may leave other values above it on the stack. */
 static bool
 write_value(struct writer *w)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.json", and texts that are strings of JSON.
+ * require "sxe.json", and escapes for JSON strings.
  */
 #include "sxe-lua-http-private.h"
 
 #include "sxe-json.h"
 
-/* In the registry: the metatable of lists. It has nothing but its name. */
+/* Key of the registry: the metatable of lists, which has only a name. */
 static const char list_key = 0;
 
 /* ---- Lists ---- */
@@ -64,7 +64,7 @@ sxe__lua_json_quote(luaL_Buffer *buffer, struct sxe_span text)
 
 /* ---- The module ---- */
 
-/* json.encode(value): text; raises where a value has no JSON. */
+/* json.encode(value): the text. Raises if a value cannot be written as JSON. */
 static int
 json_encode(lua_State *L)
 {
@@ -74,7 +74,7 @@ json_encode(lua_State *L)
     return 1;
 }
 
-/* json.decode(text): the value, or nil, why not */
+/* json.decode(text): the value, or nil and why */
 static int
 json_decode(lua_State *L)
 {
@@ -87,7 +87,7 @@ json_decode(lua_State *L)
     return 2;
 }
 
-/* json.array([table]): the table, a list also when it is empty */
+/* json.array([table]): the table, which is a list even if it is empty */
 static int
 l_json_array(lua_State *L)
 {

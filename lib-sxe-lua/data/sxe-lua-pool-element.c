@@ -4,8 +4,8 @@
  *
  *     { class 8 | generation 24 | pool 8 | index in the pool 24 }
  *
- * as pools live as long as the state. An element that went back to the first state is gone for
- * older handles: its fields are nil, and to assign one raises.
+ * because pools live as long as the Lua state. A handle is void after its element went back to the
+ * first state: its fields are nil, and assigning one raises an error.
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned 
     return state;
 }
 
-/* 0 if another process's change is later than this loop's cached time. */
+/* Returns 0 if another process made the change later than this loop's cached time. */
 double
 sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 {

@@ -42,7 +42,7 @@ lay_out_fields(struct sxe_pool_layout *fields)
     fields->size = (fields->size + fields->alignment - 1) & ~(fields->alignment - 1);
 }
 
-/* Take a field from its name and type at -2 and -1. */
+/* Read a field from its name at -2 and its type at -1. */
 static void
 take_pair(lua_State *L, struct sxe_pool_field *field)
 {
@@ -64,7 +64,7 @@ take_pair(lua_State *L, struct sxe_pool_field *field)
     lua_pop(L, 3);
 }
 
-/* The text of fields that were given as a table; too long a one is cut. */
+/* Write the text of fields that were given as a table; "" if it does not fit. */
 static void
 write_field_texts(const struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
 {
@@ -99,7 +99,7 @@ take_pairs(lua_State *L, struct sxe_pool_layout *fields, char text[SXE_POOL_FIEL
     write_field_texts(fields, text);
 }
 
-/* Replace the list of texts on top by one text, with commas in between. */
+/* Replace the list of texts on top by one text, with commas between them. */
 static void
 join_listed_texts(lua_State *L)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: pool.open: a pool of this state's own, or one that is shared, by a file or in memory. To
- * open an existing file as it is, a script leaves out count, and the file says the rest.
+ * What: pool.open: opens a pool that only this Lua state uses, or a shared pool, in a file or in
+ * memory. To open an existing file as it is, a script leaves out count: the file has all other
+ * options.
  *
- * Until pool.open succeeds, the pool is a variable to close, so that an error leaves nothing open.
+ * Until pool.open succeeds, the pool is a to-be-closed variable, so that an error leaves nothing
+ * open.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +14,7 @@
 
 #define POOLS sxe__lua_pools
 
-enum { EMPTY_ELEMENT_SIZE = 8 }; /* of an element without fields */
+enum { EMPTY_ELEMENT_SIZE = 8 }; /* for a pool without fields */
 
 /* ---- Timeouts ---- */
 
@@ -75,7 +77,7 @@ take_pool_timeouts(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- Options of a new pool ---- */
 
-/* Storage of the texts that a spec points to. */
+/* Memory for the texts to which a spec points. */
 struct texts {
     char states[SXE_POOL_NAMES_MAX + 1];
     char fields[SXE_POOL_FIELDS_MAX + 1];
@@ -97,7 +99,7 @@ take_states(lua_State *L, struct sxe__lua_pool *pool)
     lua_pop(L, 2);
 }
 
-/* "FREE BUSY", for the file. */
+/* Write the names of all states, such as "FREE BUSY", for the file. */
 static void
 join_states(lua_State *L, const struct sxe__lua_pool *pool, char text[SXE_POOL_NAMES_MAX + 1])
 {
@@ -157,7 +159,7 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 
     take_pool_name(L, pool);
     count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
-    /* Only checked: a pool that is not shared has one shard. */
+    /* Only check the option: a pool that is not shared has one shard. */
     (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
     take_field_options(L, pool, texts.fields);
@@ -173,8 +175,8 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- A shared pool ---- */
 
-/* Read states and fields from the pool itself. Returns the number of results if scripts cannot use
- * the pool, otherwise 0. */
+/* Read states and fields from the pool itself. Returns 0, or, if scripts cannot use the pool, the
+ * number of Lua results. */
 static int
 learn_layout(lua_State *L, struct sxe__lua_pool *pool)
 {
@@ -195,8 +197,8 @@ learn_layout(lua_State *L, struct sxe__lua_pool *pool)
 }
 
 /* Take the options of a new pool: count, shards, states and fields. A call with a file and without
- * count opens a pool that exists. Its file says all of these, so giving one of them raises an
- * error. */
+ * count opens an existing pool. Its file has all of these, so giving one of them raises an error.
+ */
 static void
 take_pool_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
 {
@@ -215,7 +217,7 @@ take_pool_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, st
     take_field_options(L, pool, texts->fields);
 }
 
-/* Open the pool: 0, or the number of results of a failure. */
+/* Open the pool. Returns 0, or, after a failure, the number of Lua results. */
 static int
 open_shared(lua_State *L, struct sxe__lua_pool *pool)
 {
@@ -249,8 +251,8 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- Opening ---- */
 
-/* __close of the userdata in pool.open, called at its end, also after an error: free a pool that
- * did not become open. */
+/* The __close of pool.open's userdata, which Lua calls at the end of pool.open, also after an
+ * error: free a pool that did not become open. */
 static int
 close_guarded(lua_State *L)
 {
@@ -284,7 +286,7 @@ push_pool(lua_State *L)
     return pool;
 }
 
-/* The pool's userdata is at 2. */
+/* Keep the pool, whose userdata is at 2, for as long as the Lua state lives. */
 static void
 keep_pool(lua_State *L, struct sxe__lua_pool *pool)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of require "sxe.pool" share. require "sxe.dict" also uses the options, and
- * trying again where another process holds a lock.
+ * What: the declarations that the files of require "sxe.pool" share. The files of require
+ * "sxe.dict" also use the options, and the functions that try again while another process holds a
+ * lock.
  *
  *     sxe-lua-pool.c         pools: their methods
  *     sxe-lua-pool-element.c elements: their fields, and what else they have
@@ -10,8 +11,8 @@
  *     sxe-lua-pool-wait.c    trying again; tasks that wait for an element
  *     sxe-lua-option.c       options
  *
- * The fields of a pool are plain C. All that is read of an element goes through the pool's scratch,
- * room for one element: so nothing that another process writes meanwhile is seen half.
+ * The fields of a pool are laid out as in C. Reads copy an element to the pool's scratch, which has
+ * room for one element: so a script never sees half of a value that another process is writing.
  */
 #ifndef SXE_LUA_POOL_PRIVATE_H
 #define SXE_LUA_POOL_PRIVATE_H
@@ -32,44 +33,44 @@ enum {
 
 struct sxe__lua_pool {
     void *array;
-    char *scratch; /* an element's bytes, in a user value of the pool */
+    char *scratch; /* room for one element, in a user value of the pool */
     size_t element_size;
-    uint32_t number;  /* its index in pools */
-    uint64_t wait_ns; /* how long a call tries again */
+    uint32_t number;  /* the pool's index in sxe__lua_pools */
+    uint64_t wait_ns; /* for how long a call tries again */
     bool is_open;
     bool is_shared; /* with other processes */
-    bool is_exact;  /* take means the oldest of all shards */
+    bool is_exact;  /* take finds the oldest element of all shards */
     bool is_timed;
-    int on_timeout; /* a reference in the registry; LUA_NOREF: elements go to the first state */
+    int on_timeout; /* a function in the registry; LUA_NOREF: move elements to the first state */
     unsigned states;
     char name[SXE__LUA_POOL_NAME_SIZE];
     char state[SXE__LUA_POOL_STATES][SXE__LUA_POOL_NAME_SIZE];
     double timeouts[SXE__LUA_POOL_STATES];
     struct sxe_pool_layout fields;
-    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* for an element in that state */
+    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* by state: tasks that wait for it */
     struct ev_loop *loop;                               /* NULL: the watchers were not started */
     ev_io watcher;
     ev_fork fork_watcher;
 };
 
-/* The pools of a state. This struct is in a userdata of the state, and so is each pool. */
+/* The pools of a Lua state. This struct is in a userdata of the state, and so is each pool. */
 struct sxe__lua_pools {
     unsigned number;
     struct sxe__lua_pool *pool[SXE__LUA_POOLS];
 };
 
-/* NULL: the state is closed. */
+/* The pools of this thread's Lua state; NULL: the state is closed. */
 extern _Thread_local struct sxe__lua_pools *sxe__lua_pools;
 
 /* ---- Pools (sxe-lua-pool.c) ---- */
 
-/* The index of a state; SXE__LUA_POOL_STATES: there is none of that name. */
+/* The index of a state; SXE__LUA_POOL_STATES: no state has that name. */
 unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name);
 
 /* Push how a pool was found, "created" for instance. Returns 1, the number of values. */
 int sxe__lua_pool_push_found(lua_State *L, const void *array);
 
-/* The results of a sync: true, or nil, why and its code. */
+/* Push the results of a sync: true, or nil, why and its code. Returns their number. */
 int sxe__lua_pool_push_synced(lua_State *L, int result);
 
 /* Push the element of a lease, and the lease. Returns 2, the number of values. */
@@ -83,19 +84,19 @@ extern const struct sxe__lua_class_spec sxe__lua_pool_element;
 /* Push the element, nil for SXE_POOL_NO_INDEX. Returns 1, the number of values. */
 int sxe__lua_pool_push_element(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
 
-/* The pool of an element's handle, its index there in *id; NULL: it is gone. */
+/* The pool of an element's handle, with the element's index in *id; NULL: the element is gone. */
 struct sxe__lua_pool *sxe__lua_pool_find_element(uint32_t index, uint32_t generation, unsigned *id);
 
 /* The state that an element is in. Raises if the state is impossible. */
 unsigned sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
 int sxe__lua_pool_raise_damaged(lua_State *L, const struct sxe__lua_pool *pool);
 
-/* Seconds since a time of the pool's. */
+/* Seconds since `since`, a time of the pool. */
 double sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since);
 
 /* ---- Opening (sxe-lua-pool-open.c) ---- */
 
-/* pool.open(options); its upvalue is what sxe__lua_pool_push_guard pushes. */
+/* pool.open(options); its upvalue is the metatable that sxe__lua_pool_push_guard pushes. */
 int sxe__lua_pool_open(lua_State *L);
 void sxe__lua_pool_push_guard(lua_State *L);
 
@@ -108,11 +109,11 @@ void sxe__lua_pool_push_guard(lua_State *L);
 void sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
                                char text[SXE_POOL_FIELDS_MAX + 1]);
 
-/* Push a field of an element, which is in memory of this process. */
+/* Push a field of an element, whose copy is in memory of this process. */
 void sxe__lua_pool_push(lua_State *L, const struct sxe_pool_field *field, const void *element);
 
-/* Set a field to the value at an index, or add that value to it. Raise if the result does not fit,
- * and then nothing changes. */
+/* Set a field to the value at a stack index, or add that value to the field. Raise an error, and
+ * change nothing, if the result does not fit. */
 void sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
 void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
 
@@ -128,26 +129,28 @@ bool sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until);
 /* How long calls wait: the option `wait`, in seconds; SXE__LUA_POOL_WAIT_NS if it is missing. */
 uint64_t sxe__lua_option_wait(lua_State *L);
 
-/* For k: whether the task was cancelled meanwhile; then return sxe__lua_fail_woken(L). */
+/* For k: whether the task was cancelled while it waited; if so, k returns sxe__lua_fail_woken(L).
+ */
 bool sxe__lua_was_cancelled(lua_State *L, int status);
 
-/* Wait until something may be in a state, then go on with k; nil, "timeout" from deadline_ns on (0:
- * never). */
+/* Wait until an element may be in the state, then go on with k; from deadline_ns on (0: never) the
+ * results are nil, "timeout". */
 int sxe__lua_pool_wait(lua_State *L, struct sxe__lua_pool *pool, unsigned state,
                        uint64_t deadline_ns, lua_KFunction k);
 
-/* A task does not wait for that state any more: wake another that does, or stop watching the
- * state. */
+/* Call when a task no longer waits for the state: wakes another task that does, or stops watching
+ * the state. */
 void sxe__lua_pool_waited(struct sxe__lua_pool *pool, unsigned state);
 
-/* An element came into a state: wake a task that waits for it. */
+/* Call when an element came into the state: wakes a task that waits for the state. */
 void sxe__lua_pool_came(struct sxe__lua_pool *pool, unsigned state);
 
-/* Stop a pool's watchers, before it is deleted. */
+/* Stop a pool's watchers, before the pool is deleted. */
 void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
 
-/* Opening failed with that errno. If forgotten dicts and snapshots may hold what was missing, close
- * them (a garbage collection), and return true: try once more. */
+/* Call when opening failed with `error`. If forgotten dicts and snapshots may hold the missing
+ * memory or descriptors, closes them by a garbage collection, and returns true: then try once more.
+ */
 bool sxe__lua_makes_room(lua_State *L, int error);
 
 /* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
@@ -155,26 +158,28 @@ bool sxe__lua_makes_room(lua_State *L, int error);
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 
-/* Raises if one of the options `names` is given. For a caller that found the option `without`
- * missing: then the file decides the others. */
+/* Raise an error if one of the options `names` is given. The caller found the option `without`
+ * missing: then the file decides the other options. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
 /* A number option, from least (or 1, if least is 0) to most; 0 if it is missing and least is 0.
- * Raises otherwise; `what` names the unit in the message: "elements". */
+ * Raises an error otherwise, in which `what` names the unit: "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 
-/* SXE_POOL_OPTION_REPAIR, _VERIFIED or _UNVERIFIED, as the table says. */
+/* The bits SXE_POOL_OPTION_REPAIR, _VERIFIED and _UNVERIFIED, as the table sets them. */
 unsigned sxe__lua_option_file_options(lua_State *L);
 
-/* Push the path, which is borrowed; NULL: there is none. Raises. */
+/* Push the option `file`, and return it; it lives as long as it is on the stack. NULL: it is
+ * missing. Raises an error if it is not a path. */
 const char *sxe__lua_option_file(lua_State *L);
 
-/* The value on top as a name; raises if it is not one. what: "a state", for the message. */
+/* Copy the value on top as a name; raise an error if it is not a name. what: "a state", for the
+ * message. */
 void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
 
-/* Opening failed with `error`: raises for EINVAL, a mistake in the script; otherwise nil, why,
- * error. */
+/* Call when opening failed with `error`: raises an error for EINVAL, a mistake in the script;
+ * otherwise pushes nil, why, error. */
 int sxe__lua_option_refused(lua_State *L, const char *why, int error);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two kinds of waiting. Another process holds a lock, or writes what is to be read: that is over
- * soon, unless the process was stopped, so a call is tried again until its wait is over. Or a task
- * waits for an element in a state: it stands in the state's line, and a task that moves an element
- * there wakes the first one. Other processes wake it by a descriptor; one that is killed does not,
- * so a task also looks once a second.
+ * There are two kinds of waiting. First, another process holds a lock, or is writing the element to
+ * be read: it will soon be done, unless it was stopped, so the call is tried again until its wait
+ * is over. Second, a task waits for an element in a state: it stands in the state's line, and a
+ * task that moves an element to the state wakes the first task of the line. Other processes wake it
+ * through a descriptor; a process that is killed before it does so cannot, so a waiting task also
+ * looks once a second.
  */
 #include "sxe-lua-pool-private.h"
 
@@ -13,14 +14,14 @@
 
 #include "sxe-lua-clock.h"
 
-#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, once this time has passed */
+#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after the first millisecond */
 #define LOOK_NS        SXE_NS_PER_SECOND
-#define BLOCK_NS       (2 * SXE_NS_PER_MS) /* a call that cannot yield holds up the loop so long */
+#define BLOCK_NS       (2 * SXE_NS_PER_MS) /* how long a call that cannot yield may block the loop */
 #define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 
 /* ---- Trying again ---- */
 
-/* Before the loop runs no call yields: the rest of a script's top level would run in the loop. */
+/* No call yields before the loop runs: the rest of a script's top level would run in the loop. */
 static bool
 may_yield(lua_State *L)
 {
@@ -33,7 +34,7 @@ wait_of(lua_State *L, uint64_t wait_ns)
     return sxe_loop() == NULL || may_yield(L) || wait_ns < BLOCK_NS ? wait_ns : BLOCK_NS;
 }
 
-/* A time of the clock in a context, which may have 32 bits: in us, and never 0. */
+/* Put a time of the clock into a context, which may have only 32 bits: in us, and never 0. */
 static lua_KContext
 to_context(uint64_t ns)
 {
@@ -42,7 +43,7 @@ to_context(uint64_t ns)
     return (lua_KContext)(us == 0 ? 1 : us);
 }
 
-/* How long is left until the time of a context. */
+/* The time that is left until the time in a context. */
 static uint64_t
 left_ns(lua_State *L, uint64_t wait_ns, lua_KContext until, uint64_t now_ns)
 {
@@ -60,8 +61,8 @@ sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until)
     return left_ns(L, wait_ns, until, sxe_lua_get_clock()->now_ns()) != 0;
 }
 
-/* Each sleep is a quarter of the time so far, which limits the number of tries: each is a call
- * inside the one before, on the C stack. */
+/* Each sleep is a quarter of the time slept so far, which limits the number of tries: each try is a
+ * call inside the one before, on the C stack. */
 static int
 sleep_and_try(lua_State *L, uint64_t slept_ns, uint64_t left, lua_KFunction k, lua_KContext until)
 {
@@ -101,7 +102,8 @@ sxe__lua_was_cancelled(lua_State *L, int status)
 
 /* ---- Waiting for an element ---- */
 
-/* Wake a task for each state: it looks for an element, and watches again if there is none. */
+/* Wake the first task of each state's line: it looks for an element, and watches again if there is
+ * none. */
 static void
 on_watch(struct ev_loop *loop, ev_io *watcher, int events)
 {
@@ -126,7 +128,8 @@ sxe__lua_pool_unwatch(struct sxe__lua_pool *pool)
     pool->loop = NULL;
 }
 
-/* A child of fork has another descriptor, from when it watches; the parent's is closed there. */
+/* Called in a child of fork, where the parent's descriptor is closed. The child gets its own
+ * descriptor when it begins to watch. */
 static void
 on_fork(struct ev_loop *loop, ev_fork *watcher, int events)
 {
@@ -135,7 +138,8 @@ on_fork(struct ev_loop *loop, ev_fork *watcher, int events)
     sxe__lua_pool_unwatch(watcher->data);
 }
 
-/* The watchers do not keep the loop running: a task that waits does, and looks once a second. */
+/* The watchers do not keep the loop running; a waiting task does, because its timer looks once a
+ * second. */
 static void
 start_watcher(struct sxe__lua_pool *pool)
 {
@@ -151,14 +155,14 @@ start_watcher(struct sxe__lua_pool *pool)
     ev_unref(pool->loop);
 }
 
-/* Watch a state of a shared pool. Returns when to look again. */
+/* Watch a state of a shared pool. Returns the time at which to look again. */
 static uint64_t
 watch_state(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
 {
     int watched;
 
     if (sxe_loop() == NULL)
-        return 1; /* with the first turn */
+        return 1; /* in the first turn of the loop */
     watched = sxe_pool_watch(pool->array, state);
     if (watched == 1 || watched == -EAGAIN)
         return now_ns + RETRY_NS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.pool": pools of lib-sxe-pool, whose elements have states with names and typed
- * fields. Pools live as long as the state, so a handle needs no more than a number of one.
+ * fields. Pools live as long as the Lua state, so a handle needs only a pool's number.
  *
- * A method of a pool that others share may find a lock held. So what it does is in a function that
- * can go on as a continuation: it begins with the arguments, which stay where they are.
+ * A method of a shared pool may find a lock held. So its work is in a function that can also run as
+ * a continuation: it begins again with the arguments, which stay in their places on the stack.
  */
 #include "sxe-lua-pool-private.h"
 
@@ -61,7 +61,8 @@ check_state_argument(lua_State *L, const struct sxe__lua_pool *pool, int argumen
     return state;
 }
 
-/* An element or an index at argument 2; SXE_POOL_NO_INDEX: the element is gone. */
+/* The index of the element at argument 2, a handle or an index; SXE_POOL_NO_INDEX: the element is
+ * gone. */
 static unsigned
 check_element_argument(lua_State *L, const struct sxe__lua_pool *pool)
 {
@@ -93,7 +94,8 @@ check_field_name(lua_State *L, const struct sxe__lua_pool *pool, const char *nam
 
 /* ---- Methods that move ---- */
 
-/* A call of the pool found a lock held (try again), or damage (raise). */
+/* Try again after a call of the pool that found a lock held; raise an error after one that found
+ * damage. */
 static int
 retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned result,
                      lua_KFunction k, lua_KContext until)
@@ -102,8 +104,8 @@ retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned re
                                       : sxe__lua_again(L, pool->wait_ns, k, until);
 }
 
-/* The contents of an element that changes its state: zeros for an element that was free, so that a
- * new owner sees nothing of the last one; NULL: the element keeps its contents. */
+/* New contents for an element that changes its state: zeros if it was free, so that the new owner
+ * sees nothing of the last owner's contents; NULL: the element keeps its contents. */
 static const void *
 contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
 {
@@ -112,7 +114,7 @@ contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
     return memset(pool->scratch, 0, pool->element_size);
 }
 
-/* The element of a lease, and the lease: the stamp alone, as the element is known. */
+/* In Lua a lease is its stamp, because the element stands beside it. */
 int
 sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
                           const SXE_POOL_LEASE *lease)
@@ -122,7 +124,7 @@ sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
     return 2;
 }
 
-/* An element came from a state into another. */
+/* Wake a task that waits for the element's new state, and push the element and its lease. */
 static int
 return_moved_element(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LEASE *lease,
                      unsigned from, unsigned to)
@@ -132,7 +134,7 @@ return_moved_element(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LE
     return sxe__lua_pool_push_leased(L, pool, lease);
 }
 
-/* The lease of an element at an argument; without the argument its stamp is 0. */
+/* The lease that an argument gives for an element; without the argument its stamp is 0. */
 static SXE_POOL_LEASE
 check_lease(lua_State *L, unsigned id, int argument)
 {
@@ -193,8 +195,8 @@ l_take(lua_State *L)
 /* Places in the stack of move, and of touch, which has no states. */
 enum { MOVE_TO = 3, MOVE_FROM, MOVE_LEASE, TOUCH_LEASE = 3 };
 
-/* Move an element, with the lease or out of a state: SXE_POOL_LOCK_TAKEN, and the lease is that of
- * this change; or why not. */
+/* Move an element, with its lease or out of the state `from`. Returns SXE_POOL_LOCK_TAKEN, with the
+ * lease of this change in *lease, or why it was not moved. */
 static unsigned
 change_element(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, unsigned to)
 {
@@ -328,7 +330,7 @@ l_at(lua_State *L)
     return sxe__lua_pool_push_element(L, pool, check_element_argument(L, pool));
 }
 
-/* Upvalues: the walker, the pool. */
+/* The upvalues are the walker and the pool. */
 static int
 step_pool_walk(lua_State *L, int status, lua_KContext until)
 {
@@ -344,7 +346,7 @@ step_pool_walk(lua_State *L, int status, lua_KContext until)
     id = sxe_pool_walker_step(walker);
     if (id < sxe_pool_get_number(pool->array) || id == SXE_POOL_NO_INDEX)
         return sxe__lua_pool_push_element(L, pool, id);
-    /* nil would look like the end. */
+    /* Raise an error: nil would look like the end. */
     if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, pool->wait_ns, until))
         return luaL_error(L, "pool %s is busy", pool->name);
     return retry_unless_damaged(L, pool, id, step_pool_walk, until);
@@ -416,7 +418,7 @@ push_whole_element(lua_State *L, int status, lua_KContext until)
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, 2);
-    /* Use memory of its own: a finalizer that runs meanwhile may use the scratch. */
+    /* Do not use the scratch: a finalizer that runs meanwhile may use it. */
     element = lua_newuserdatauv(L, pool->element_size, 0);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
         return sxe__lua_again(L, pool->wait_ns, push_whole_element, until);
@@ -438,7 +440,8 @@ l_pool_read(lua_State *L)
     return push_whole_element(L, LUA_OK, 0);
 }
 
-/* The element that is written is at WRITTEN: its own, as the scratch changes while a task waits. */
+/* The element to write is at WRITTEN, in its own memory: the scratch may change while a task waits.
+ */
 enum { WRITE_FIELDS = 3, WRITE_LEASE, WRITTEN };
 
 static int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sketch.hll: HyperLogLog, which counts different things.
+ * sketch.hll: HyperLogLog, which estimates how many different things were added.
  */
 #include "sxe-hll.h"
 #include "sxe-lua-sketch-private.h"
@@ -11,7 +11,7 @@ check_hll(lua_State *L, int argument)
     return sxe__lua_sketch_check(L, argument, &sxe__lua_sketch_hll);
 }
 
-/* Add all arguments; true: the count may have grown. */
+/* Add all arguments. Pushes true if the count may have grown. */
 static int
 l_hll_add(lua_State *L)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: require "sxe.sketch": sketches of lib-sxe-sketch, which processes share, and which may be
- * files. Here is what all kinds have.
+ * What: require "sxe.sketch": the sketches of lib-sxe-sketch, which processes may share, and which
+ * may be files. This file has the parts that are common to all kinds.
  */
 #include "sxe-lua-sketch-private.h"
 
@@ -61,7 +61,7 @@ collect_sketch(lua_State *L)
     return 0;
 }
 
-/* A method, which is in the second upvalue, or a property. */
+/* __index: a method, from the table in the second upvalue, or a property. */
 static int
 index_sketch(lua_State *L)
 {
@@ -97,7 +97,7 @@ sxe__lua_sketch_take_number(lua_State *L, const char *name)
     return number;
 }
 
-/* With a file and no name, the file says the rest. */
+/* Take the common options. With a file and without a name, the file has all others. */
 static void
 take_opening(lua_State *L, const struct sxe__lua_sketch_kind *kind,
              struct sxe__lua_sketch_opening *opening, char name[SXE__LUA_POOL_NAME_SIZE])
@@ -143,7 +143,7 @@ l_sketch_open(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Set a field of the table on top to a function of the kind. */
+/* Set a field of the table on top to a function whose upvalue is the kind. */
 static void
 set_function(lua_State *L, const char *name, lua_CFunction function,
              const struct sxe__lua_sketch_kind *kind)

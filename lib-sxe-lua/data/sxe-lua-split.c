@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: sxe.split(text, separator), an iterator over the parts of a text. The separator is plain
- * text, no pattern.
+ * text, not a pattern.
  */
 #include "sxe-lua-private.h"
 

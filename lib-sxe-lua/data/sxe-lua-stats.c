@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counters with names, in groups: a script's own, and those of the library. A group is a handle,
- * its counters are its properties.
+ * Named counters, in groups: groups of the script, and groups of the library. A group is a handle,
+ * and its counters are the handle's properties.
  *
  *     group: | name | number | values --> int64_t[number]
  *                              names are strings of the registry, or C's
@@ -80,7 +80,8 @@ check_group(lua_State *L)
     return &stats.groups[sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation)];
 }
 
-/* A counter that would not fit stays at its limit: one that wrapped around would be a lie. */
+/* Add or subtract; a counter stays at its limit, because a counter that wraps around would be
+ * wrong. */
 static int64_t
 sum_at_limit(int64_t value, int64_t by, bool is_less)
 {
@@ -131,7 +132,7 @@ reset_counters(lua_State *L)
     return 0;
 }
 
-/* stats:uptime(): seconds since it was made or reset */
+/* stats:uptime(): seconds since the group was made or reset */
 static int
 l_stats_uptime(lua_State *L)
 {
