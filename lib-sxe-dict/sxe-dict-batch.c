@@ -182,7 +182,7 @@ lock_shards(const SXE_DICT *dict, uint64_t shards)
     return 0;
 }
 
-/* Commit or drop what dead processes have staged: locking a shard does that. */
+/* Commit or drop the changes that dead processes staged, by locking each shard. */
 static int
 settle_dict(const SXE_DICT *dict)
 {

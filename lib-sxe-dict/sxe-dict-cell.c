@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cells and chains. Any process may have written anything into what is read here. So links are
- * checked against the pool's size and the shard, sizes against the cells that they need, and no
- * chain is followed for more steps than there are cells.
+ * Cells and chains. Another process may have written anything into the memory that is read here. So
+ * links are checked against the pool's size and the shard, sizes against the cells that they need,
+ * and no chain is followed for more steps than there are cells.
  */
 #include "sxe-dict-private.h"
 
@@ -275,7 +275,7 @@ cell_word_at(const char *at)
     return word;
 }
 
-/* Four words at a time, so that no multiplication waits for the one before. */
+/* Add four words at a time, so that no multiplication has to wait for another one's result. */
 static uint64_t
 add_blocks(uint64_t sum, const char *at, size_t blocks)
 {
@@ -288,7 +288,7 @@ add_blocks(uint64_t sum, const char *at, size_t blocks)
     return mix_sum(mix_sum(mix_sum(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
-/* A sum over bytes, which depends on their order. */
+/* Add the bytes to the sum, which depends on their order. */
 static uint64_t
 add_to_sum(uint64_t sum, const char *at, size_t size)
 {

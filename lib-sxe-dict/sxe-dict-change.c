@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes of entries. The steps after a commit may be repeated from the beginning: each first
- * checks whether it was done already. A change in place stores 8 bytes, then the entry's sum; until
- * both are stored, record.changed names the version whose sum may be wrong.
+ * Changes of entries. The steps after a commit may be repeated from the beginning: each step first
+ * checks whether it is done. A change in place stores 8 bytes, then the entry's checksum; until
+ * both are stored, record.changed names the version whose checksum may be wrong.
  */
 #include "sxe-dict-private.h"
 
@@ -202,8 +202,8 @@ sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *pl
     SXE__POOL_PUT_LAST(record->changed, 0);
 }
 
-/* Whether a version is sound by its own sum or, if not, by record.changed_sum, which becomes its
- * sum: a death in sxe__dict_change may leave the new bytes with the old sum. */
+/* Whether a version fits its checksum or, if not, record.changed_sum, which then becomes its
+ * checksum: a death in sxe__dict_change may leave new bytes with the old checksum. */
 static bool
 is_sound_now(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
 {
@@ -331,16 +331,16 @@ sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_vi
                : SXE_DICT_LIVE;
 }
 
-/* How many cells must be FREE for a put. One cell of each shard is kept back, so that entries of a
- * full table can be replaced. */
+/* How many cells must be FREE for a put. One cell of each shard stays in reserve, so that the
+ * entries of a full table can be replaced. */
 static uint32_t
 cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__dict_view *old)
 {
     return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
 }
 
-/* For a put that finds no more room. If the FREE cells would be enough without snapshots that see
- * the old version, end a snapshot, so that the put does not fail. Returns whether one was ended. */
+/* For a put that finds no more room. If the put lacks room only because a snapshot sees the old
+ * version, end a snapshot. Returns whether a snapshot was ended. */
 static bool
 is_unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
                  const struct sxe__dict_view *old)

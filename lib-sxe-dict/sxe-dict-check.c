@@ -11,9 +11,9 @@
 
 #include "sxe-always-internal.h"
 
-enum { ASKED_EACH = 65536 }; /* places between two calls of is_over */
+enum { ASKED_EACH = 65536 }; /* places that are checked between two calls of is_over */
 
-/* The cells that were met, one bit each. */
+/* The cells that the check has met, one bit for each. */
 struct met {
     uint8_t *bits;
     uint32_t count[SXE__DICT_STATES];
@@ -40,7 +40,7 @@ new_bits(const SXE_DICT *dict)
 
 /* ---- Checking ---- */
 
-/* Check the cells of a version after its first: NULL, or what is wrong. */
+/* Check the cells of a version after its first cell. Returns NULL, or what is wrong. */
 static const char *
 check_more_cells(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view,
                  struct met *met)
@@ -142,7 +142,7 @@ static int SXE_PRINTF(4, 5)
 
 /* Check that each OLD version is still needed: a snapshot sees it, or the next sweep looks at it.
  * The next sweep looks at the first sweep_left versions, or at all if a snapshot has ended since
- * the last sweep began. Whether one has ended is asked last, because it may happen meanwhile. */
+ * the last sweep began. Ask last whether a snapshot has ended, because one may end meanwhile. */
 static int
 check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void))
 {
@@ -247,7 +247,7 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
 
 /* ---- Rebuilding ---- */
 
-/* Whether a version is undamaged, and shares no cell with another. If so, its cells are noted as
+/* Whether a version is undamaged and shares no cell with another version. If so, note its cells as
  * met. */
 static bool
 note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
@@ -265,7 +265,7 @@ note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met
            check_more_cells(dict, shard, &view, met) == NULL;
 }
 
-/* Put an entry that is whole into its chain. Of two entries with one key, the younger stays. */
+/* Put a whole entry into its chain. Of two entries with the same key, the younger one stays. */
 static void
 link_cell_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {

@@ -25,8 +25,8 @@
 #include "sxe-pool-file-internal.h"
 #include "sxe-time.h"
 
-#define LOCK_TRIES  1000u /* one a millisecond */
-#define SNAPSHOTS   3u    /* attempts: a snapshot may end before all is copied */
+#define LOCK_TRIES  1000u /* one each millisecond */
+#define SNAPSHOTS   3u    /* attempts to copy: a snapshot may end before everything is copied */
 #define ASK_EACH    256u  /* entries between two calls of is_over */
 #define VALUE_FIRST 256u  /* bytes of the buffer at first; it grows for a larger value */
 
@@ -54,7 +54,7 @@ is_cancelled(struct copying *copying)
     return copying->is_cancelled;
 }
 
-/* Sleep after -EAGAIN; false: it has lasted for a second, or is_over returned true. */
+/* Sleep after -EAGAIN. False: -EAGAIN has lasted for a second, or is_over returned true. */
 static bool
 wait_a_little(struct copying *copying, unsigned *tries)
 {
@@ -80,7 +80,7 @@ grow_value(SXE_DICT_ENTRY *entry, size_t size)
     return 0;
 }
 
-/* Read the walk's next entry, with its whole value: 1; 0: the end; -errno. */
+/* Read the walk's next entry with its whole value. Returns 1; 0: the end; or -errno. */
 static int
 read_next_entry(struct copying *copying)
 {
@@ -119,7 +119,7 @@ put_entry(struct copying *copying)
         if (result == 0 && entry->state != SXE_DICT_LIVE)
             result = sxe_dict_set_state(copying->to, entry->key, entry->key_size, entry->state);
     } while (result == -EAGAIN && wait_a_little(copying, &tries));
-    return result == -ENOENT ? 0 : result; /* it expired just now */
+    return result == -ENOENT ? 0 : result; /* the entry expired just now */
 }
 
 static int
@@ -227,7 +227,7 @@ open_copy(struct copying *copying, unsigned cells)
     return 0;
 }
 
-/* The copy's metrics begin with the numbers of the source. */
+/* Copy the source's metrics, with which those of the copy begin. */
 static void
 copy_counts(const struct copying *copying)
 {
@@ -369,8 +369,8 @@ check_target(struct copying *copying)
                                           "it is in use: close it in every program, and try again");
 }
 
-/* Whether the head of a file that cannot be opened says that it was a dict: it was cut, or is of
- * another version. */
+/* Whether a file that cannot be opened has the head of a dict: it was cut, or has another version.
+ */
 static bool
 was_dict(const struct sxe__pool_opening *file)
 {
@@ -381,7 +381,7 @@ was_dict(const struct sxe__pool_opening *file)
            memcmp(head.state_names, SXE__DICT_STATE_NAMES, sizeof(SXE__DICT_STATE_NAMES)) == 0;
 }
 
-/* Only a dict, whole or not, and an empty file may be replaced. */
+/* Refuse to replace anything but a dict, whole or damaged, or an empty file. */
 static int
 check_copied_kind(struct sxe__pool_opening *file)
 {
@@ -405,7 +405,7 @@ lock_target(struct copying *copying)
     return result == 0 ? check_target(copying) : sxe__pool_refuse_errno(file, "lock the file");
 }
 
-/* Open and lock what is at the target's path: 0, also if nothing is there; -errno. */
+/* Open and lock the file at the target's path. Returns 0, also if there is no file, or -errno. */
 static int
 take_target(struct copying *copying)
 {
@@ -455,7 +455,8 @@ sxe_dict_backup(SXE_DICT *dict, const char *file, bool (*is_over)(void), char *w
         return result;
     result = copy_cells(&copying, dict->number - dict->shards);
     if (copying.file.fd != -1) {
-        /* Unlock it: a child forked meanwhile may have the descriptor, and with it the lock. */
+        /* Unlock the target: a child that was forked meanwhile may have the descriptor, and with it
+         * the lock. */
         sxe__pool_opening_unlock(copying.file.fd);
         close(copying.file.fd);
     }

@@ -34,7 +34,7 @@ mix_lanes(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* The words are little-endian, as all of a pool's file. */
+/* The words are little-endian, like everything in a pool's file. */
 uint64_t
 sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size)
 {

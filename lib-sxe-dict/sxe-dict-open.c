@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and closing: a pool of cells, and in its extra bytes the table.
+ * Opens and closes a dict: a pool of cells, whose extra bytes contain the table.
  */
 #include "sxe-dict-private.h"
 
@@ -33,7 +33,7 @@ sxe__dict_refuse(char *why, int error, const char *format, ...)
 
 /* ---- The pool ---- */
 
-/* A power of 2: as many buckets as a shard has entries, or more. */
+/* The buckets of a shard: a power of 2, at least as many as the shard has entries. */
 static uint64_t
 buckets_for(uint64_t cells, uint64_t shards)
 {
@@ -86,7 +86,7 @@ plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t s
             spec->name == NULL ? "without a name" : spec->name, spec->cells, shards,
             SXE_POOL_SHARDS_MAX);
     write_fields(fields, size, cell_size);
-    /* One more cell in each shard, so that entries of a full table can be replaced. */
+    /* Give each shard one more cell, so that the entries of a full table can be replaced. */
     pool->number = spec->cells + shards;
     pool->element_size = cell_size;
     pool->states = SXE__DICT_STATES;
@@ -99,8 +99,8 @@ plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t s
 
 /* ---- The table ---- */
 
-/* Whether the pool's states and fields have a dict's names: another program's pool may have the
- * same numbers. */
+/* Whether the pool's states and fields have a dict's names: the pool of another program may have as
+ * many states and elements of the same size. */
 static bool
 has_dict_names(const SXE_DICT *dict)
 {
@@ -143,8 +143,8 @@ attach_dict(SXE_DICT *dict)
            extra != NULL && size == extra_size(dict->shards, buckets) && has_dict_names(dict);
 }
 
-/* Take a shard's lock, but complete nothing. Other processes that open the dict hold it briefly, so
- * try again and again. */
+/* Take a shard's lock, but complete no change. Other processes that open the dict hold the lock
+ * briefly, so try again and again. */
 static int
 lock_shard(const SXE_DICT *dict, uint32_t shard)
 {
@@ -184,8 +184,8 @@ open_dict_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     const bool any = spec == NULL || spec->cells == 0;
     int result = 0;
 
-    /* There is no table, and no cell was ever given out: this process makes the dict, or the
-     * process that should have made it died before. */
+    /* There is no table, and no cell was ever taken: this process makes the dict, or the process
+     * that began to make it died. */
     if (SXE__POOL_GET(control->magic) == 0 &&
         sxe_pool_get_count(dict->array, SXE__DICT_FREE) == dict->number)
         result = make_table(dict, !any && spec->evicts);

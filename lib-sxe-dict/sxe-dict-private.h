@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe-dict share: the layout of cells and of the control block, and the
- * steps that calls are made of.
- * Place: included by lib-sxe-dict/sxe-dict*.c and by tests that look inside; not installed.
+ * What: the declarations that the files of lib-sxe-dict share: the layout of cells and of the
+ * control block, and the steps of which calls consist. Place: included by lib-sxe-dict/sxe-dict*.c
+ * and by tests that look inside; not installed.
  *
  *     sxe-dict-hash.c       SipHash-1-3                            knows only bytes
  *     sxe-dict-cell.c       cells and chains: find, copy, fill     reads, and writes FREE cells
@@ -71,7 +71,7 @@ enum {
 
 struct sxe__dict_cell {
     uint64_t hash;
-    uint64_t expires_ns; /* of the pool's time; 0: never */
+    uint64_t expires_ns; /* a time of the pool; 0: never */
     uint64_t born;       /* epoch */
     uint64_t died;       /* 0: not yet */
     uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
@@ -82,7 +82,7 @@ struct sxe__dict_cell {
     uint16_t key_size;
     uint8_t state; /* of a pending or OLD version: the state of its entry */
     uint8_t reserved;
-    uint32_t sum; /* of the value's bytes, and of what sxe__dict_head_sum covers */
+    uint32_t sum; /* checksum of the value's bytes and of what sxe__dict_head_sum covers */
     uint32_t reserved_2;
     char data[]; /* the key, then from a multiple of 8 on the value */
 };
@@ -96,12 +96,12 @@ struct sxe__dict_record {
     uint32_t staged_removes; /* the versions that a batch removes, linked by `next` */
     uint64_t staged;         /* the serial of that batch; 0: none */
     uint64_t swept;          /* sxe__dict_ended() when the last sweep of OLD cells began */
-    uint64_t next_expiry;    /* nothing expires earlier; 0: nothing expires */
+    uint64_t next_expiry;    /* no entry expires earlier; 0: none expires */
     uint64_t round_expiry;   /* the earliest expiry in the cells that this round has passed */
     uint32_t round_at;       /* the next cell of the round for expired entries; 0: no round */
     uint32_t sweep_left;     /* OLD cells that this sweep still has to look at */
     uint32_t changed;        /* link to a version that is being changed in place */
-    uint32_t changed_sum;    /* the sum that this version gets */
+    uint32_t changed_sum;    /* the checksum that this version gets */
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
@@ -136,7 +136,7 @@ struct sxe__dict_control {
     uint32_t batch;     /* the lock of the process that commits a batch */
     uint32_t evicts;
     struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
-    uint32_t doubtful; /* 1: may be damaged, and was not checked since */
+    uint32_t doubtful; /* 1: the dict may be damaged, and was not checked since */
     uint8_t filler[60];
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
@@ -158,7 +158,7 @@ struct sxe_dict {
     uint32_t shard_bits;
     uint32_t bucket_mask; /* of one shard's buckets */
     bool evicts;
-    bool verifies; /* values that are read are compared with their sums */
+    bool verifies; /* compare values that are read with their checksums */
 };
 
 struct sxe_dict_snapshot {
@@ -166,10 +166,10 @@ struct sxe_dict_snapshot {
     uint64_t epoch;
     uint64_t time_ns;
     uint32_t slot;
-    uint32_t token; /* of the process that took it */
+    uint32_t token; /* the token of the process that took the snapshot */
 };
 
-/* A key and its place. */
+/* A key, and where its entry belongs. */
 struct sxe__dict_key {
     const void *bytes;
     size_t size;
@@ -177,7 +177,7 @@ struct sxe__dict_key {
     uint32_t shard;
 };
 
-/* A copy of a cell's head, whose values were found possible. */
+/* A copy of a cell's head, whose values were checked to be possible. */
 struct sxe__dict_view {
     uint32_t id;
     uint32_t cells; /* how many the version takes */
@@ -287,7 +287,7 @@ sxe__dict_count(uint64_t *count)
     __atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* The cells of a shard: how many, and the nth. */
+/* How many cells a shard has, and its nth cell. */
 uint32_t sxe__dict_capacity(const SXE_DICT *dict, uint32_t shard);
 uint32_t sxe__dict_nth(const SXE_DICT *dict, uint32_t shard, uint32_t nth);
 
@@ -329,10 +329,10 @@ int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view
 int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const void *expected,
                       size_t size);
 
-/* 1: key, value, sizes and expiry are those that were written; 0: they are not. */
+/* 1: key, value, sizes and expiry fit the checksum; 0: they do not. */
 int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* 0; -EUCLEAN: the dict verifies what it reads, and this version is not sound. */
+/* 0; -EUCLEAN: the dict verifies, and this version does not fit its checksum. */
 static inline int
 sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
@@ -341,10 +341,10 @@ sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
                : sxe__dict_damaged(dict);
 }
 
-/* A version's sum is the XOR of two parts. So a change of one part does not compute the other
- * again, and a bit that had flipped in the other is still found. The head's part covers the key's
- * hash and the cell's generation, too: so a page of the file that is older than the others is found
- * by its older generations. */
+/* A version's checksum is the XOR of two parts. So a change of one part need not compute the other
+ * part again, and a flipped bit in the other part is still found. The head's part also covers the
+ * key's hash and the cell's generation: so a page of the file that is older than the other pages is
+ * found by its older generations. */
 uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
 uint32_t sxe__dict_value_sum(const char *value, size_t size);
 
@@ -383,24 +383,25 @@ bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
-/* Change 8 bytes of a version in place, its value or its expiry, and its sum: `difference` is the
- * sum before XOR after. A death in here may leave new bytes with the old sum, which the next owner
- * of the lock mends. */
+/* Change 8 bytes of a version in place, its value or its expiry, and its checksum: `difference` is
+ * the checksum before XOR after. A death in here may leave new bytes with the old checksum, which
+ * the next owner of the lock mends. */
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
 /* For a rebuild, which completes no other change: if all users died while one of them changed a
- * version in place, give that version its new sum, unless the old sum matches. */
+ * version in place, give that version its new checksum, unless the old one fits. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
-/* Do what a batch has staged in a shard, if it was committed; then forget it. 0. */
+/* Do the changes that a batch has staged in a shard, if the batch was committed; then forget them.
+ * Returns 0. */
 int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);
 
 /* The state that a new version gets: that of the entry that was found, or LIVE. */
 uint32_t sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old);
 
-/* Put one entry in, replacing the one with its key. 0; -ENOSPC; -EFBIG; -EAGAIN: room is being
- * made. */
+/* Put an entry in, in place of the entry with the same key. 0; -ENOSPC; -EFBIG; -EAGAIN: room is
+ * being made. */
 int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 /* ---- Room ---- */
@@ -411,8 +412,8 @@ uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
  * be; -EAGAIN: the budget is used up, and the next call goes on. */
 int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
 
-/* Note in the shard's record that an entry will expire then. Call it before the entry gets that
- * expiry. */
+/* Note in the shard's record that an entry will expire at expires_ns. Call it before the entry gets
+ * that expiry. */
 void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns);
 
 /* ---- Snapshots ---- */

@@ -40,9 +40,9 @@ sxe__dict_ended(const SXE_DICT *dict)
     return ended;
 }
 
-/* How many OLD cells the sweep still has to look at. A new sweep begins if a snapshot has ended
- * since the last sweep began. A death between the two stores makes the next caller sweep once
- * more. */
+/* How many OLD cells the sweep still has to look at. Begins a new sweep if a snapshot has ended
+ * since the last sweep began. A death between the two stores makes the next caller sweep once more.
+ */
 static uint32_t
 left_to_sweep(const SXE_DICT *dict, uint32_t shard)
 {
@@ -174,8 +174,8 @@ expire_one_entry(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
-/* Unless nothing can have expired, go on with the round over all cells of the shard until it
- * removes an entry. 1: it did; 0: no entry had expired; -EAGAIN: the round is not over. */
+/* If an entry may have expired, go on with the round over all cells of the shard until an entry is
+ * removed. 1: one was; 0: no entry had expired; -EAGAIN: the round is not over. */
 static int
 expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 {
@@ -247,7 +247,8 @@ give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
         return 0;
     if (*budget == 0)
         return -EAGAIN;
-    /* If no snapshot is left to end: another process may have released one since the last sweep. */
+    /* If there is no snapshot to end, another process may have released one since the last sweep.
+     */
     return sxe__dict_end_oldest(dict) ||
            SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Snapshots. A snapshot is in force from the store of its epoch into a slot, under the locks of all
- * shards, until a process (any) ends it by a compare-and-swap of that slot.
+ * Snapshots. A snapshot is active from the store of its epoch into a slot, under the locks of all
+ * shards, until any process ends it by a compare-and-swap of that slot.
  *
  * A reader needs only the lock of the shard that it reads. Versions that the snapshot sees in that
  * shard are freed under the same lock, and only after the snapshot was ended. So while the reader
@@ -104,7 +104,7 @@ sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot)
         return;
     const SXE_DICT *dict = snapshot->dict;
 
-    /* In a child of fork the snapshot is the parent's. */
+    /* In a child of fork the snapshot still belongs to the parent. */
     if (snapshot->token == dict->sharing->token) {
         sxe__dict_end_snapshot(dict, snapshot->slot, snapshot->epoch);
         for (uint32_t shard = 0; shard < dict->shards; shard++)

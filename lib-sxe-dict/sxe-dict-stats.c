@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics: the counts of all shards added up, and the lengths of chains, which are only measured
- * when they are asked for.
+ * Metrics: adds up the counts of all shards, and measures the lengths of chains when it is called
+ * for them.
  */
 #include "sxe-dict-private.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk goes from bucket to bucket, and in a bucket from the least hash to the greatest. A key
- * keeps its place in that order when its value changes, while it may get another place in the
- * chain. Of two keys whose 64-bit hashes are equal, only one would be met.
+ * The walk goes from bucket to bucket, and in a bucket from the least hash to the greatest. When a
+ * value changes, its key keeps its place in that order, though it may get another place in the
+ * chain. Of two keys with equal 64-bit hashes the walk would return only one.
  */
 #include "sxe-dict-private.h"
 
@@ -12,7 +12,7 @@ sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict)
     *walker = (SXE_DICT_WALKER){.dict = dict};
 }
 
-/* Whether the walk returns that version. */
+/* Whether the walk returns this version. */
 static bool
 is_met(const SXE_DICT_WALKER *walker, const struct sxe__dict_view *view)
 {
@@ -92,7 +92,7 @@ step_locked_dict(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
     const int found = find_next_entry(walker, shard, &view);
     if (found == 1 && copy_entry(walker->dict, &view, entry) < 0)
         return -EUCLEAN;
-    /* The greatest hash of all has none after it. */
+    /* No hash is greater than UINT64_MAX. */
     if (found == 0 || (found == 1 && view.hash == UINT64_MAX)) {
         walker->bucket++;
         walker->after = 0;

@@ -109,12 +109,12 @@ SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool
 
 /* ---- One entry ---- */
 
-/* Copy up to `size` bytes of the value out and make the entry the youngest of its state. Returns
- * the value's whole size; -ENOENT. */
+/* Copy up to `size` bytes of the value, and make the entry the youngest of its state. Returns the
+ * value's whole size; -ENOENT. */
 SXE_PUBLIC ssize_t sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value,
                                 size_t size);
 
-/* Like sxe_dict_get, but the entry's age stays. */
+/* Like sxe_dict_get, but keeps the entry's age. */
 SXE_PUBLIC ssize_t sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value,
                                  size_t size);
 
@@ -125,7 +125,7 @@ SXE_PUBLIC int sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, co
                             size_t size, double ttl_s);
 
 /* Like sxe_dict_put, but only if the present value is `expected` (NULL: only if the key has no
- * value). Also -EEXIST: the key has another value. */
+ * value). Also returns -EEXIST: the key has another value. */
 SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size,
                                         const void *expected, size_t expected_size,
                                         const void *value, size_t size, double ttl_s);
@@ -164,7 +164,7 @@ typedef struct sxe_dict_stats {
     uint64_t expirations;
 } SXE_DICT_STATS;
 
-/* The sums over all shards, read without a lock, while others go on counting. */
+/* The sums over all shards, read without a lock, so that others may go on counting. */
 SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
 
 typedef struct sxe_dict_chains {
@@ -183,7 +183,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS 
  * comes or goes meanwhile may be met or not. */
 
 typedef struct sxe_dict_walker {
-    SXE_DICT *dict; /* private, all of it */
+    SXE_DICT *dict; /* all members are private */
     const struct sxe_dict_snapshot *snapshot;
     uint64_t bucket;
     uint64_t after;
@@ -196,7 +196,7 @@ typedef struct sxe_dict_entry {
     size_t value_room;
     size_t key_size; /* set by the step: whole sizes, of which as much as fits was copied */
     size_t value_size;
-    double ttl_s; /* seconds; HUGE_VAL: for ever */
+    double ttl_s; /* seconds to live; HUGE_VAL: for ever */
     SXE_DICT_STATE state;
 } SXE_DICT_ENTRY;
 
@@ -214,8 +214,8 @@ typedef struct sxe_dict_batch SXE_DICT_BATCH;
 SXE_PUBLIC SXE_MUST_USE SXE_DICT_BATCH *sxe_dict_batch_new(SXE_DICT *dict); /* NULL: no memory */
 SXE_PUBLIC void sxe_dict_batch_delete(SXE_DICT_BATCH *batch);
 
-/* Note a change; the bytes are copied. The last change of a key counts; the time to live begins
- * now. 0; -ENOMEM; -EFBIG; -E2BIG: more than SXE_DICT_BATCH_MAX. */
+/* Note a change of the batch; the bytes are copied. Of several changes of a key the last one
+ * counts; the time to live begins now. 0; -ENOMEM; -EFBIG; -E2BIG: more than SXE_DICT_BATCH_MAX. */
 SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                   const void *value, size_t size, double ttl_s);
 SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);

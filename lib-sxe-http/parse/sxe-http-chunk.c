@@ -30,13 +30,13 @@ enum state {
     SIZE_LF,
     DATA_CR,
     DATA_LF,
-    DATA, /* from here on not byte by byte */
+    DATA, /* DATA and the later states are not read byte by byte */
     TRAILER,
     DONE,
     REFUSED
 };
 
-/* In place of a state or a count: the byte is bad. */
+/* Returned in place of a state or a count: the byte is bad. */
 enum { BAD = -1 };
 
 void
@@ -67,7 +67,7 @@ is_token_byte(uint8_t byte)
     return sxe_http_is_token((struct sxe_span){(const char *)&byte, 1});
 }
 
-/* 0 to 15, or 16: no digit. */
+/* The value of a digit, 0 to 15; 16: the byte is no digit. */
 static unsigned
 hex_digit_of_size(uint8_t byte)
 {
@@ -136,7 +136,7 @@ size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* Count bytes of extensions, less those of data, so that no peer can keep us busy with
+/* Count the bytes of extensions less the bytes of data, so that no peer can keep us busy with
  * extensions. */
 static ssize_t
 extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)
@@ -151,7 +151,7 @@ extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* The LF of the line with the size. */
+/* Read the LF at the end of the line with the size. */
 static ssize_t
 size_end(struct sxe_http_chunks *chunks, uint8_t byte)
 {
@@ -162,7 +162,7 @@ size_end(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* Take one byte of framing. 1; -1: refused. */
+/* Read one byte of framing. Returns 1; -1: the byte is refused. */
 static ssize_t
 framing_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {
@@ -190,7 +190,7 @@ read_data(struct sxe_http_chunks *chunks, struct sxe_span *body, size_t length)
     return body->length;
 }
 
-/* The bytes of the trailer, 0: not whole, or -1. */
+/* Read the trailer. Returns its length; 0: more bytes are needed; -1: refused. */
 static ssize_t
 read_trailer(struct sxe_http_chunks *chunks, const char *data, size_t length)
 {

@@ -204,7 +204,7 @@ sxe_http_precondition(const struct sxe_http_conditions *conditions,
 
 enum range_result { RANGE_BAD, RANGE_UNSATISFIABLE, RANGE_GOOD };
 
-/* Takes digits, at least one; a number that does not fit is the greatest that does. */
+/* Read one or more digits; a number that does not fit becomes UINT64_MAX. */
 static bool
 take_position(struct sxe_span *text, uint64_t *position)
 {
@@ -231,7 +231,7 @@ take_dash(struct sxe_span *text)
     return true;
 }
 
-/* int-range or suffix-range (RFC 9110, 14.1.1), of something that has `length` bytes. */
+/* Read an int-range or suffix-range (RFC 9110, 14.1.1) of a representation of `length` bytes. */
 static enum range_result
 read_range(struct sxe_span spec, uint64_t length, struct sxe_http_range *range)
 {
@@ -272,8 +272,8 @@ join_ranges(const struct sxe_http_range *a, const struct sxe_http_range *b)
     return (struct sxe_http_range){first, (end_a > end_b ? end_a : end_b) - first};
 }
 
-/* Add a range to ranges that do not touch each other: join it with all that it touches, in the
- * place of the first of them. Returns the new number of ranges. */
+/* Add a range to ranges that do not touch each other: join it with all ranges that it touches, in
+ * the place of the first of these. Returns the new number of ranges. */
 static unsigned
 add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range range)
 {
@@ -295,7 +295,7 @@ add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range 
     return kept;
 }
 
-/* Takes "bytes=" off (RFC 9110, 14.1: a unit is a token without case). */
+/* Skip "bytes=" (RFC 9110, 14.1: the case of a unit does not matter). */
 static bool
 take_range_unit(struct sxe_span *text)
 {
@@ -329,7 +329,8 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
             return -ERANGE;
         if (result == RANGE_UNSATISFIABLE)
             continue;
-        /* Too many ranges, or more bytes than the representation has: sending all of it is less. */
+        /* For too many ranges, or more bytes than the representation has, send the whole: that is
+         * less. */
         if (there++ == max || range.length > left)
             return 0;
         left -= range.length;
@@ -378,7 +379,7 @@ is_unit_word(struct sxe_span text, const char *word)
     return text.length == strlen(word) && sxe__http_is_same(text.base, word, text.length);
 }
 
-/* qvalue (RFC 9110, 12.4.2) in thousandths, or MALFORMED. */
+/* Read a qvalue (RFC 9110, 12.4.2). Returns it in thousandths, or MALFORMED. */
 static int
 read_weight(struct sxe_span text)
 {
@@ -400,7 +401,8 @@ read_weight(struct sxe_span text)
     return weight <= WEIGHT_MAX ? weight : MALFORMED;
 }
 
-/* codings [ weight ] (RFC 9110, 12.5.3): the coding's name, and its weight or MALFORMED. */
+/* Split codings [ weight ] (RFC 9110, 12.5.3) into the coding's name and its weight, which is
+ * returned, or MALFORMED. */
 static int
 split_coding(struct sxe_span element, struct sxe_span *name)
 {

@@ -83,7 +83,7 @@ date_of(int64_t seconds, struct date *date)
     unsigned second = (unsigned)(since % SECONDS_PER_DAY);
     unsigned weekday = (day + WEEKDAY_OF_DAY_0) % 7;
 
-    /* An estimate: right, or one more, because each cycle begins with a leap year. */
+    /* An estimate, which may be one year too high, because each cycle begins with a leap year. */
     date->year = (unsigned)(day * UINT64_C(1) * YEARS_PER_CYCLE / DAYS_PER_CYCLE);
     while (days_before_year(date->year) > day)
         date->year--;
@@ -147,7 +147,7 @@ take_wanted_text(struct sxe_span *text, const char *wanted, size_t length)
     return true;
 }
 
-/* A day's name: its first letters, or all of them when abbreviated is 0. */
+/* Read a day's name, of which `abbreviated` letters are written; 0: all. */
 static bool
 take_weekday(struct sxe_span *text, size_t abbreviated)
 {
@@ -236,7 +236,7 @@ is_possible_date(const struct date *date)
            (date->second < 60 || is_leap_second);
 }
 
-/* Where in its year a date is; only for comparing. */
+/* A number by which dates of one year can be compared. */
 static unsigned
 place_in_year(const struct date *date)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names. A well-known field is found by its name's length and last letter, which together are a
- * place in a table; then one comparison.
+ * Finds names. The length and the last letter of a well-known field's name give a place in a table;
+ * one comparison with the name there decides.
  */
 #include "sxe-http-private.h"
 
 #include <string.h>
 
-/* The text is in the table itself: no pointer to follow, and none for the dynamic linker to
- * relocate. */
+/* The text is in the table itself, so there is no pointer to follow, nor one for the dynamic linker
+ * to relocate. */
 struct name {
     char text[23];
     uint8_t length;
@@ -25,8 +25,7 @@ struct name {
 static const struct name methods[] = {[SXE_HTTP_OTHER] = {"", 0}, SXE_HTTP_METHODS(NAME_OF_METHOD)};
 static const struct name fields[] = {[SXE_HTTP_FIELD_OTHER] = {"", 0},
                                      SXE_HTTP_FIELDS(NAME_OF_FIELD)};
-/* Two names in one place make the compiler warn here; then PLACE must spread them in
- * another way. */
+/* The compiler warns here if two names have the same place; then PLACE must be changed. */
 static const uint8_t places[128] = {SXE_HTTP_FIELDS(PLACE_OF_FIELD)};
 static const struct {
     const char *text;

@@ -9,7 +9,7 @@
 
 enum { OK = 1 };
 
-/* The next copy of a well-known field; most have none, and need no search. */
+/* The next field with the same well-known name. Most fields have none, and need no search. */
 static const struct sxe_http_field *
 next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
           const struct sxe_http_field *field)
@@ -19,7 +19,8 @@ next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_
     return sxe_http_field_next(parser, data, field);
 }
 
-/* Take the next element of a list, which may be empty, without blanks around it; false: no more. */
+/* Take the next element of a list, which may be empty, without the blanks around it. False: there
+ * is no more. */
 static bool
 next_element(struct sxe_span *list, struct sxe_span *element)
 {
@@ -52,7 +53,7 @@ is_coding_word(const struct sxe_span *element, const char *word)
            sxe__http_is_same(element->base, word, element->length);
 }
 
-/* Whether one of the field's lists, in all its copies, has the word. */
+/* Whether the list in one of the field's copies contains the word. */
 SXE__HTTP_COLD static bool
 has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
          const char *word)
@@ -102,7 +103,7 @@ parse_number(const char *digits, size_t length, uint64_t *number)
     return length > 0;
 }
 
-/* RFC 9110, 8.6: digits; copies must agree. */
+/* Read Content-Length (RFC 9110, 8.6): digits, and equal in all copies. */
 SXE__HTTP_COLD static int
 content_length(struct sxe_http_parser *parser, const char *data, const struct sxe_http_field *first)
 {

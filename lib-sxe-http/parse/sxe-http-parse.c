@@ -64,7 +64,7 @@ sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
     sxe_http_parser_next(parser);
 }
 
-/* The offset where the first line must have ended. */
+/* The offset before which the first line must end. */
 static size_t
 line_limit(const struct sxe_http_parser *parser)
 {
@@ -88,7 +88,7 @@ need_more_bytes(struct sxe_http_parser *parser, size_t at)
     return MORE;
 }
 
-/* Go to a state, whose part begins at `at`. */
+/* Go to a state. The part that it reads begins at `at`. */
 static int
 go_to_state(struct sxe_http_parser *parser, enum state state, size_t at)
 {
@@ -103,8 +103,8 @@ text_between(size_t begin, size_t end)
     return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
 }
 
-/* The refusal of a byte that should be the CR of a line's end; `otherwise`: for one that is no
- * control byte. */
+/* Why a byte that should be the CR of a line's end is refused; `otherwise`: the reason if it is not
+ * a control byte. */
 static enum sxe_http_refusal
 not_an_end(char c, enum sxe_http_refusal otherwise)
 {
@@ -171,7 +171,7 @@ accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_inpu
     if (!parser->in_query)
         parser->in_query = memchr(data + parser->mark, '?', at - parser->mark) != NULL;
     if (!parser->in_query && data[at] == '%' && left < ESCAPE_LENGTH)
-        return ESCAPE_LENGTH; /* it may become an escape */
+        return ESCAPE_LENGTH; /* more bytes may make it an escape */
     return parser->in_query;
 }
 
@@ -277,8 +277,8 @@ take_line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result == NEXT ? go_to_state(parser, NAME, at + 2) : result;
 }
 
-/* No name with a colon begins here: it may be the empty line that ends the head, not whole yet, or
- * something wrong. */
+/* Called if no name with a colon begins here: this is the empty line that ends the head, or an
+ * incomplete or wrong line. */
 static int
 not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -382,8 +382,8 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 
         if (colon == line || colon == in->end || data[colon] != ':')
             break;
-        /* Bytes allowed in a name are allowed in a value, so the search for the end starts at the
-         * line's beginning: the processor need not wait for the colon. */
+        /* A value may have all bytes of a name, so the search for the line's end starts at its
+         * beginning: the processor need not wait for the colon. */
         end = sxe__http_stop(in, SXE__HTTP_VALUE, line > in->base ? line : in->base);
         if (in->end - end < 2 || data[end] != '\r' || data[end + 1] != '\n')
             break;

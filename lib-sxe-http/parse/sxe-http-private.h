@@ -29,7 +29,7 @@
 
 enum { SXE__HTTP_BLOCK = 64 };
 
-/* Sets of bytes. The last is needed only in the first line, and left out after it. */
+/* Sets of bytes. The last set is needed only for the first line, and not computed after it. */
 enum sxe__http_set {
     SXE__HTTP_TOKEN,  /* RFC 9110, 5.6.2 */
     SXE__HTTP_VALUE,  /* RFC 9110, 5.5: visible, blanks, and those of unknown encoding */
@@ -37,12 +37,13 @@ enum sxe__http_set {
     SXE__HTTP_SETS
 };
 
-/* Bytes to read, and for 64 of them which are outside the sets: bit i stands for byte base + i. */
+/* The bytes to read and, for 64 of them, which are outside each set: bit i stands for byte base +
+ * i. */
 struct sxe__http_input {
     const char *data;
-    size_t end; /* of the bytes that may be read */
+    size_t end; /* end of the bytes that may be read */
     size_t base;
-    size_t sets; /* how many sets are needed, from the first */
+    size_t sets; /* how many sets are computed, from the first one on */
     uint64_t outside[SXE__HTTP_SETS];
 };
 
@@ -99,8 +100,8 @@ enum sxe_http_field_id sxe__http_field_id_of(const char *token, size_t length);
 /* Whether `digits` begins with two hexadecimal digits (RFC 3986, 2.1). */
 bool sxe__http_is_escape(const char *digits);
 
-/* Set the form of the target; false: the method may not have it. Bytes and escapes were checked
- * before. */
+/* Set the form of the target. False: the method does not allow that form. Bytes and escapes were
+ * checked before. */
 bool sxe__http_target(struct sxe_http_parser *parser, const char *data);
 
 /* Whether the text is uri-host [ ":" port ] (RFC 9110, 7.2). */
@@ -124,7 +125,7 @@ SXE_MUST_USE int sxe__http_write_borrowed(struct sxe_http_response *response, co
 
 /* ---- sxe-http-framing.c ---- */
 
-/* Set what the fields of a whole head mean. 1; -1: refused. */
+/* Set the parser's members that follow from the fields of a whole head. Returns 1; -1: refused. */
 int sxe__http_frame(struct sxe_http_parser *parser, const char *data);
 
 #endif

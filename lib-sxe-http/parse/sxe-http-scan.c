@@ -87,7 +87,7 @@ static const uint8_t set_rows[SXE__HTTP_SETS][16] = {
     [SXE__HTTP_TARGET] = ROWS(TARGET_ROW),
 };
 
-/* Names are short, so a byte at a time is faster than 64. */
+/* Names are short, so one byte at a time is faster than 64 bytes. */
 bool
 sxe_http_is_token(struct sxe_span text)
 {
@@ -102,7 +102,7 @@ sxe_http_is_token(struct sxe_span text)
     return text.length > 0 && all != 0;
 }
 
-/* Values are short mostly, so a byte at a time is faster than the parser's 64. */
+/* Most values are short, so one byte at a time is faster than the 64 of the parser. */
 bool
 sxe_http_is_field_value(struct sxe_span text)
 {
@@ -120,7 +120,7 @@ sxe_http_is_field_value(struct sxe_span text)
 
 static const uint8_t upper_bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
 
-/* 16 bytes, and of each the bit of its upper half. */
+/* 16 bytes, and for each byte the bit of its upper half. */
 struct half {
     __m128i bytes;
     __m128i bits;
@@ -226,7 +226,7 @@ mark_avx2(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 
 #endif
 
-/* The fastest first; the last needs no feature. */
+/* The fastest function comes first; the last one needs no feature. */
 static const struct way {
     const char *name;
     unsigned needs;
@@ -266,7 +266,7 @@ sxe__http_scan_choose(unsigned features)
     return way->name;
 }
 
-/* Two threads may come here at the same time; they choose the same. */
+/* Two threads may come here at the same time; both choose the same function. */
 static void
 mark_first_byte(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 {
@@ -286,8 +286,8 @@ sxe__http_input_load(struct sxe__http_input *in, size_t at)
                  in->outside);
         return;
     }
-    /* To load the last 64 bytes is faster than to load only those that are left, though some are
-     * before `at`. */
+    /* Load the last 64 bytes, though some are before `at`: that is faster than loading only the
+     * rest. */
     function(in->data + in->end - SXE__HTTP_BLOCK, SXE__HTTP_BLOCK, in->sets, in->outside);
     for (size_t set = 0; set < SXE__HTTP_SETS; set++)
         in->outside[set] >>= SXE__HTTP_BLOCK - left;

@@ -7,7 +7,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits that cannot exceed it */, ADDRESS_MAX = 45 };
+enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits: always <= PORT_MAX */, ADDRESS_MAX = 45 };
 
 static bool
 is_port_digit(char c)
@@ -47,7 +47,7 @@ SXE__HTTP_COLD static bool
 is_address(int family, const char *p, const char *end)
 {
     char text[ADDRESS_MAX + 1] = "";
-    struct in6_addr address; /* one of version 4 is smaller */
+    struct in6_addr address; /* an address of version 4 is smaller */
 
     if (end - p > ADDRESS_MAX)
         return false;
@@ -55,7 +55,7 @@ is_address(int family, const char *p, const char *end)
     return inet_pton(family, text, &address) == 1;
 }
 
-/* An address of a version that is to come: v, its number, a dot and anything. */
+/* An address of a future version: v, its number, a dot and anything. */
 static bool
 is_future_address(const char *p, const char *end)
 {
@@ -130,16 +130,16 @@ is_port(const char *p, const char *end)
     return true;
 }
 
-/* Mark, by its highest bit, each of 8 bytes that is no letter, digit, dot or hyphen, or is a dot or
- * hyphen after another one. A sum sets that bit in bytes from the start of a range on. It carries
- * only from a byte that has the bit already, and such a byte is marked anyway. */
+/* Mark, by its highest bit, each of 8 bytes that is no letter, digit, dot or hyphen, or that is a
+ * dot or hyphen after a dot or hyphen. An addition sets that bit in all bytes above the start of a
+ * range. It carries only from a byte that has the bit already, and such a byte is marked anyway. */
 static uint64_t
 odd_bytes(const char *bytes)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint64_t word;
     uint64_t small;
-    uint64_t other; /* than letters and digits */
+    uint64_t other; /* bytes other than letters and digits */
     uint64_t mark;
 
     memcpy(&word, bytes, sizeof(word));
@@ -151,9 +151,9 @@ odd_bytes(const char *bytes)
     return (word & each * 0x80) | (other & (~mark | other << 8));
 }
 
-/* Fast path: a name of letters, digits, dots and hyphens, perhaps a port. It takes 8 bytes at a
- * time, of which the last is the first of the next 8, because a loop over the single bytes took a
- * quarter of the time of a short request. */
+/* Fast path: a name of letters, digits, dots and hyphens, perhaps a port. Reads 8 bytes at a time;
+ * the last one is read again as the first of the next 8. A loop over single bytes took a quarter of
+ * the time of a short request. */
 static bool
 is_usual_host(const char *host, size_t length)
 {
@@ -181,7 +181,7 @@ is_any_host(const char *host, const char *end)
 
     if (p == end)
         return true;
-    /* An empty text is a host, but a port alone is none (RFC 9110, 4.2.1). */
+    /* An empty text is a host, but a port without a host is not (RFC 9110, 4.2.1). */
     return p != NULL && p != host && is_port(p, end);
 }
 
@@ -218,7 +218,7 @@ is_rare_address(const char *name, const char *end)
     return p < last && is_number(p, last) && !is_address(AF_INET, name, end);
 }
 
-/* Like host_end, but NULL also for a host that cannot be connected to: an empty or a rare one. */
+/* Like host_end, but returns NULL also for an empty or a rare host: no client can connect to it. */
 static const char *
 server_end(const char *host, const char *end)
 {

@@ -37,7 +37,8 @@ is_id(const char *at, size_t length)
     return are_digits(at, length) && memcmp(at, zeros, length) != 0;
 }
 
-/* Whether the version allows that length: a later version may have more after another dash. */
+/* Whether the version allows the value's length: a later version may have more after another dash.
+ */
 static bool
 has_good_version(struct sxe_span value)
 {

@@ -20,8 +20,8 @@ is_unreserved(unsigned byte)
     return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-/* A byte that a segment may have as it is: unreserved, !$&'()*+,;=:@ (RFC 3986, 3.3), and []|,
- * which the parser lets through. */
+/* Whether a segment may contain the byte unescaped: unreserved bytes, !$&'()*+,;=:@ (RFC 3986,
+ * 3.3), and []|, which the parser accepts. */
 static bool
 is_plain_in_segment(unsigned byte)
 {
@@ -30,7 +30,7 @@ is_plain_in_segment(unsigned byte)
     return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-/* 0 to 15, or more if it is no digit. */
+/* The value of a hexadecimal digit, 0 to 15; more if it is no digit. */
 static unsigned
 hex_value(char digit)
 {
@@ -323,7 +323,7 @@ sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
     return length;
 }
 
-/* Decode a text; `take` takes each byte. */
+/* Decode a text: `take` decodes the next byte. */
 static ssize_t
 decode_text(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
             size_t size)

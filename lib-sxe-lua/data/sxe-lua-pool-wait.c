@@ -16,7 +16,7 @@
 
 #define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after the first millisecond */
 #define LOOK_NS        SXE_NS_PER_SECOND
-#define BLOCK_NS       (2 * SXE_NS_PER_MS) /* how long a call that cannot yield may block the loop */
+#define BLOCK_NS       (2 * SXE_NS_PER_MS) /* how long a call that cannot yield blocks the loop */
 #define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 
 /* ---- Trying again ---- */
