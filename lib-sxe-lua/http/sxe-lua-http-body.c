@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The body of a request: whole, or in parts as they come. One part at a time is kept, and the next
- * one is read when it has been taken, so a client that sends faster than the script works has to
- * wait. A whole body is gathered outside of Lua, and its task wakes up once.
+ * part is read when the script has taken it, so a client that sends faster than the script works
+ * has to wait. A whole body is gathered outside of Lua, and wakes its task once.
  */
 #include "sxe-lua-http-private.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- From the loop ---- */
 
-/* Argument: the exchange. */
+/* The argument is the exchange. */
 static int
 keep_part(lua_State *L)
 {
@@ -182,7 +182,8 @@ wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
     return sxe__lua_park_in(L, &exchange->line, 0, k, context);
 }
 
-/* After a wait: the exchange; NULL: nil and the reason are pushed. */
+/* Call after a wait. Returns the exchange; NULL: the request is over or the task cancelled, and nil
+ * and the reason are pushed. */
 static struct sxe__lua_exchange *
 woken_exchange(lua_State *L)
 {
@@ -214,7 +215,8 @@ part_came(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* The function of req:chunks() keeps the request, so that it can be the body of another request. */
+/* The iterator of req:chunks(). It has the request as its upvalue, so that it can be the body of
+ * another request. */
 static int
 next_body_chunk(lua_State *L)
 {
@@ -256,8 +258,8 @@ refuse_long(lua_State *L, size_t most)
                                 (unsigned long long)most);
 }
 
-/* Refuse a body of more bytes than the limit at 2. If it was not read yet, each later call refuses
- * it, too, with the same limit: a call of on_error, perhaps, with a greater one. */
+/* Refuse a body of more bytes than the limit at 2. If nothing of it was read, each later call
+ * refuses it with the same limit, even a call with a greater one, by on_error perhaps. */
 static void
 check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
 {
@@ -272,7 +274,7 @@ check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
     refuse_long(L, exchange->body == SXE__LUA_BODY_LONG ? exchange->part.length : most);
 }
 
-/* The body is on top: pass it to the C function at 3, or return it if there is none. */
+/* Pass the body, which is on top, to the C function at 3; if there is none, return the body. */
 static int
 use_whole(lua_State *L)
 {
@@ -281,7 +283,7 @@ use_whole(lua_State *L)
     return use == NULL ? 1 : use(L);
 }
 
-/* Push the bytes as a string, keep it with the exchange, and use it. */
+/* Push the bytes as a string, keep the string with the exchange, and use it. */
 static int
 use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span bytes)
 {
@@ -398,7 +400,7 @@ sxe__lua_http_form(lua_State *L)
     const struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     struct sxe_span type = sxe_http_known_value(exchange->request, SXE_HTTP_FIELD_CONTENT_TYPE);
 
-    /* A form parser would read its parts as names that make no sense. */
+    /* A form parser would read the parts of a multipart body as senseless names. */
     if (type.length >= 10 && strncasecmp(type.base, "multipart/", 10) == 0)
         sxe__lua_http_refuse(
             L, 415, "the form is %.*s: only application/x-www-form-urlencoded is read here",

@@ -10,12 +10,12 @@
  */
 #include "sxe-lua-http-private.h"
 
-/* Stack indexes of all functions here: the handler, the list of filters, req and res; then next,
+/* Stack indexes in all functions here: the handler, the list of filters, req and res; then next,
  * and the results of a filter. */
 enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED, MESSAGE };
 
-/* Upvalues of next: the four above, the number of the next filter (false once next was called), how
- * many results next had, and these results. */
+/* Upvalues of next: the first four of these values, the number of the next filter (false after next
+ * was called), the number of next's results, and these results. */
 enum { UP_AT = RESPONSE + 1, UP_NUMBER, UP_RESULTS, UPS = UP_RESULTS + 2 };
 
 /* ---- Which filters ---- */
@@ -108,7 +108,7 @@ push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
 
 static int run_filters(lua_State *L);
 
-/* Whether something has begun the reply. */
+/* Whether the reply has begun. */
 static bool
 is_reply_begun(lua_State *L)
 {
@@ -137,7 +137,7 @@ next_ended(lua_State *L, int status, lua_KContext context)
     return number;
 }
 
-/* next(): the filters after this one and the handler; returns what the handler does. */
+/* next(): runs the later filters and the handler; returns the handler's results. */
 static int
 call_next_filter(lua_State *L)
 {
@@ -166,16 +166,16 @@ push_next_function(lua_State *L, lua_Integer at)
     lua_pushcclosure(L, call_next_filter, UPS);
 }
 
-/* Whether a filter returned nothing, or nil, so that res and next() decide. A message after nil is
- * an error, as it is of a handler; otherwise a check that fails would let the request pass. */
+/* Whether a filter returned nothing, or nil, so that res and next() decide. nil with a message is
+ * an error, as from a handler; otherwise a check that fails would let the request pass. */
 static bool
 has_filter_no_result(lua_State *L)
 {
     return lua_isnoneornil(L, FILTERED) && lua_isnoneornil(L, MESSAGE);
 }
 
-/* A filter has ended, and cannot call next any more. Whether it neither called next nor answered,
- * so that the request passes on. */
+/* Call when a filter has ended: it cannot call next any more. Returns whether it neither called
+ * next nor answered, so that the request goes on. */
 static bool
 is_passed(lua_State *L)
 {
@@ -247,7 +247,7 @@ run_filters_from(lua_State *L, lua_Integer at)
     return handler_ended(L, LUA_OK, 0);
 }
 
-/* A filter that had to wait has ended. */
+/* Continuation: a filter that had to wait has ended. */
 static int
 filter_ended(lua_State *L, int status, lua_KContext at)
 {
@@ -255,7 +255,7 @@ filter_ended(lua_State *L, int status, lua_KContext at)
     return is_passed(L) ? run_filters_from(L, (lua_Integer)at + 1) : push_filter_results(L);
 }
 
-/* Arguments: all of the stack, and the number of the first filter. */
+/* The arguments are the stack as described above, and the number of the first filter. */
 static int
 run_filters(lua_State *L)
 {
@@ -281,7 +281,7 @@ sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answer
 
 /* ---- Paths without a route ---- */
 
-/* In the place of a handler: return 404, 405 or 204, as sxe_http_reply_unrouted replies. */
+/* Stands in for a handler: return 404, 405 or 204, as sxe_http_reply_unrouted replies. */
 static int
 answer_unrouted(lua_State *L)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * With --dev, an error in a handler as a page for a browser: what failed, the source, the local
- * variables, the request. Whatever comes from the request or the script is escaped.
+ * With --dev, shows an error in a handler as a page for a browser: the error, the source, the local
+ * variables and the request. Every text of the request or the script is escaped.
  */
 #include "sxe-lua-http-private.h"
 

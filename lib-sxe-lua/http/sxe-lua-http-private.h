@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of require "sxe.http" share. In reading order:
+ * What: the declarations that the files of require "sxe.http" share. In reading order:
  *
  *     sxe-lua-http.c           an exchange: a request, its task, its reply
  *     sxe-lua-http-result.c    what handlers return, and what becomes of their errors
@@ -35,8 +35,8 @@
 enum {
     SXE__LUA_EXCHANGES = 131072,
     SXE__LUA_SERVERS = 16,
-    SXE__LUA_BODY_MAX = 1 << 20, /* bytes that req:body() takes, unless told otherwise */
-    SXE__LUA_NAMES_MAX = 1000,   /* in a query or form, which is read in one go */
+    SXE__LUA_BODY_MAX = 1 << 20, /* the most bytes for req:body() by default */
+    SXE__LUA_NAMES_MAX = 1000,   /* of a query or form, which is read without a pause */
     SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that is copied; a longer one is lent */
 };
 
@@ -49,35 +49,36 @@ enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
 /* How far the body of the request is; its bytes are in the table of kept values. */
 enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
-    SXE__LUA_BODY_AWAITED, /* read in parts: no part is there */
+    SXE__LUA_BODY_AWAITED, /* read in parts: no part has come yet */
     SXE__LUA_BODY_PART,
     SXE__LUA_BODY_OVER,     /* the last part was taken */
-    SXE__LUA_BODY_GATHERED, /* parts are gathered for req:body() */
-    SXE__LUA_BODY_WHOLE,    /* gathered as a whole, and not a string yet */
+    SXE__LUA_BODY_GATHERED, /* parts are being gathered for req:body() */
+    SXE__LUA_BODY_WHOLE,    /* the whole body was gathered, but is not a string yet */
     SXE__LUA_BODY_LONG,     /* the body has more bytes than allowed */
-    SXE__LUA_BODY_KEPT,     /* the string that req:body() returns */
-    SXE__LUA_BODY_LOST      /* no memory */
+    SXE__LUA_BODY_KEPT,     /* the string for req:body() is kept */
+    SXE__LUA_BODY_LOST      /* memory was missing */
 };
 
 /* The bytes of a body that is not a string yet. They are outside of Lua's memory: clients that send
- * half a body must not use up what scripts have. The server counts them, see sxe_http_keep_body. */
+ * half a body must not use up the memory of scripts. The server counts them, see
+ * sxe_http_keep_body. */
 struct sxe__lua_gathered {
     size_t used;
-    size_t size; /* bytes that there is room for */
-    size_t most; /* the most bytes that there may be */
+    size_t size; /* bytes of room */
+    size_t most; /* the most bytes that are allowed */
     char bytes[];
 };
 
 /* The handler of an http.serve or of a route. Lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
-    int function;                 /* in the registry; LUA_NOREF: files answer, or nothing */
-    bool is_unrouted;             /* for requests that have no route in the router */
+    int function;                 /* in the registry; LUA_NOREF: `files` answer, or nothing does */
+    bool is_unrouted;             /* answers requests without a route in the router */
     struct sxe_http_files *files; /* or NULL */
-    int list;                     /* of all filters, in the registry; LUA_NOREF: not made */
-    uint32_t list_version;        /* sxe__lua_http.filters_version when it was made */
+    int list;              /* the list of all filters, in the registry; LUA_NOREF: not made */
+    uint32_t list_version; /* sxe__lua_http.filters_version when the list was made */
     unsigned routers_number;
-    struct sxe__lua_router *routers[]; /* of the route, from the outermost to the innermost */
+    struct sxe__lua_router *routers[]; /* those around the route, the outermost first */
 };
 
 struct sxe__lua_exchange {
@@ -87,9 +88,9 @@ struct sxe__lua_exchange {
     uint64_t task;
     struct sxe__lua_line line; /* tasks that wait for the body, or for room */
     uint32_t generation;
-    uint32_t next;     /* of a free exchange: index + 1 of the next */
-    uint32_t unsent;   /* bytes written since the kernel had taken all */
-    uint16_t status;   /* for the reply; 0: 200 */
+    uint32_t next;     /* in a free exchange: index + 1 of the next one */
+    uint32_t unsent;   /* bytes written since the kernel took all earlier ones */
+    uint16_t status;   /* the reply's; 0: 200 */
     uint8_t reply;     /* enum sxe__lua_reply */
     uint8_t body;      /* enum sxe__lua_body */
     bool is_running;   /* the handler's task has not ended */
@@ -99,17 +100,17 @@ struct sxe__lua_exchange {
     bool is_failing;   /* the task handles an error of the handler's task */
     bool is_lending;   /* a kept string is the reply's body */
     bool is_last;      /* `part` is the body's last part */
-    bool has_ctx;      /* req.ctx was asked for */
+    bool has_ctx;      /* req.ctx was made */
     bool is_named;     /* the log shows the request's id, which is in sxe__lua_http.ids */
     bool is_traced;    /* the request is part of a trace */
     struct sxe_span part;
-    struct sxe__lua_gathered *gathered; /* NULL: nothing */
+    struct sxe__lua_gathered *gathered; /* NULL: no body is gathered */
 };
 _Static_assert(sizeof(struct sxe__lua_exchange) <= 96, "one for each request under way");
 
 struct sxe__lua_server {
     struct sxe_http *http;
-    struct sxe__lua_line line; /* tasks that wait for its end */
+    struct sxe__lua_line line; /* tasks that wait for the server's end */
     uint32_t body_max;
     unsigned short port;
     char ip[48];
@@ -131,9 +132,9 @@ enum sxe__lua_http_counter {
 
 struct sxe__lua_http {
     struct sxe__lua_exchange *exchanges; /* NULL: not open */
-    sxe__lua_id *ids;                    /* of the exchange with the same index */
+    sxe__lua_id *ids;                    /* by index of the exchange */
     uint32_t used;                       /* exchanges that were ever used */
-    uint32_t free;                       /* a free exchange, index + 1; 0: none */
+    uint32_t free;                       /* index + 1 of a free exchange; 0: none */
     lua_State *main;
     const void *returned;           /* the userdata that the script returned */
     struct sxe__lua_router *router; /* `returned`, if it is a router; or NULL */
@@ -141,7 +142,7 @@ struct sxe__lua_http {
     struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
-    uint32_t body_max;        /* of requests to other servers */
+    uint32_t body_max;        /* for requests of other servers */
     uint32_t filters_version; /* how many filters were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
@@ -150,11 +151,11 @@ extern _Thread_local struct sxe__lua_http sxe__lua_http
 
 /* ---- Exchanges (sxe-lua-http.c) ---- */
 
-/* Have the function on top of the main state's stack, which is taken off, answer the request. */
+/* Pop the function from the main state's stack, and have it answer the request. */
 enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
                                         const struct sxe__lua_answerer *answerer);
 
-/* A handler for routes; request->user is an answerer. */
+/* The C handler of routes; request->user is an answerer. */
 enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 
@@ -162,8 +163,8 @@ enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
  * task is free. */
 bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
 
-/* For developers (sxe-lua-http-page.c). The first function: whether the client accepts an HTML
- * page. The second pushes that page, made of the text that sxe_lua_explain made of an error. */
+/* For developers (sxe-lua-http-page.c). The first function returns whether the client accepts an
+ * HTML page; the second pushes that page, made from the text of sxe_lua_explain. */
 bool sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
                              const char *explained);
@@ -182,7 +183,7 @@ void sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
 void sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange);
 
-/* Push the table req.ctx, made when first asked for. */
+/* Push the table req.ctx; the first call makes it. */
 void sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* Leave the reply to other code, which has set the response's user and on_done or sets them now. */
@@ -191,12 +192,12 @@ void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
 /* Free what was gathered of the body. */
 void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 
-/* Wake all tasks that wait for the exchange: they look again. */
+/* Wake all tasks that wait for the exchange, so that they look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
 
 /* ---- Answers (sxe-lua-http-result.c) ---- */
 
-/* A task of the exchange ended like this, see sxe__lua_on_end. */
+/* Call when a task of the exchange ended; the arguments are those of sxe__lua_on_end. */
 void sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status,
                                int results);
 
@@ -209,10 +210,11 @@ void sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int in
 /* Send the whole reply; its body is the value on top as JSON. May raise. */
 void sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* Like sxe__lua_http_send_json, but never raises. False: it is not possible at once. */
+/* Like sxe__lua_http_send_json, but never raises an error. False: the value cannot be sent at once.
+ */
 bool sxe__lua_http_try_json(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* The status that was set, or 200. */
+/* The reply's status; 200 if none was set. */
 static inline unsigned
 sxe__lua_http_status(const struct sxe__lua_exchange *exchange)
 {
@@ -224,11 +226,11 @@ const char *sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const c
 
 /* ---- Streams (sxe-lua-http-stream.c) ---- */
 
-/* Send status and fields, if they are not sent: 0 or -errno. */
+/* Send status and fields, unless they are sent already. Returns 0 or -errno. */
 int sxe__lua_http_begin(struct sxe__lua_exchange *exchange);
 
-/* Write the string at stack index 2. The C function returns what this returns: true, or nil,
- * "closed". May wait. */
+/* Write the string at stack index 2. May wait, so the calling C function must return the result of
+ * this call: true, or nil, "closed". */
 int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* ---- Texts (sxe-lua-http-request.c) ---- */
@@ -271,7 +273,7 @@ extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
 /* A router that is mounted in another, perhaps in one of its mounts. */
 struct sxe__lua_mount {
-    struct sxe_http_router *prefix; /* takes the paths below it */
+    struct sxe_http_router *prefix; /* a router that finds the paths below the prefix */
     struct sxe__lua_router *router;
     struct sxe__lua_mount *next; /* mounts inside of this one come later */
     char text[];                 /* the prefix, without a slash at its end */
@@ -281,12 +283,12 @@ struct sxe__lua_router {
     struct sxe_http_router *router;
     int on_error;                       /* functions in the registry; LUA_NOREF: none */
     int filters;                        /* a list in the registry; LUA_NOREF: none */
-    struct sxe__lua_mount *mounts;      /* in order */
+    struct sxe__lua_mount *mounts;      /* in the order of the calls */
     struct sxe__lua_mount **last_mount; /* the NULL link after the last one */
     struct sxe__lua_answerer *unrouted;
 };
 
-/* The router or files at an index; NULL: the value is something else. */
+/* The router or files at a stack index; NULL: another value is there. */
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 
@@ -301,8 +303,7 @@ void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *a
 enum sxe_http_verdict sxe__lua_http_unrouted(struct sxe_http_request *request,
                                              struct sxe_http_response *response);
 
-/* End Lua's part in a request, for files or other code of C that answers it. Returns the
- * request. */
+/* End Lua's part in a request, which files or other C code will answer. Returns the request. */
 struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* A handler: find the route of a router that the script returned, and let it answer. */
@@ -316,16 +317,17 @@ enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
 void sxe__lua_json_mark(lua_State *L);
 bool sxe__lua_json_is_marked(lua_State *L);
 
-/* Write the value on top as JSON into room. Returns its length; -1: it has no JSON, does not fit,
- * or takes more than some milliseconds. Never raises, and needs no memory. */
+/* Write the value on top as JSON into room. Returns the length; -1: the value cannot be written as
+ * JSON, does not fit, or takes more than some milliseconds. Never raises an error, and needs no
+ * memory. */
 ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
 
-/* Replace the value on top by its JSON, of any length. Raises if it has none. Like decode, it also
- * raises when the watchdog demands it. */
+/* Replace the value on top by its JSON, of any length. Raises an error if it cannot be written as
+ * JSON and, like decode, when the watchdog demands it. */
 void sxe__lua_json_encode(lua_State *L);
 
-/* Replace the text on top by its value: true; or by a message that says why it is no JSON:
- * false. */
+/* Replace the text on top by its value, and return true; or by a message that says why it is not
+ * JSON, and return false. */
 bool sxe__lua_json_decode(lua_State *L);
 
 /* Add the text as a JSON string; bytes that are not UTF-8 become U+FFFD. */

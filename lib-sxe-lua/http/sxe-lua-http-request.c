@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * req and what hangs on it: nothing is made before it is asked for.
+ * req and its members: no value is made before the script reads it.
  */
 #include "sxe-lua-http-private.h"
 
@@ -45,7 +45,7 @@ push_method(lua_State *L, struct sxe__lua_exchange *exchange)
 
     if (method == SXE_HTTP_OTHER)
         return push_span(L, sxe_http_method_text(exchange->request));
-    lua_pushstring(L, sxe_http_method_name(method)); /* Lua caches strings by their address */
+    lua_pushstring(L, sxe_http_method_name(method)); /* Lua caches strings by address */
     return 1;
 }
 
@@ -300,7 +300,7 @@ push_field_name(lua_State *L, struct sxe_span name)
     luaL_pushresultsize(&buffer, name.length);
 }
 
-/* req.headers(): all of them in a table. */
+/* req.headers(): all fields in a table. */
 static int
 all_headers(lua_State *L, uint32_t index, uint32_t generation)
 {

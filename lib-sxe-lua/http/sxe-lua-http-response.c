@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * res: status, header fields, and replies that are whole.
+ * res: status, header fields, and whole replies.
  */
 #include "sxe-lua-http-private.h"
 
@@ -88,7 +88,7 @@ sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange)
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
-/* The status at an argument, if there is one. */
+/* Take the status from an argument, if it is given. */
 static void
 take_status_argument(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
 {
@@ -130,7 +130,8 @@ send_json(lua_State *L)
     return 1;
 }
 
-/* A URI reference has only visible bytes of ASCII (RFC 3986); clients guess what others mean. */
+/* A URI reference has only visible ASCII bytes (RFC 3986); clients differ in what they make of
+ * others. */
 static void
 check_location(lua_State *L, struct sxe_span url)
 {
@@ -170,7 +171,7 @@ response_redirect(lua_State *L)
     return 1;
 }
 
-/* res:abort(): half a reply that the client takes for no whole one. */
+/* res:abort(): break the reply off, so that the client does not take it for a whole one. */
 static int
 break_reply_off(lua_State *L)
 {
@@ -247,7 +248,8 @@ add_response_header(lua_State *L, struct sxe__lua_exchange *exchange, const char
         luaL_error(L, "the reply has too many header fields: res.headers['%s']", name);
 }
 
-/* Refuse a list with other keys than 1 to count: their values would be missing in the reply. */
+/* Refuse a list with keys other than 1 to count: the values of these keys would be missing in the
+ * reply. */
 static void
 check_header_list(lua_State *L, int count, const char *name)
 {
@@ -260,7 +262,7 @@ check_header_list(lua_State *L, int count, const char *name)
                    name);
 }
 
-/* nil takes a field away, a list makes several lines of it. */
+/* Set a header field: nil removes it, and a list makes one line for each value. */
 static int
 set_response_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {

@@ -40,7 +40,7 @@ reply_status(struct sxe__lua_exchange *exchange, unsigned status)
     sxe_http_reply_status(exchange->response, status);
 }
 
-/* Reply without Lua, or break a reply off that has begun. */
+/* Reply without Lua, or break off a reply that has begun. */
 static void
 give_exchange_up(struct sxe__lua_exchange *exchange, unsigned status)
 {
@@ -70,7 +70,7 @@ answer_nothing(struct sxe__lua_exchange *exchange)
                    0);
 }
 
-/* Answer with the value on top, if that is possible at once. False: it is not. */
+/* Answer with the value on top. False: that is not possible at once. */
 static bool
 answer_result_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -130,7 +130,7 @@ take_status_result(lua_State *L, struct sxe__lua_exchange *exchange)
     lua_remove(L, 2);
 }
 
-/* Arguments: the exchange, what its handler returned. */
+/* The arguments are the exchange and the results of its handler. */
 static int
 finish_result(lua_State *L)
 {
@@ -173,7 +173,8 @@ describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE
     return room;
 }
 
-/* The status of an error: that of a table with one from 400 to 599, otherwise 500. */
+/* The status of an error: its field `status` if it is a table and this is 400 to 599; otherwise
+ * 500. */
 static unsigned
 status_of_lua_error(lua_State *L, int error)
 {
@@ -187,7 +188,7 @@ status_of_lua_error(lua_State *L, int error)
     return status >= 400 && status <= 599 ? (unsigned)status : 500;
 }
 
-/* Log the error on top of L under the request's id, which it returns. */
+/* Log the error on top of L under the request's id. Returns that id. */
 static const char *
 log_error(const struct sxe__lua_exchange *exchange, lua_State *L, const char *where)
 {
@@ -229,8 +230,8 @@ report_error(lua_State *L, struct sxe__lua_exchange *exchange)
     lua_pop(L, 1);
 }
 
-/* Push the error as on_error gets it: a table with status and message, and with traceback if the
- * error was no table. */
+/* Push the error for on_error: a table with status and message, and, if the error was not a table,
+ * traceback. */
 static void
 push_error_argument(lua_State *L, unsigned status)
 {
@@ -342,7 +343,7 @@ treat_error_results(lua_State *L, int status, lua_KContext context)
     return lua_gettop(L) - (int)context;
 }
 
-/* Arguments: the exchange, an error. */
+/* The arguments are the exchange and an error. */
 static int
 explain_error(lua_State *L)
 {
@@ -392,7 +393,7 @@ push_exchange_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFuncti
     return true;
 }
 
-/* Start a task that calls the function, which may wait. False: it cannot be started. */
+/* Start a task that calls the function, which may wait. False: no task can be started. */
 static bool
 start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
@@ -400,8 +401,8 @@ start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction funct
            sxe__lua_http_start(exchange, values + 1);
 }
 
-/* Call the function now; it cannot wait. Returns what lua_pcall does, with the error on the main
- * state's stack. */
+/* Call the function now, outside of a task, so it cannot wait. Returns the status of lua_pcall,
+ * with an error on the main state's stack. */
 static int
 call_result(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
@@ -442,7 +443,7 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
             give_exchange_up(exchange, 503);
     } else {
         status = call_result(exchange, L, explain_error, 1);
-        if (status != LUA_OK) { /* the error's metamethods fail, or no memory */
+        if (status != LUA_OK) { /* the error's metamethods fail, or memory is missing */
             give_up_error(exchange, sxe__lua_http.main, status);
             lua_pop(sxe__lua_http.main, 1);
         }
@@ -496,7 +497,7 @@ has_handler_no_result(const struct sxe__lua_exchange *exchange, lua_State *L, in
     return lua_toboolean(L, -results) ? lua_isboolean(L, -results) : results == 1;
 }
 
-/* Drop nils after a value: a filter that returns the results of next() may have some. */
+/* Drop nils at the end of the results: a filter that returns those of next() may have some. */
 static int
 without_nils(lua_State *L, int status, int results)
 {

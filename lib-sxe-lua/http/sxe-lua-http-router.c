@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * http.router: routes of lib-sxe-http's router, whose handlers are the script's functions.
- * The server asks it once a request, so a route costs a script nothing.
+ * The server looks the route up in C, once for each request, so routes cost no time in Lua.
  */
 #include "sxe-lua-http-private.h"
 
@@ -58,7 +58,7 @@ add_lua_route(lua_State *L, struct sxe__lua_router *router, const struct sxe_htt
         luaL_error(L, "cannot route %s", sxe_http_router_error(router->router));
 }
 
-/* Keep a value for as long as the state lives. */
+/* Keep a value for as long as the Lua state lives. */
 static int
 keep_router_value(lua_State *L, int index)
 {
@@ -128,8 +128,7 @@ add_method(lua_State *L)
     return 1;
 }
 
-/* router:route("GET,PUT", pattern, handler). A method has the case that it is written with, and no
- * client sends "get". */
+/* router:route("GET,PUT", pattern, handler). Methods keep their case, and no client sends "get". */
 static int
 add_route(lua_State *L)
 {
@@ -177,7 +176,7 @@ serve_beneath(struct sxe_http_request *request, struct sxe_http_response *respon
     return sxe__lua_http_run(request, answerer);
 }
 
-/* Redirect the path of a directory without its final slash to the one with it. */
+/* Redirect the path of a directory without its final slash to the path with the slash. */
 static enum sxe_http_verdict
 router_redirect(struct sxe_http_request *request)
 {
@@ -269,7 +268,7 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
     lua_settop(L, 3);
 }
 
-/* Add the routes and mounts that the other router has now; they keep its filters and its
+/* Add the routes and mounts that the other router has now; they keep the other router's filters and
  * on_error. */
 static void
 use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router *other)
@@ -377,7 +376,7 @@ new_router(lua_State *L)
     struct sxe__lua_router *router;
 
     sxe__lua_refuse_at_end(L);
-    if (sxe_loop() != NULL) /* it would be kept for ever, without routes */
+    if (sxe_loop() != NULL) /* a router made now would be kept for ever, without routes */
         return luaL_error(L, "http.router: routes are made before the loop starts: call it at the "
                              "script's top level");
     router = lua_newuserdatauv(L, sizeof(*router), 0);
@@ -387,7 +386,7 @@ new_router(lua_State *L)
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
-    keep_router_value(L, -1); /* keeps it: its routes point to it */
+    keep_router_value(L, -1); /* the routes point to the router */
     router->unrouted = new_answerer(L, router, NULL);
     router->unrouted->is_unrouted = true;
     return 1;

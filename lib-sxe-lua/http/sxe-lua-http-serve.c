@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.serve: servers of the script's own. They are planned while the script is loaded, and listen
- * when the loop starts.
+ * http.serve: the script's own servers. They are made while the script is loaded, and listen when
+ * the loop starts.
  */
 #include "sxe-lua-http-private.h"
 
@@ -19,7 +19,7 @@
 /* ---- Options ---- */
 
 /* The whole number in a field of the table, from least to most; 0 if the field is missing. A script
- * that gives 0 gets an error: the configuration would take it for the default in silence. */
+ * that gives 0 gets an error, because the server would silently take 0 for the default. */
 static uint32_t
 number_option(lua_State *L, int table, const char *name, lua_Integer least, uint32_t most)
 {
@@ -37,7 +37,7 @@ number_option(lua_State *L, int table, const char *name, lua_Integer least, uint
     return (uint32_t)value;
 }
 
-/* The seconds in a field, as milliseconds; the value false: never. */
+/* The seconds in a field, as milliseconds; false in the field means never. */
 static uint32_t
 time_option(lua_State *L, int table, const char *name)
 {
@@ -113,8 +113,8 @@ take_server_timeouts(lua_State *L, struct sxe_http_config *config)
     lua_pop(L, 1);
 }
 
-/* The field of request ids, and the peers whose ids are believed. As long as the server, that is as
- * long as the state, the registry keeps both. */
+/* The header of request ids, and the networks whose ids are trusted. The registry keeps both as
+ * long as the state, and with it the server, lives. */
 struct naming {
     struct sxe_cidr_list trusted;
     char request_id[64];
@@ -160,7 +160,8 @@ take_forwarding(lua_State *L, struct sxe_http_config *config)
 
 /* ---- The handler ---- */
 
-/* Make the value at index the handler: a function, a router or files. Raises if it is another. */
+/* Make the value at index the handler: a function, a router or files. Raises an error for any other
+ * value. */
 static void
 answer_with_handler(lua_State *L, int index, struct sxe_http_config *config)
 {
@@ -303,7 +304,7 @@ begin_to_stop(lua_State *L, struct sxe__lua_server *server)
         sxe_http_stop(server->http, on_lua_server_stopped);
 }
 
-/* At the end of the scope of a <close> variable, which does not wait for the last reply. */
+/* Called at the end of a <close> variable's scope. It does not wait for the last reply. */
 static void
 stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -311,7 +312,7 @@ stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
     begin_to_stop(L, &HTTP->servers[index]);
 }
 
-/* server:stop([timeout]): no new connections; true when the last reply was sent. */
+/* server:stop([timeout]): accept no more connections; returns true when the last reply was sent. */
 static int
 server_stop(lua_State *L)
 {
@@ -324,7 +325,7 @@ server_stop(lua_State *L)
     return wait_for_end(L, server, deadline_ns);
 }
 
-/* Begin to listen: 0, or -EINVAL after logging. */
+/* Begin to listen. Returns 0, or -EINVAL after logging why not. */
 static int
 listen_http_server(struct sxe__lua_server *server)
 {

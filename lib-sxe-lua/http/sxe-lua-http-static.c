@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.static: the files of a directory, as a handler or as a part of one; and res:file.
+ * http.static: serves the files of a directory, as a handler or for one; and res:file.
  */
 #include "sxe-lua-http-private.h"
 
@@ -26,7 +26,7 @@ sxe__lua_http_files(lua_State *L, int index)
 
 /* ---- One file ---- */
 
-/* Reply with the file whose name is at an argument. Returns true: the reply is on its way. */
+/* Reply with the file that an argument names. Pushes true: the reply has begun. */
 static int
 reply_with_static_file(lua_State *L, struct sxe__lua_exchange *exchange,
                        struct sxe_http_files *files, int argument)
@@ -120,8 +120,8 @@ delete_files(lua_State *L)
     return 0;
 }
 
-/* The text of an option, NULL if it is not there; it stays in the table at 3, as long as the
- * files. */
+/* The text of an option; NULL: it is missing. The table at 3 keeps the text as long as the files
+ * live. */
 static const char *
 text_option(lua_State *L, const char *name)
 {
@@ -143,7 +143,7 @@ flag_option(lua_State *L, const char *name, bool otherwise)
                              : otherwise;
 }
 
-/* Take the option of how many ranges a request may ask for; 0: none. */
+/* Take the option for the number of ranges that a request may ask for; 0: none. */
 static void
 ranges_option(lua_State *L, struct sxe_http_files_config *config)
 {
@@ -161,7 +161,7 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
     lua_settop(L, 4);
 }
 
-/* A misspelt option is an error, not a default. */
+/* Raise an error for an unknown option: it may be misspelt. */
 static void
 check_static_options(lua_State *L)
 {
@@ -172,7 +172,8 @@ check_static_options(lua_State *L)
         sxe__lua_option_names(L, 2, names, "http.static");
 }
 
-/* Raise why files cannot be served: the directory, or texts that make no sense (EINVAL). */
+/* Raise an error that says why files cannot be served: the directory, or a wrong text in an option
+ * (EINVAL). */
 static int
 raise_static_error(lua_State *L, const struct sxe_http_files_config *config, int error)
 {

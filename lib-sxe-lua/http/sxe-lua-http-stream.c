@@ -27,7 +27,7 @@ sxe__lua_http_begin(struct sxe__lua_exchange *exchange)
     return result;
 }
 
-/* Return nil, and why it cannot be sent. */
+/* Push nil, and why the text cannot be sent. */
 static int
 fail_write(lua_State *L, int error)
 {
@@ -83,7 +83,7 @@ go_on_with_stream(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
         return 1;
     }
     result = sxe_http_on_room(exchange->response, wake_writer);
-    if (result < 0 && result != -EBUSY) /* no memory for the mark: try again soon */
+    if (result < 0 && result != -EBUSY) /* no memory to wait for room: try again soon */
         deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
     return sxe__lua_park_in(L, &exchange->line, deadline_ns, return_written, (lua_KContext)at);
 }
@@ -120,7 +120,7 @@ sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange)
     return go_on_with_stream(L, exchange, 0);
 }
 
-/* The exchange of the handle at 1; NULL: it is over, and nil, "closed" is pushed. */
+/* The exchange of the handle at 1; NULL: it is over, and nil, "closed" are pushed. */
 static struct sxe__lua_exchange *
 open_argument(lua_State *L, enum sxe__lua_class class_)
 {
@@ -189,7 +189,7 @@ add_event_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
     }
 }
 
-/* Add a member of the event at 2, if it is there; from now on it is at stack index `at`. */
+/* Add a member of the event at 2, if the event has it. Moves the member to stack index `at`. */
 static void
 add_event_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
 {

@@ -41,7 +41,7 @@ static void
 set_client_fact(lua_State *L, const struct sxe_lua_tls_facts *facts)
 {
     lua_createtable(L, 0, 6);
-    lua_pushstring(L, facts->subject); /* it may be empty: then the names say who it is */
+    lua_pushstring(L, facts->subject); /* may be empty: then the names identify the client */
     lua_setfield(L, -2, "subject");
     set_text_fact(L, "issuer", facts->issuer);
     set_text_fact(L, "fingerprint", facts->fingerprint);

@@ -23,7 +23,8 @@ _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
 
-/* In the registry: tables of the values that exchanges keep, and of req.ctx, by the index + 1. */
+/* Keys of the registry: a table of the values that exchanges keep, and one of req.ctx, both by the
+ * exchange's index + 1. */
 static const char kept_key = 0;
 static const char ctx_key = 0;
 
@@ -50,7 +51,7 @@ origin_of(const struct sxe__lua_exchange *exchange)
     return (uint64_t)exchange->generation << 32 | ((uint64_t)(exchange - HTTP->exchanges) + 1);
 }
 
-/* The exchange with that origin; NULL: it is over. */
+/* The exchange with this origin; NULL: it is over. */
 static const struct sxe__lua_exchange *
 exchange_of(uint64_t origin)
 {
@@ -153,7 +154,7 @@ void
 sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
 {
     if (exchange->body == SXE__LUA_BODY_GATHERED || exchange->body == SXE__LUA_BODY_AWAITED)
-        sxe_http_pause(exchange->request); /* its parts would still come to the exchange */
+        sxe_http_pause(exchange->request); /* the body's parts must not come to the exchange */
     if (exchange->response->user == exchange) {
         exchange->response->user = NULL;
         exchange->response->on_done = NULL;
@@ -260,7 +261,7 @@ on_reply_done(struct sxe_http_request *request, struct sxe_http_response *respon
     sxe__lua_http_drop_body(exchange);
     if (result < 0 && exchange->is_running)
         sxe__lua_cancel(exchange->task);
-    sxe__lua_http_wake(exchange); /* other tasks that use the exchange */
+    sxe__lua_http_wake(exchange); /* there may be other tasks that use the exchange */
     give_if_over(exchange);
 }
 
@@ -268,7 +269,8 @@ static void
 on_handler_end(lua_State *L, int status, int results, void *user)
 {
     struct sxe__lua_exchange *exchange = user;
-    /* Concluding may end the task that runs here. */
+    /* Handling the result may end a further task of the exchange, so on_end may run inside
+     * on_end. */
     bool was_inside = exchange->is_inside;
 
     exchange->is_running = false;
@@ -295,7 +297,7 @@ sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
         (void)sxe__lua_set_origin(outer);
     if (task == 0)
         exchange->is_running = false;
-    else if (exchange->task == 0) /* else it is a later task, which began when this one ended */
+    else if (exchange->task == 0) /* otherwise a later task began when this one ended */
         exchange->task = task;
     return task != 0;
 }
@@ -344,7 +346,7 @@ sxe__lua_http_answer(struct sxe_http_request *request, struct sxe_http_response 
     return sxe__lua_http_run(request, answerer);
 }
 
-/* The value on top, which is no function, is the script's result: find out once what it is. */
+/* Find out once what the script's result on top, which is not a function, is. */
 static void
 recognise_result(lua_State *L)
 {

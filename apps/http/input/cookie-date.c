@@ -56,7 +56,8 @@ take_colon(struct sxe_span *token)
     return true;
 }
 
-/* Take "hour:minute:second". Numbers up to 99 are taken here, and checked at the end. */
+/* Take "hour:minute:second". Numbers up to 99 are accepted here; the limits are checked at the end.
+ */
 static bool
 take_cookie_time(struct date *date, struct sxe_span token)
 {

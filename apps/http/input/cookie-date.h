@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the time of a cookie's Expires (RFC 6265, 5.1.1), of which servers write many forms. Place:
- * cookie-jar.c. Pure.
+ * What: reads the time of a cookie's Expires (RFC 6265, 5.1.1), which servers write in many forms.
+ * Place: cookie-jar.c. Pure.
  */
 #ifndef LOAD_COOKIE_DATE_H
 #define LOAD_COOKIE_DATE_H
@@ -11,7 +11,8 @@
 
 #include "sxe-util.h"
 
-/* Seconds since 1970. False: it is no date, and the attribute is to be ignored. */
+/* Read a date as seconds since 1970. False: the text is not a date, and the attribute has to be
+ * ignored. */
 bool load_cookie_date(struct sxe_span text, int64_t *seconds);
 
 #endif

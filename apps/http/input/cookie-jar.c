@@ -10,12 +10,12 @@
 #include "cookie-date.h"
 
 #define NEVER     INT64_MAX
-#define VALUE_MAX 1024 /* of an attribute; a longer one is ignored */
+#define VALUE_MAX 1024 /* bytes of an attribute's value; a longer attribute is ignored */
 
 /* The header of a cookie in the jar; the bytes of the cookie follow it. */
 struct head {
     int64_t expires_s;
-    uint32_t serial; /* the lower, the older */
+    uint32_t serial; /* a cookie with a lower serial is older */
     uint16_t name;   /* the three lengths are in bytes */
     uint16_t value;
     uint16_t path;
@@ -36,7 +36,7 @@ size_of_head(const struct head *head)
     return sizeof(*head) + head->name + head->value + head->path;
 }
 
-/* Read the cookie at an offset of the jar. Returns the bytes that it takes there. */
+/* Read the cookie at an offset of the jar. Returns the number of bytes that it occupies. */
 static size_t
 read_cookie(const struct load_jar *jar, size_t at, struct cookie *cookie)
 {
@@ -92,8 +92,8 @@ is_same_cookie(const struct cookie *a, const struct cookie *b)
 }
 
 /* Remove the jar's cookie of the same name and path; the new cookie gets its age (RFC 6265, 5.3,
- * 11). True: the two cookies are equal, as they mostly are. Then the jar's stays, and there is
- * nothing to set. */
+ * 11). True: the two cookies are equal, which is usual. Then the jar's cookie stays, and the new
+ * one need not be stored. */
 static bool
 remove_same(struct load_jar *jar, struct cookie *cookie)
 {
@@ -148,7 +148,8 @@ remove_oldest(struct load_jar *jar)
     remove_cookie_at(jar, oldest, oldest_size);
 }
 
-/* RFC 6265, 5.4: the longer path first, then the older. */
+/* The place of a cookie in the Cookie field: cookies with longer paths come first, then older ones
+ * (RFC 6265, 5.4). */
 static size_t
 place_of_cookie(const struct load_jar *jar, const struct head *head)
 {
@@ -306,7 +307,7 @@ read_cookie_pair(struct cookie *cookie, struct sxe_span pair)
     struct sxe_span value = pair;
     struct sxe_span name = trim_cookie_blanks(cut_span_at(&value, '='));
 
-    /* Without a = there is no pair. */
+    /* Without a "=" this is not a pair. */
     if (value.base == pair.base + pair.length && pair.base[pair.length - 1] != '=')
         return false;
     value = trim_cookie_blanks(value);

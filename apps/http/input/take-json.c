@@ -29,7 +29,7 @@ read_index(struct path_reader *reader, uint64_t *index)
            *reader->at++ == ']';
 }
 
-/* ["name"] or ['name'], after the bracket. */
+/* Read "name"] or 'name'] after a [. */
 static bool
 read_quoted_name(struct path_reader *reader, const char **name, size_t *length)
 {
@@ -223,7 +223,8 @@ add_json_bytes(struct load_json_value *value, const char *bytes, size_t number)
     value->length += number;
 }
 
-/* Read a string, after its quote. The value gets what fits into its room, and the whole length. */
+/* Read a string, after its opening quote. The value gets the bytes that fit into its room, and the
+ * whole length. */
 static bool
 read_json_string(struct json *json, struct load_json_value *value)
 {
@@ -308,14 +309,14 @@ skip_scalar(struct json *json)
     return take_json_byte(json, '"') && skip_json_string(json);
 }
 
-/* Pass the name of a member and its colon. */
+/* Skip the name of a member and its colon. */
 static bool
 skip_name(struct json *json)
 {
     return take_json_byte(json, '"') && skip_json_string(json) && take_json_byte(json, ':');
 }
 
-/* Open objects and arrays: a bit each, 1 for an object. */
+/* The open objects and arrays: one bit for each, which is 1 for an object. */
 struct nesting {
     uint64_t are_objects;
     unsigned depth;
@@ -327,8 +328,8 @@ is_in_object(const struct nesting *nesting)
     return nesting->are_objects & 1;
 }
 
-/* After a value: pass closing brackets, then a comma and the next member's name. False: the text is
- * broken; or, with a depth of 0, the outermost value is complete. */
+/* Call after a value: skip closing brackets, then a comma and the next member's name. False: the
+ * outermost value is complete (depth is 0), or the text is broken. */
 static bool
 go_on_after_value(struct json *json, struct nesting *nesting)
 {
@@ -342,7 +343,8 @@ go_on_after_value(struct json *json, struct nesting *nesting)
 
 enum begun { OPENED, ENDED, BROKEN };
 
-/* Pass a scalar or an empty array or object; of one with values inside, only its beginning. */
+/* Skip a scalar, or an empty array or object; of an array or object with values inside, skip only
+ * the beginning. */
 static enum begun
 begin_value(struct json *json, struct nesting *nesting)
 {
@@ -359,7 +361,7 @@ begin_value(struct json *json, struct nesting *nesting)
     return !is_object || skip_name(json) ? OPENED : BROKEN;
 }
 
-/* Pass any value. There is no recursion, because the server decides how deep it is. */
+/* Skip any value. There is no recursion, because the server decides how deep a value is. */
 static bool
 skip_value(struct json *json)
 {
@@ -392,7 +394,7 @@ enter_element(struct json *json, uint64_t index)
     return LOAD_JSON_FOUND;
 }
 
-/* Read a member's name, after its quote; *is_it: it is the name that is looked for. */
+/* Read a member's name, after its opening quote. *is_it: it equals `name`. */
 static bool
 read_member(struct json *json, const char *name, size_t length, bool *is_it)
 {

@@ -45,18 +45,18 @@ struct load_json_path {
 struct load_json_value {
     char *text;
     size_t room;
-    size_t length; /* of what is found */
+    size_t length; /* of the value that was found */
 };
 
 enum load_json_found {
     LOAD_JSON_FOUND,
-    LOAD_JSON_MISSING,  /* nothing is there */
-    LOAD_JSON_NULL,     /* null is there */
-    LOAD_JSON_BROKEN,   /* the bytes up to there are no JSON */
-    LOAD_JSON_TOO_LONG, /* there is no room for it */
+    LOAD_JSON_MISSING,  /* the path leads to no value */
+    LOAD_JSON_NULL,     /* the path leads to null */
+    LOAD_JSON_BROKEN,   /* the bytes up to the value are not JSON */
+    LOAD_JSON_TOO_LONG, /* the value does not fit into its room */
 };
 
-/* NULL, or what is wrong, as a text that stays. The path borrows the text. */
+/* Returns NULL, or what is wrong, as a static text. The path borrows `text`. */
 const char *load_json_path_compile(struct load_json_path *path, const char *text, size_t length);
 
 enum load_json_found load_json_find(const struct load_json_path *path, const char *json,

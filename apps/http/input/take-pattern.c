@@ -40,7 +40,7 @@ invert_set(uint64_t set[4])
 static bool
 add_class(uint64_t set[4], char letter)
 {
-    /* Pairs of first and last byte. */
+    /* Ranges, by their first and last byte. */
     static const struct {
         char letter;
         const char *ranges;
@@ -242,7 +242,7 @@ load_pattern_compile(struct load_pattern *pattern, const char *text, size_t leng
 
 /* A match in progress: the items before `item` have matched. */
 struct way {
-    unsigned item; /* the next to match; the number of all items: the match is complete */
+    unsigned item; /* the next item to match; the number of all items: the match is complete */
     const char *from;
     const char *to;
 };
@@ -266,7 +266,7 @@ pass_parentheses(const struct load_pattern *pattern, struct way *way, const char
 /* Add a way, and the ways that skip its next items as long as these may match nothing. A greedy
  * item (with * or ?) is tried before the way that skips it, an item with - after that way. If an
  * item is in the list already, so are the ways that skip it. is_again: the way repeats its item, so
- * it has passed the parentheses in front of the item before. */
+ * it has already passed the parentheses in front of that item. */
 static void
 add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, const char *place,
          bool is_again)
@@ -295,7 +295,8 @@ add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, 
         ways->all[ways->number++] = reluctant[--number];
 }
 
-/* Step all ways over the byte at place. True: one is complete; Lua would not try those after it. */
+/* Step all ways over the byte at place. True: a way is complete; Lua would not try the ways after
+ * it. */
 static bool
 step_ways(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
           const char *place, const char *end, struct sxe_span *found)
@@ -322,7 +323,7 @@ step_ways(const struct load_pattern *pattern, const struct ways *now, struct way
     return false;
 }
 
-/* The first place, at or after this one, at which a match may begin; NULL: none. */
+/* The first place, at or after `place`, at which a match may begin; NULL: there is none. */
 static const char *
 next_place(const struct load_pattern *pattern, const char *place, const char *end)
 {

@@ -36,7 +36,7 @@
 #define LOAD_PATTERN_PREFIX 32
 
 struct load_pattern_item {
-    uint64_t set[4]; /* a bit each byte that it matches */
+    uint64_t set[4]; /* one bit for each byte that the item matches */
     char repeat;     /* 0: once; '*' and '?' as often as it goes, '-' as seldom */
 };
 
@@ -52,10 +52,10 @@ struct load_pattern {
     struct load_pattern_item items[LOAD_PATTERN_ITEMS];
 };
 
-/* NULL, or what is wrong with the text, as a text that stays. */
+/* Returns NULL, or what is wrong with the pattern, as a static text. */
 const char *load_pattern_compile(struct load_pattern *pattern, const char *text, size_t length);
 
-/* The value of the first place that matches. */
+/* Find the first match. Returns false if there is none; *found is the value. */
 bool load_pattern_find(const struct load_pattern *pattern, const char *text, size_t length,
                        struct sxe_span *found);
 
