@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many elements under one lock: the lock and the lines of cache that it brings are paid once.
+ * Moves many elements under one lock: the lock, and the cache lines that it brings, are paid for
+ * once.
  */
 #include "sxe-pool-change-private.h"
 
@@ -66,7 +67,7 @@ sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state, unsigned
 
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
-    /* With equal states one call could return the same element several times. */
+    /* If the states were equal, one call could return the same element several times. */
     SXE_ASSERT(old_state != new_state,
                "pool %s: elements cannot move from state %s to the same state", pool->name,
                sxe_pool_state_to_string(array, old_state));
@@ -87,7 +88,7 @@ sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state, unsigned
 /* ---- Elements by their ids ---- */
 
 /* Move consecutive elements of one shard under its lock. Returns how many; *why is the reason why
- * the next of that shard was not moved. */
+ * the shard's next element was not moved. */
 static unsigned
 move_locked(const struct sxe__pool_site *site, const unsigned *ids, unsigned number,
             const uint32_t states[2], unsigned *why)

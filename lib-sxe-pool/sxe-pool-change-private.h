@@ -22,14 +22,14 @@
  * the lock is held briefly, and values stay in registers. */
 #define SXE__POOL_INLINE static inline __attribute__((always_inline))
 
-/* Where and when a change is made. */
+/* The shard of a change, and its time. */
 struct sxe__pool_site {
     const struct sxe__pool_header *pool;
     const struct sxe__pool_sharing *sharing;
     struct sxe__pool_node *nodes;
     struct sxe__pool_shard *shard;
-    uint32_t number; /* of the shard */
-    uint64_t now_ns; /* by the pool's time */
+    uint32_t number; /* number of the shard */
+    uint64_t now_ns; /* in the pool's time */
 };
 
 SXE__POOL_INLINE struct sxe__pool_site
@@ -54,7 +54,7 @@ struct sxe__pool_parts {
     struct sxe__pool_node *after;
     struct sxe__pool_node *from; /* the list nodes of the old and the new state */
     struct sxe__pool_node *to;
-    struct sxe__pool_node *tail; /* the youngest of the new list, the next neighbour */
+    struct sxe__pool_node *tail; /* the new list's youngest element, the next neighbour */
 };
 
 /* Make the change that the shard's intent describes. All values of an intent are final, so a change
@@ -128,9 +128,9 @@ struct sxe__pool_place {
     uint32_t tail; /* the youngest element of new_state */
 };
 
-/* Read the place of an element under the lock. False: its links are impossible, the pool is
- * damaged. (prev needs no comparison with id: if prev were id, its next would have to be id,
- * too.) */
+/* Read the place of an element under the lock. False: its links are impossible, so the pool is
+ * damaged. (prev needs no comparison with id: if prev were id, its next would have to be id, too.)
+ */
 SXE__POOL_INLINE bool
 sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
 {
@@ -147,8 +147,8 @@ sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe_
            SXE__POOL_GET(nodes[place->next].prev) == id;
 }
 
-/* The generation of an element after a move to another state: one more if that is state 0; never
- * 0. */
+/* The generation of an element after a move to another state: one more if the new state is state 0;
+ * never 0. */
 SXE__POOL_INLINE uint32_t
 sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
 {

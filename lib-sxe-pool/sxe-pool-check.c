@@ -21,7 +21,7 @@ enum {
     POWERS = 32             /* chains of 2^n elements: fewer than 2^32 in all */
 };
 
-/* The part that is checked: one shard, or a pool of one thread as if it were one shard. */
+/* The part of a pool that is checked: one shard, or a whole pool of one thread. */
 struct view {
     const struct sxe__pool_header *pool;
     struct sxe__pool_node *nodes;
@@ -66,7 +66,8 @@ is_of_shard(const struct view *view, uint64_t id)
     return (id >> view->shift & view->mask) == view->shard;
 }
 
-/* The ids of a shard in ascending order; after the last one comes an id that is too large. */
+/* first_id and the function after it go through a shard's ids in ascending order; after the last id
+ * comes one that is too large. */
 static inline uint64_t
 first_id(const struct view *view)
 {
@@ -302,7 +303,7 @@ struct chain {
     uint32_t length; /* 0: none */
 };
 
-/* An impossible `next` becomes the element itself, so that it is always a valid id. */
+/* In place of an impossible `next` take the element itself, so that `next` is always a valid id. */
 static inline struct key
 key_of_element(const struct view *view, uint32_t id)
 {
@@ -349,8 +350,8 @@ merge_chains(const struct view *view, struct chain a, struct chain b)
 }
 
 /* Put an element whose state is impossible into state 0, in a new generation. The generation is
- * written first: after a death in between it is raised twice, never not at all. Returns whether the
- * state was impossible. */
+ * written first: so after a death in between it is raised twice rather than not at all. Returns
+ * whether the state was impossible. */
 static bool
 mend_element(const struct view *view, uint32_t id)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the file of a pool, for programs that look into it or replace it without opening the pool.
- * Place: the friend interface of lib-sxe-pool, for its own sources, for lib-sxe-dict (backup,
- * restore, resize) and for the tool sxe-pool (list, which); not installed. sxe-pool-internal.h is
- * its other half: a pool that is open.
+ * What: gives access to the file of a pool, for programs that look into the file or replace it
+ * without opening the pool. Place: the friend interface of lib-sxe-pool, for its own sources, for
+ * lib-sxe-dict (backup, restore, resize) and for the tool sxe-pool (list, which); not installed.
+ * sxe-pool-internal.h is its other half: a pool that is open.
  *
  * Shape: all functions of an opening work on one struct sxe__pool_opening. A function that finds
  * something wrong writes a sentence to the struct's `why` (sxe__pool_refuse) and returns the error,
@@ -23,18 +23,18 @@
 #include "sxe-pool-shared.h"
 
 #define SXE__POOL_FILE_MAGIC "sxepool" /* 8 bytes with its final 0 */
-#define SXE__POOL_OPEN_TRIES 1000u     /* one a millisecond: a second */
+#define SXE__POOL_OPEN_TRIES 1000u     /* one each millisecond, for a second */
 
 /* The values of `closed`. One flipped bit cannot turn IN_USE into CLOSED_MARK, or back. */
 #define SXE__POOL_IN_USE        0u
-#define SXE__POOL_CLOSED_BEFORE 1u          /* by an earlier release, whose sum covers less */
-#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* an older library takes it for in use */
+#define SXE__POOL_CLOSED_BEFORE 1u /* closed by an earlier release, whose checksum covers less */
+#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* to an older library the pool looks in use */
 
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
 struct sxe__pool_slot {
     uint32_t generation; /* counts the users of this slot; never 0 once used */
-    uint32_t process;    /* process id, only to be shown; 0: it closed the pool */
+    uint32_t process;    /* process id, for messages only; 0: the process closed the pool */
     uint64_t watched;    /* one bit per state; the last bit is for all states from 63 on */
 };
 
@@ -57,8 +57,8 @@ struct sxe__pool_head {
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;
-    uint64_t layout;    /* a hash of what a program must agree with: numbers, names, fields */
-    uint32_t page_size; /* of the machine that made it: offsets in the file are its multiples */
+    uint64_t layout;    /* a hash of the numbers, names and fields on which a program must agree */
+    uint32_t page_size; /* of the machine that made the file: offsets are multiples of it */
     uint32_t reserved;
     uint8_t identity[16];
     char name[SXE_POOL_NAME_MAX + 1];
@@ -67,16 +67,16 @@ struct sxe__pool_head {
     uint64_t checksum;
     /* Fields that change. They are written under the lock of SXE__POOL_OPEN_BYTE, except `damaged`,
      * `timeouts`, `watching` and the `watched` of slots. */
-    uint8_t boot[16];        /* of the kernel under which it was opened last */
+    uint8_t boot[16];        /* id of the boot in which the pool was opened last */
     uint64_t disk;           /* the kernel's number of its disk then; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
-    uint64_t sum;            /* of all that sxe__pool_sum covers, when it was closed */
+    uint64_t sum;            /* at the last close: checksum of all that sxe__pool_sum covers */
     uint32_t closed;         /* not SXE__POOL_IN_USE: all users closed it, and it is on the disk */
     uint32_t is_summed;      /* the value of `closed`: the last close wrote `sum`; 0: it did not */
     uint32_t damaged;        /* 1: some process found impossible values */
     uint32_t timeouts;       /* the lock of the process that runs on_timeout */
-    uint64_t watching;       /* bits as in the slots; a bit that is 0: no slot watches the state */
+    uint64_t watching;       /* bits as in the slots; 0: no slot watches the state */
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
 };
 
@@ -87,7 +87,7 @@ sxe__pool_is_closed(const struct sxe__pool_head *head)
 }
 
 struct sxe__pool_opening {
-    SXE_POOL_SPEC spec;  /* number 0: take the existing pool */
+    SXE_POOL_SPEC spec;  /* number 0: open the existing pool */
     char *why;           /* NULL: no sentence is wanted */
     const char *what;    /* for sentences: the path, or the name */
     char path[PATH_MAX]; /* "": no path */
@@ -95,7 +95,7 @@ struct sxe__pool_opening {
     int fd;
     bool is_made;                  /* this call made the file */
     bool is_empty;                 /* the file holds no pool yet */
-    bool has_begun;                /* this call fills the file: on failure it may empty it */
+    bool has_begun;                /* this call fills the file, and may empty it on failure */
     bool is_file;                  /* the pool has a name, and may outlive its users */
     bool has_others;               /* other processes use the pool now */
     uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
@@ -144,8 +144,8 @@ int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
 int sxe__pool_opening_lock(int fd);
 void sxe__pool_opening_unlock(int fd);
 
-/* Whether another process uses the pool: 1, 0, -errno. The answer holds while the caller has the
- * opening lock. */
+/* Whether another process uses the pool: 1 or 0, or -errno. The answer stays true while the caller
+ * holds the opening lock. */
 int sxe__pool_others(int fd);
 
 #endif

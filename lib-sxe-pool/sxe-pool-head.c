@@ -15,7 +15,7 @@
 
 #define FIXED_SIZE offsetof(struct sxe__pool_head, checksum)
 #define HEAD_SIZE  (FIXED_SIZE + sizeof(uint64_t)) /* with the checksum */
-#define WHAT_MAX   200u                            /* bytes of a path in a sentence */
+#define WHAT_MAX   200u                            /* the most bytes of a path in a sentence */
 #define PAGE_MIN   4096u
 #define PAGE_MAX   65536u
 #define OPTIONS                                                                 \
@@ -91,7 +91,7 @@ place_parts(struct sxe__pool_head *head)
     return head->file_size <= SXE__POOL_SIZE_LIMIT;
 }
 
-/* Where the copy of the head is in the file. */
+/* The offset of the head's copy in the file. */
 static uint64_t
 copy_offset(const struct sxe__pool_head *head)
 {
@@ -146,7 +146,7 @@ sxe__pool_head_seal(struct sxe__pool_head *head)
 
 /* ---- Values that a head may have ---- */
 
-/* The number of words, which single spaces separate; 0: other spaces, or no word. */
+/* Count words that single spaces separate. 0: there are other spaces, or no word. */
 static unsigned
 count_state_names(const char *text)
 {
@@ -410,7 +410,8 @@ refuse_pool_text(const struct sxe__pool_opening *opening, const char *what, cons
                             what, is, want);
 }
 
-/* Texts that either side leaves out are not compared, nor are shards that the spec leaves out. */
+/* Do not compare texts that either side leaves out, nor the number of shards if the spec leaves it
+ * out. */
 static int
 compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is)
 {
@@ -438,7 +439,7 @@ compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_hea
 
 /* ---- The copy of the head, in the last page of the file ---- */
 
-/* Whether the last `page` bytes of the file hold a whole head that says the same size of file. */
+/* Whether the last `page` bytes of the file hold a whole head that gives the file's size. */
 static bool
 read_copy_at(int fd, uint64_t size, uint32_t page, struct sxe__pool_head *copy)
 {
@@ -545,7 +546,7 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
     return blank < 0 ? blank : 0;
 }
 
-/* Find out what kind of file it is; replace a damaged head by its copy. */
+/* Find out whether the file is a pool's, empty or foreign; replace a damaged head by its copy. */
 static int
 read_pool_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_t length)
 {

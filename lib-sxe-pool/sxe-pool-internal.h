@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the inside of a shared pool, as far as lib-sxe-dict needs it: a dict is a pool whose
- * elements have links of their own, which change under the pool's locks and by its rules.
- * Place: the friend interface of lib-sxe-pool, for its own sources and for lib-sxe-dict; not
- * installed. sxe-pool-file-internal.h is its other half: the file of a pool. The -private headers
- * have what no other library uses.
+ * What: the parts of a shared pool that lib-sxe-dict needs: a dict is a pool whose elements have
+ * their own links, which change under the pool's locks and by its rules. Place: the friend
+ * interface of lib-sxe-pool, for its own sources and for lib-sxe-dict; not installed.
+ * sxe-pool-file-internal.h is its other half: the file of a pool. The -private headers have what no
+ * other library uses.
  *
  * Shape: the header in front of the array, the nodes after it, and what a process keeps for itself:
  *
@@ -14,8 +14,9 @@
  *         .nodes[list]           of each state and shard: the two ends and the count
  *
  * Rules: every access to shared memory is one of SXE__POOL_GET, _PUT and their kind. Links change
- * only under the lock of their shard. A process may die at any of these accesses, and another one
- * may write anything, so what was read is checked against `sharing` before it is an index.
+ * only under the lock of their shard. A process may die at any of these accesses, and another
+ * process may write anything, so a value that was read is checked against `sharing` before it is
+ * used as an index.
  */
 #ifndef SXE_POOL_INTERNAL_H
 #define SXE_POOL_INTERNAL_H
@@ -102,11 +103,11 @@ struct sxe__pool_sharing {
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
     uint32_t token;       /* of this process in the locks; 0: a child of fork, no user yet */
-    uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
+    uint64_t wait_ns;     /* for how long a call may wait for a lock; 0: only spin */
     bool survives;        /* shared by processes: an owner may be dead */
     bool is_file;         /* the pool has a name, and may outlive the machine's memory */
-    bool is_summed;       /* a file that gets a sum when it is closed */
-    bool verifies;        /* a dict in this pool compares the sums of values that it reads */
+    bool is_summed;       /* closing the file writes its checksum */
+    bool verifies;        /* a dict in this pool compares the checksums of values that it reads */
     SXE_POOL_FOUND found;
     int fd;               /* holds the file's locks: a description of this process alone */
     int lent_fd;          /* holds no locks: mapped, and given out by sxe_pool_get_fd */
@@ -119,8 +120,8 @@ struct sxe__pool_sharing {
 
 /* ---- Where things are ---- */
 
-/* The header of an array that is known to be a pool's. Like strchr, this takes a const pointer and
- * returns one without const. */
+/* The header of an array that is known to be a pool's. Like strchr, this function takes a const
+ * pointer and returns a pointer without const. */
 static inline struct sxe__pool_header *
 sxe__pool_of(const void *array)
 {
@@ -152,14 +153,14 @@ sxe__pool_shard_list(const struct sxe__pool_header *pool, const struct sxe__pool
  * reader that read any store of the section finds the lock taken, or already released. If it finds
  * it released, GET_FIRST and PUT_LAST let it see the whole section in all that it reads later. */
 
-/* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1
- * when taken over, -EAGAIN. */
+/* Call when the first attempt failed: spins, then takes the lock over if its owner is dead. Returns
+ * 0; 1: taken over; -EAGAIN. */
 int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
 
-/* Whether the process of a token is alive; true where that cannot be found out. */
+/* Whether the process of a token is alive; true if that cannot be found out. */
 bool sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token);
 
-/* Try once to take a lock that is free. */
+/* Take the lock if it is free. */
 static inline bool
 sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
 {
@@ -199,11 +200,11 @@ sxe__pool_unlock(uint32_t *lock)
  *     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(sharing, &patience)); */
 
 struct sxe__pool_patience {
-    uint64_t deadline_ns; /* of the call; 0: it has not waited yet */
+    uint64_t deadline_ns; /* the call's; 0: it has not waited yet */
     uint64_t pause_ns;    /* the next sleep */
 };
 
-/* Sleep, and return true; false: the time is over. */
+/* Sleep, and return true; return false if the time is over. */
 bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience);
 
 /* Like sxe__pool_wait, but does not sleep: for a try that failed but made progress. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the text of a pool's fields, and lays them out as C lays out a struct.
+ * Parses the text of a pool's fields, and lays the fields out as C lays out a struct.
  */
 #include "sxe-pool-layout.h"
 
@@ -47,7 +47,7 @@ skip_layout_blanks(struct scan *scan)
     scan->at += strspn(scan->at, BLANKS);
 }
 
-/* The length of the letters, digits and underscores that are next. */
+/* How many letters, digits and underscores come next. */
 static int
 word_length(const struct scan *scan)
 {

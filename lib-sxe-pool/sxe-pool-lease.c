@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: changes that are made only if nobody else has changed the element since. Each is a claim
- * (sxe-pool-private.h), which sxe-pool-shared.c checks under the lock of the element's shard.
+ * Leases: changes that are made only if the element was not changed since the lease began. Each
+ * change is a claim (sxe-pool-private.h), which sxe-pool-shared.c checks under the lock of the
+ * element's shard.
  */
 #include "sxe-pool-sharing-private.h"
 
@@ -155,7 +156,7 @@ sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset, si
                                     .contents = value,
                                     .offset = offset,
                                     .size = size};
-    SXE_POOL_LEASE copy = *lease; /* its stamp stays */
+    SXE_POOL_LEASE copy = *lease; /* the caller's lease keeps its stamp */
 
     return claim_with_lease(array, &copy, &claim);
 }

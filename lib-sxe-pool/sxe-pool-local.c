@@ -13,7 +13,8 @@
 
 _Thread_local struct sxe__pool_local *sxe__pool_locals;
 
-/* The pointer in the list that leads to a pool's record; or the NULL at the list's end. */
+/* The pointer in the list that points to a pool's record; or the list's last pointer, which is
+ * NULL. */
 static struct sxe__pool_local **
 find_link(const void *array)
 {
@@ -79,7 +80,7 @@ sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigne
     return 0;
 }
 
-/* Find a state's name among those of a shared pool, each of which ends with a 0. */
+/* Find a state's name among the names of a shared pool's states, each of which ends with a 0. */
 static const char *
 find_state_name(const char *names, unsigned state)
 {

@@ -7,15 +7,15 @@
 
 #include "sxe-pool-sharing-private.h"
 
-/* A lock is spun on for some 50 us: 30 us where a pause takes 40 cycles, 90 us where it takes
+/* Spin for some 50 us: for 30 us on processors whose pause takes 40 cycles, 90 us where it takes
  * 140. */
 #ifndef SXE__POOL_SPINS
 #    define SXE__POOL_SPINS 2000u
 #endif
 
 /* The pauses between two looks at the lock double up to this number. Meanwhile the owner has the
- * lock's cache line to itself and makes several changes, which is faster for both than to take
- * turns. */
+ * lock's cache line to itself and makes several changes, which is faster for both processes than to
+ * take turns. */
 #define LONGEST_PAUSE 64u
 
 /* Sleeps are doubled, too. SXE__POOL_NAPS naps are longer than the longest sleep. */
@@ -49,7 +49,7 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
             sxe__pool_pause();
         pauses = pauses < LONGEST_PAUSE ? 2 * pauses : pauses;
     }
-    /* A token is not given twice, so this swap can only replace the dead owner's lock. */
+    /* No token is given twice, so this swap can only replace the dead owner's lock. */
     if (owner == 0 || sxe__pool_is_owner_alive(sharing, owner) ||
         !swap_owner(sharing, lock, &owner))
         return -EAGAIN;
@@ -70,7 +70,7 @@ sxe_pool_set_wait(void *array, double seconds)
     return 0;
 }
 
-/* The rest of a call's time, in ns. */
+/* The time that a call may still wait, in ns. */
 static uint64_t
 time_left(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience)
 {

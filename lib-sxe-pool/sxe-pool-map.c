@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of a pool is one piece from this process's own page to the last extra byte: reserved
- * as a whole, then the file is mapped over all of it but that page.
+ * The memory of a pool is one piece, from this process's own page to the last extra byte. It is
+ * reserved as a whole; then the file is mapped over all of it except that page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ open_pool_memory(struct sxe__pool_opening *opening)
     return opening->fd == -1 ? sxe__pool_refuse_errno(opening, "make memory to share") : 0;
 }
 
-/* Open the file, or make it if spec.number is not 0: 0, or an errno. */
+/* Open the file, or make it if spec.number is not 0. Returns 0 or an errno. */
 static int
 open_or_make(struct sxe__pool_opening *opening)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that opens or closes holds the opening lock, and so knows whether it is alone: if so,
- * all locks are those of dead processes, and the lists are checked before the pool is used.
+ * A process that opens or closes a pool holds the opening lock, and so knows whether it is the only
+ * user: then all locks belong to dead processes, and it checks the lists before it uses the pool.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,8 @@ read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
 
 /* ---- The first user: check what earlier users left ---- */
 
-/* Complete the changes of dead processes. False: an intent is impossible (damage), and stays. */
+/* Complete the changes of dead processes. False: the pool is damaged, because an intent is
+ * impossible; that intent stays. */
 static bool
 complete_all_shards(const struct sxe__pool_header *pool)
 {
@@ -148,7 +149,8 @@ check_all_shards(const struct sxe__pool_header *pool, char *why)
     return result;
 }
 
-/* Why parts of the file may be older than others, so that its lists cannot be believed; or NULL. */
+/* Why parts of the file may be older than other parts, so that its lists may be wrong; NULL: they
+ * are not. */
 static const char *
 why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 {
@@ -268,7 +270,7 @@ enter_as_first_user(struct sxe__pool_opening *opening)
                : sxe__pool_refuse_errno(opening, "write to the file");
 }
 
-/* Restore the head after a failed open, so that a closed pool stays closed: its sum covers the
+/* Restore the head after a failed open, so that a closed pool stays closed: its checksum covers the
  * times and the slots. */
 static void
 leave_as_it_was(struct sxe__pool_head *head, const struct sxe__pool_head *was)
@@ -469,7 +471,8 @@ close_last_user(struct sxe__pool_header *pool)
     const size_t own_size = (size_t)((uintptr_t)(pool + 1) - (uintptr_t)sharing);
 
     head->wall_offset_ns = sxe__pool_wall_ns() - (sxe_time_ns() + sharing->time_offset_ns);
-    /* Complete the changes of dead processes first: done later, they would not be in the sum. */
+    /* Complete the changes of dead processes first: the checksum would not cover them if they were
+     * made later. */
     head->is_summed = sharing->is_summed && complete_all_shards(pool) ? SXE__POOL_CLOSED_MARK : 0;
     if (head->is_summed != 0) {
         bury_dead(sharing);
@@ -519,8 +522,8 @@ sxe__pool_close(struct sxe__pool_header *pool)
 
 /* ---- Properties of a pool ---- */
 
-/* This is not the descriptor with the locks: a process that received that one would keep them
- * locked after this process is dead. */
+/* Do not give out the descriptor with the locks: a process that received it would keep the locks
+ * after the death of this process. */
 int
 sxe_pool_get_fd(const void *array)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the interface among the sources that open a shared pool.
- * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed. The
- * struct that goes from hand to hand among them is in sxe-pool-file-internal.h.
+ * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed. The struct
+ * that they pass to each other is in sxe-pool-file-internal.h.
  */
 #ifndef SXE_POOL_OPENING_H
 #define SXE_POOL_OPENING_H
 
 #include "sxe-pool-sharing-private.h"
 
-#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* the magic while the rest is written */
+#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* the magic while the rest of the head is written */
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
 #define SXE__POOL_SLOT_BITS       7u /* bits of a token that are the slot's index */
 #define SXE__POOL_THREADS         1u /* the token of a pool of threads */
@@ -18,7 +18,7 @@ _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room fo
 /* This process's own data, in private pages before the array's header. */
 struct sxe__pool_own {
     struct sxe__pool_sharing sharing;
-    char state_names[SXE_POOL_NAMES_MAX + 1]; /* each with its 0 */
+    char state_names[SXE_POOL_NAMES_MAX + 1]; /* each name ends with a 0 */
     char fields[SXE_POOL_FIELDS_MAX + 1];
 };
 
@@ -71,14 +71,14 @@ uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, cons
 /* Like sxe__pool_sum, for a mapped pool. */
 uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
 
-/* Compare the pool with what it was when it was closed. Returns a sentence about the difference.
- * NULL: there is none, or the pool was not closed, so there is no sum to compare. */
+/* Compare the pool with the checksum of when it was closed. Returns a sentence about the
+ * difference; NULL: there is none, or the pool was not closed, so there is no checksum. */
 const char *sxe__pool_what_changed(const struct sxe__pool_header *pool);
 
 /* The number that the kernel gives a disk when it is attached, and that no other disk gets before
  * the next boot; 0: it has none, as where a file system is in memory. */
 uint64_t sxe__pool_disk(int fd);
-extern const char *sxe__pool_disks; /* the directory of these numbers; tests set another */
+extern const char *sxe__pool_disks; /* the directory of these numbers; tests change it */
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 

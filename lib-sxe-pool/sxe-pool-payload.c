@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The contents of elements. A writer makes the element's sequence number odd, writes, and makes it
- * even again; a reader that met an odd number, or another one afterwards, reads again. All copies
- * go by atomic words, so that a torn copy is thrown away without a data race.
+ * even again; a reader that met an odd number, or a different number after its copy, reads again.
+ * All copies are made by atomic words, so that a torn copy can be discarded without a data race.
  *
  * The number has 32 bits: a reader would have to be stopped within one copy for exactly a multiple
  * of 2^31 writes to be deceived.
@@ -14,9 +14,9 @@
 
 /* A reader waits at most this many pauses of the processor, some 20 to 40 ns each: about 50 us. */
 #define SPINS          1500u
-#define BYTES_PER_SPIN 64u /* a failed copy counts as spins, too */
+#define BYTES_PER_SPIN 64u /* so many bytes of a failed copy count as a spin */
 
-typedef uint64_t __attribute__((may_alias)) word; /* whatever type the program keeps there */
+typedef uint64_t __attribute__((may_alias)) word; /* the program may keep any type there */
 
 static char *
 bytes_of(const void *array, unsigned id, size_t offset, size_t size)
@@ -138,7 +138,7 @@ sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size, const 
         return;
     }
     uint32_t *sequence = &sharing->nodes[id].sequence;
-    const uint32_t odd = SXE__POOL_GET(*sequence) | 1; /* as it is already if a writer was killed */
+    const uint32_t odd = SXE__POOL_GET(*sequence) | 1; /* odd already if a writer was killed */
 
     SXE__POOL_PUT(*sequence, odd);
     __atomic_thread_fence(__ATOMIC_RELEASE);

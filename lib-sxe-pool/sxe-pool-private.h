@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe-pool share: the records of a thread, and the checks. The structs
- * of a block are in sxe-pool-internal.h.
- * Place: included by lib-sxe-pool/sxe-pool*.c and by tests that look inside.
+ * What: the declarations that the files of lib-sxe-pool share: the records of a thread, and the
+ * checks. The structs of a pool's block are in sxe-pool-internal.h. Place: included by
+ * lib-sxe-pool/sxe-pool*.c and by tests that look inside.
  *
  *     sxe-pool.c           construction, states, handles    knows only the block
  *     sxe-pool-walker.c    walking a state                  knows only the block
@@ -49,8 +49,8 @@ struct sxe__pool_local {
     SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: the record only has state_to_string */
     void *user;
     bool checking;         /* on_timeout may be running */
-    uint32_t due;          /* the element that on_timeout is called with */
-    uint64_t due_stamp;    /* the stamp of `due`; 0: on_timeout is not called */
+    uint32_t due;          /* the element for which on_timeout is called */
+    uint64_t due_stamp;    /* the stamp of `due`; 0: on_timeout is not being called */
     uint64_t again_ns;     /* shared pools: no check before this time of the turn's clock */
     uint64_t timeout_ns[]; /* by state; 0: none */
 };
@@ -70,10 +70,10 @@ unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, 
 /* A change with conditions, and what it writes into the element under the same lock. */
 struct sxe__pool_claim {
     uint32_t id;
-    uint32_t old_state;   /* the state that it must be in; ANY_STATE: any */
-    uint32_t new_state;   /* ANY_STATE: the one that it is in */
+    uint32_t old_state;   /* the state in which the element must be; ANY_STATE: any */
+    uint32_t new_state;   /* ANY_STATE: the element's own state */
     bool stays;           /* the element is written and does not move */
-    uint64_t stamp;       /* in: the one that the element must have, 0: any; out: this change's */
+    uint64_t stamp;       /* in: the stamp that the element must have, 0: any; out: this change's */
     const void *contents; /* to write; NULL: the element keeps its contents */
     size_t offset;        /* where in the element the contents go, and their size */
     size_t size;
@@ -104,7 +104,7 @@ extern _Thread_local struct sxe__pool_local *sxe__pool_locals;
 
 struct sxe__pool_local *sxe__pool_local_find(const void *array);
 
-/* A new record at the young end, all 0; NULL with errno ENOMEM. */
+/* Add a new record, all 0, at the young end. NULL with errno ENOMEM. */
 struct sxe__pool_local *sxe__pool_local_add(void *array);
 
 /* Remove the record of that array, if there is one. Not allowed while its on_timeout runs. */

@@ -36,7 +36,7 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
     if (got < 0)
         return SXE_POOL_LOCK_NOT_TAKEN;
     if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
-        /* Leave the intent: the next owner finds it too, so no process works in a half changed
+        /* Leave the intent: the next owner will find it, too, so no process works in a half changed
          * shard. */
         SXE__POOL_PUT_LAST(shard->lock, NOBODY);
         return sxe__pool_damaged(pool);
@@ -216,7 +216,8 @@ sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_cla
 
 /* ---- The oldest of one shard ---- */
 
-/* Move the oldest of a shard, under its lock: an id, NO_INDEX or DAMAGED. The claim may be NULL. */
+/* Move a shard's oldest element, under its lock. Returns its id, NO_INDEX or DAMAGED. The claim may
+ * be NULL. */
 SXE__POOL_INLINE unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             struct sxe__pool_claim *claim)
@@ -421,8 +422,8 @@ find_oldest(const struct sxe__pool_header *pool, uint32_t state, struct end *old
     return SXE_POOL_LOCK_TAKEN;
 }
 
-/* Whether `oldest`, whose shard is locked, is still the oldest of all. An element that came into
- * another shard after find_oldest had read that one may be older. */
+/* Whether `oldest`, whose shard is locked, is still the oldest element of all shards. An element
+ * may be older that came into another shard after find_oldest had read that shard. */
 static bool
 is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struct end *oldest)
 {
@@ -436,7 +437,8 @@ is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struc
     return still;
 }
 
-/* Try once to take the oldest element; false: others changed what was found before it was taken. */
+/* Try once to take the oldest element. False: another process changed the element before it was
+ * taken. */
 static bool
 try_take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim,
                 unsigned *result)
@@ -555,7 +557,7 @@ step_locked_pool(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     const uint32_t list = sxe__pool_shard_list(pool, pool->sharing, walker->state, walker->shard);
     uint32_t id;
 
-    /* Stamps of different shards run apart, so each shard gets a limit of its own. */
+    /* Stamps of different shards run apart, so each shard gets its own limit. */
     if (walker->stamp == 0 && pool->sharing->shard_mask != 0)
         walker->limit = SXE__POOL_GET(pool->sharing->shards[walker->shard].last_stamp);
     if (walker->id < pool->number && SXE__POOL_GET(nodes[walker->id].stamp) == walker->stamp)
