@@ -3,8 +3,8 @@
  * What: lists of networks, "127.0.0.1, 10.0.0.0/8, 2001:db8::/32", and whether an address is in one
  * of them.
  *
- * Place: a program reads them from its options and asks with the address of a peer, for example
- * whether it is a proxy to be believed. Pure: no I/O, no allocation.
+ * Place: a program reads such a list from its options, and asks it about the address of a peer: for
+ * example, whether the peer is a trusted proxy. Pure: no I/O, no allocation.
  *
  * Shape: everything is an IPv6 address; IPv4 is ::ffff:0:0/96, so that a client that a dual-stack
  * listener shows as ::ffff:10.1.2.3 is in 10.0.0.0/8. Networks larger than that are of IPv6 alone:
@@ -13,7 +13,7 @@
  *     10.0.0.0/8  ->  ::ffff:10.0.0.0 / 104
  *
  * Limits: SXE_CIDR_MAX networks; a match looks at each. No names, no zones. A port or scope of the
- * address is not looked at.
+ * address is ignored.
  *
  * Example:
  *     struct sxe_cidr_list trusted = {0};
@@ -40,7 +40,7 @@ extern "C" {
 
 struct sxe_cidr {
     uint8_t address[16]; /* the network's first address */
-    uint8_t bits;        /* how many of them count: 0 to 128 */
+    uint8_t bits;        /* how many bits of it count: 0 to 128 */
 };
 
 /* {0} is the empty list. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how bytes get in and out of a connection: a table of functions, of which the socket's own
- * is one, and TLS another. For libraries that put a protocol between the socket and its program.
+ * What: tables of functions by which bytes get in and out of a connection: one for plain sockets,
+ * another one for TLS. For libraries that put a protocol between the socket and its program.
  *
  * Place: lib-sxe calls the table at the only places that touch a connection's descriptor;
- * lib-sxe-tls has a table of its own. Programs do not need this header.
+ * lib-sxe-tls has its own table. Programs do not need this header.
  *
  * Shape:
  *     accepted, connected   start     once; a listener's table is that of its connections
@@ -55,15 +55,15 @@ struct sxe_io_table {
      * start must return 0. */
     int (*start)(SXE *s, const SXE *listener);
     int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
-    /* May be called more than once for a socket, and for one that never started. */
+    /* May be called more than once for a socket, and for a socket that never started. */
     void (*close)(SXE *s);
 };
 
 /* The table of plain sockets: recv(2), send(2) and so on. */
 SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
 
-/* Use this table, which is borrowed for ever: call it before sxe_connect, or with a listener, for
- * the connections that it accepts from now on. */
+/* Use this table, which is borrowed for ever. Call it before sxe_connect; or for a listener: then
+ * it applies to the connections that are accepted from now on. */
 SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
 
 /* Whether the peer's end, or an error, comes after the bytes that the kernel has. epoll will not
@@ -74,11 +74,12 @@ SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 SXE_PUBLIC bool sxe_io_has_output(const SXE *this_);
 
 /* Whether more than 64 KiB of output are unacknowledged by the peer's kernel, so that ours would
- * keep them for it after an orderly close. False for other sockets than TCP's. */
+ * keep them for it after an orderly close. False for sockets that are not TCP. */
 SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
 
-/* Before a listener is closed: accept the connections that the kernel has for it, as far as there
- * are free sockets, and no more than config.backlog. The kernel resets those that are left. */
+/* Before a listener is closed: accept the connections that wait in the kernel for it, as far as
+ * there are free sockets, and no more than config.backlog. The kernel resets the connections that
+ * are left. */
 SXE_PUBLIC void sxe_io_accept_rest(SXE *this_);
 
 /* Have lib-sxe call write again, later in this turn of the loop, after a write got -EAGAIN. */

@@ -39,18 +39,18 @@
 #define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
 #define SXE__STAGE_SIZE     (64u * 1024u)
 #define SXE__STAGE_VECTOR   16
-#define SXE__EVENTS_MAX     64            /* taken by one epoll_wait: a batch */
+#define SXE__EVENTS_MAX     64            /* events of one epoll_wait: a batch */
 #define SXE__TAKEN_MAX      512           /* events in one turn of the loop, while busy */
 #define SXE__HELD_MAX       16            /* sockets whose output is held, to be sent together */
 #define SXE__HELD_SIZE      (16u * 1024u) /* bytes of held output in the output buffer */
 #define SXE__HELD_VECTOR    32
-#define SXE__WRITES_MAX     16           /* most writes of a socket in one event */
+#define SXE__WRITES_MAX     16           /* the most writes of a socket in one event */
 #define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file that a socket sends in one event */
 #define SXE__CHUNK_SIZE_MIN 64
-#define SXE__DATAGRAM_MAX   65535 /* bytes: more than any datagram of IP has */
+#define SXE__DATAGRAM_MAX   65535 /* bytes: no IP datagram is larger */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
-#define SXE__RETRY_S        0.1            /* the interval of tries to accept after a failure */
-#define SXE__LEAVE_S        0.005          /* how long a connection is left to other processes */
+#define SXE__RETRY_S        0.1            /* seconds between tries to accept after a failure */
+#define SXE__LEAVE_S        0.005          /* seconds of leaving a connection to others */
 #define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
 
 extern struct sxe_log_control sxe__log;
@@ -82,8 +82,8 @@ enum sxe__watched {
     SXE__NOTHING,
     SXE__CONNECTION, /* every change to readable, writable, ended; registered once for its whole
                         life */
-    SXE__LISTENER,   /* readable, again and again as long as it is */
-    SXE__RESTING,    /* nothing for now; a listener that does not accept */
+    SXE__LISTENER,   /* readable, reported again as long as it is true */
+    SXE__RESTING,    /* nothing for now: a listener that does not accept */
 };
 
 struct sxe__line {
@@ -91,7 +91,7 @@ struct sxe__line {
     struct sxe_work *last;
 };
 
-/* Works that share threads. */
+/* A group of works that share threads. */
 struct sxe__group {
     struct sxe__line waiting;
     unsigned running;
@@ -107,8 +107,9 @@ struct sxe__workers {
     unsigned wanted;
     SXE_TIME next_try; /* when to try again to start missing threads */
 
-    pthread_mutex_t lock; /* of all below but the threads, and of every work's state and links */
-    pthread_cond_t come;  /* signalled when there is work, or at the end */
+    /* Guards all members below except thread[], and the state and links of every work. */
+    pthread_mutex_t lock;
+    pthread_cond_t come; /* signalled when there is work, or at the end */
     struct sxe__group group[1 + SXE_WORK_GROUPS_MAX];
     unsigned turn; /* the group from which work is taken first */
     struct sxe__line finished;
@@ -118,10 +119,10 @@ struct sxe__workers {
 
 /* The held output of an event that is over: staged pieces, or a queue. */
 struct sxe__held {
-    SXE *socket; /* NULL: it was closed meanwhile */
+    SXE *socket; /* NULL: the socket was closed meanwhile */
     struct iovec *vector;
     unsigned vector_used; /* 0: the output is in the socket's queue */
-    uint32_t copied;      /* how many of the bytes are in the output buffer */
+    uint32_t copied;      /* how many of the output's bytes are in the output buffer */
     size_t bytes;
 };
 
@@ -136,13 +137,13 @@ struct sxe__tables {
     ev_io epoll_ready;
     ev_check begin_turn;
     ev_prepare before_wait;
-    ev_idle no_wait; /* active: deferred calls are due, the loop must not wait */
+    ev_idle no_wait; /* active: deferred calls are due, so the loop must not wait */
     ev_timer timeouts;
     SXE_TIME timeouts_due;
     ev_timer accept_again;
     ev_timer accept_left; /* accept connections that were left to others and still wait */
 
-    struct sockaddr_storage sender; /* of the last datagram */
+    struct sockaddr_storage sender; /* the sender of the last datagram */
     char ip[SXE__IP_SIZE];          /* the last result of sxe_peer_ip or sxe_local_ip */
 };
 
@@ -171,7 +172,7 @@ struct sxe__context {
     char *stage;          /* SXE__STAGE_SIZE bytes */
     unsigned held_first;  /* the first of held[] that is not sent yet */
     unsigned held_end;    /* the end of the used part of held[] */
-    unsigned held_max;    /* when held[] has this many, all are sent; below 2: nothing is held */
+    unsigned held_max;    /* when held[] has so many entries, all are sent; below 2: hold nothing */
     char *stages;         /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
     char *read_buffer;    /* a chunk's bytes, or a datagram's; zero bytes in front */
     char *read_memory;
@@ -180,18 +181,18 @@ struct sxe__context {
     uint32_t deferred_tail;
     unsigned deferred_count;
     bool orders_idle;        /* keep IDLE sockets in order of time, for a timeout or reap_idle */
-    bool is_busy;            /* libev does not watch our epoll set, we poll it every turn */
+    bool is_busy;            /* libev does not watch our epoll set: poll it in each turn */
     unsigned load_rounds;    /* how many turns in a row found many events */
     unsigned empty_rounds;   /* while busy: how many turns in a row found no event */
     bool is_accept_stopped;  /* no socket or descriptor was free, or others should accept */
-    unsigned accept_unasked; /* how many to accept although may_accept refuses */
+    unsigned accept_unasked; /* connections to accept although may_accept refuses */
     unsigned accept_trust;   /* accept_unasked of the next sxe__accept_left */
     int accept_error;        /* the error of accept4 since the last connection; 0: none */
     unsigned accept_fails;   /* how often accept4 failed in a row */
 
-    unsigned number;     /* of sockets, after sxe_init */
+    unsigned number;     /* number of sockets, after sxe_init */
     unsigned unref;      /* how many sockets are not waited for, see sxe_unref */
-    unsigned registered; /* sockets for the next sxe_init; so are the members below */
+    unsigned registered; /* sockets for the next sxe_init; the members below are for it, too */
     unsigned extra;
     unsigned threads;
     unsigned groups;
@@ -199,7 +200,7 @@ struct sxe__context {
     struct sxe_config wanted;     /* the argument of sxe_configure */
     struct sxe__workers *workers; /* NULL: no threads are registered */
     struct sxe__name *names;      /* the pool of sxe-resolve.c; NULL: not registered */
-    unsigned names_group;         /* of works */
+    unsigned names_group;         /* the group of works for look-ups */
 
     socklen_t sender_length;
     uint64_t receiver; /* the handle of the socket that received the last datagram */
@@ -223,16 +224,17 @@ sxe__state(const SXE *s)
 
 /* ---- sxe-address.c ---- */
 
-/* Text and port to a sockaddr; 0 or -EINVAL. "", "INADDR_ANY" and NULL are any IPv4 address. */
+/* Convert text and port to a sockaddr. Returns 0 or -EINVAL. "", "INADDR_ANY" and NULL mean any
+ * IPv4 address. */
 SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char *ip,
                                     unsigned short port);
 
-/* A path to a sockaddr_un; 0 or -ENAMETOOLONG. "@name" is abstract. */
+/* Convert a path to a sockaddr_un. Returns 0 or -ENAMETOOLONG. "@name" is abstract. */
 SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
                                          const char *path);
 
 socklen_t sxe__address_length(const struct sockaddr_storage *address); /* IPv4 and IPv6 */
-/* Writes an IP address or a path as text, "" for no address, and returns text. */
+/* Write an IP address or a path to text, "" for no address. Returns text. */
 const char *sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address,
                             socklen_t length);
 unsigned short sxe__address_port(const struct sockaddr_storage *address);
@@ -253,14 +255,14 @@ SXE_MUST_USE int sxe__watch(SXE *s, enum sxe__watched what);
 void sxe__watch_or_end(SXE *s, enum sxe__watched what);
 
 void sxe__move(SXE *s, enum sxe_state to);
-SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: none free */
+SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: no socket is free */
 void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
 void sxe__ref(SXE *s);            /* undo sxe_unref, as the socket closes */
 void sxe__open(SXE *s);           /* s is NEW: set the fields of an open socket */
 void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 0 */
 
-/* Like sxe__end, but send a reset, because output is left: the peer must not take a part for the
- * whole, and the kernel must not keep megabytes for a peer that does not read. */
+/* Like sxe__end, but send a reset, because output is left: the peer must not take a part of it for
+ * the whole, and the kernel must not keep megabytes for a peer that does not read. */
 void sxe__reset(SXE *s, int error);
 
 /* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
@@ -280,7 +282,7 @@ void sxe__accept_start(void);
 /* ---- sxe-queue.c: unsent output in chunks ---- */
 
 bool sxe__queue_is_empty(const SXE *s);
-size_t sxe__queue_room(const SXE *s); /* bytes that could be queued now, at least */
+size_t sxe__queue_room(const SXE *s); /* so many bytes or more could be queued now */
 SXE_MUST_USE int sxe__queue_bytes(SXE *s, const void *data, size_t length); /* 0 or -ENOBUFS */
 SXE_MUST_USE int sxe__queue_borrowed(SXE *s, const void *data, size_t length,
                                      SXE_OUT_EVENT_SENT on_sent);
@@ -288,8 +290,8 @@ SXE_MUST_USE int sxe__queue_file(SXE *s, int fd, off_t offset, size_t length,
                                  SXE_OUT_EVENT_SENT on_sent);
 SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
 
-/* Write what the kernel takes; calls on_sent. 0: nothing is left, or the kernel is full, and epoll
- * will report when it is not; 1: the kernel may take more at once; -errno. */
+/* Write as much as the kernel takes, and call on_sent. 0: nothing is left, or the kernel is full,
+ * and epoll will report when it is not; 1: the kernel may take more at once; or -errno. */
 SXE_MUST_USE int sxe__queue_write(SXE *s);
 
 /* Whether the peer has acknowledged bytes since the last call: then the timeout of writing starts
@@ -298,24 +300,25 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
 bool sxe__queue_has_peer_read(SXE *s);
 bool sxe__queue_is_rest_read(SXE *s); /* whether the peer goes on to acknowledge, in CLOSING */
 
-/* Drop the whole queue; every on_sent is called with result. Returns the bytes dropped. */
+/* Drop the whole queue, and call each on_sent with `result`. Returns the number of dropped bytes.
+ */
 size_t sxe__queue_drop(SXE *s, int result);
 
 /* ---- sxe-write.c ---- */
 
-/* Classify -errno of a write. 0: epoll will report when it can go on; 1: try again soon; or the
- * same -errno: the connection has failed. */
+/* Classify the -errno of a write. 0: epoll will report when the write can go on; 1: try again soon;
+ * or the same -errno: the connection has failed. */
 int sxe__write_failed(int error);
 void sxe__write_more(SXE *s);   /* try to write in a deferred call */
 void sxe__flush_staged(SXE *s); /* at the end of an event: one write */
 void sxe__unstage(SXE *s);      /* forget the staged output */
-void sxe__hold_staged(void);    /* at the end of an event: keep it for sxe__send_held */
+void sxe__hold_staged(void);    /* at the end of an event: keep the output for sxe__send_held */
 void sxe__send_held(void);      /* at the end of a batch of events: one write for each socket */
 void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
-void sxe__wrote(SXE *s);              /* its unsent output changed: settle s, or go on closing s */
-void sxe__drained(SXE *s);            /* in CLOSING, when no output is left: the next step */
-SXE_MUST_USE int sxe__io_end(SXE *s); /* half-close: 0; -EAGAIN: not yet; -errno */
+void sxe__wrote(SXE *s);   /* call when its output changed: settle s, or go on closing it */
+void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */
+SXE_MUST_USE int sxe__io_end(SXE *s); /* half-close. 0; -EAGAIN: not yet; -errno */
 
 /* ---- sxe-read.c ---- */
 
@@ -335,8 +338,8 @@ void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
 SXE_MUST_USE int sxe__loop_open(void);
 void sxe__loop_close(void);
 
-/* Call when a socket was made, or is no longer unref: the loop must not end while it waits for one.
- * sxe__loop_release: the opposite. */
+/* Call when a socket was made, or is no longer unref: the loop must not end while it waits for a
+ * socket. sxe__loop_release does the opposite. */
 void sxe__loop_hold(void);
 void sxe__loop_release(void);
 void sxe__defer(SXE *s);
@@ -346,8 +349,8 @@ void sxe__on_timeout(void *array, unsigned id, void *user);
 /* ---- sxe-work.c ---- */
 
 SXE_MUST_USE int sxe__work_open(void);                  /* after sxe__loop_open; 0 or -errno */
-void sxe__work_close(void);                             /* waits for works that run */
+void sxe__work_close(void);                             /* waits for works that are running */
 void sxe__resolve_close(void);                          /* after sxe__work_close */
-size_t sxe__work_threads(const struct sxe__context *c); /* of all groups, as registered */
+size_t sxe__work_threads(const struct sxe__context *c); /* threads of all groups, as registered */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the PROXY protocol, versions 1 and 2: what a proxy says at the front of a connection about
- * the client it speaks for. Reads it, and writes it.
+ * What: reads and writes the header of the PROXY protocol, versions 1 and 2, by which a proxy tells
+ * a server at the start of a connection for which client it speaks.
  *
  * Place: a server calls it with the first bytes of a connection from a proxy that it trusts (see
  * sxe-cidr.h), and with those of nobody else: whoever may send this header may claim any address.
@@ -50,8 +50,8 @@
 extern "C" {
 #endif
 
-#define SXE_PROXY_MAX       4096 /* bytes of a header that is accepted */
-#define SXE_PROXY_WRITE_MAX 232  /* bytes of a header that is written */
+#define SXE_PROXY_MAX       4096 /* the most bytes of a header that is accepted */
+#define SXE_PROXY_WRITE_MAX 232  /* the most bytes of a header that is written */
 
 enum sxe_proxy_command {
     SXE_PROXY_LOCAL, /* the proxy speaks for itself: a health check */

@@ -61,7 +61,7 @@ extern "C" {
 #define SXE_RESOLVE_FAILED_S      1 /* how long an error is kept */
 
 struct sxe_resolved {
-    int error;       /* of getaddrinfo, for gai_strerror; 0: there is an address */
+    int error;       /* getaddrinfo's error, for gai_strerror; 0: there is an address */
     unsigned number; /* of addresses; IPv4 and IPv6 alternate, getaddrinfo's first one first */
     char ip[SXE_RESOLVE_ADDRESSES_MAX][SXE_RESOLVE_IP_SIZE]; /* text, for sxe_connect */
 };

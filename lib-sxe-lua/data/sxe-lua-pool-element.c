@@ -77,7 +77,7 @@ half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KC
     if (sxe__lua_may_try_again(L, pool->wait_ns, until))
         return sxe__lua_again(L, pool->wait_ns, get_member_again, until);
     return luaL_error(L,
-                      "element %d of pool %s is half written; if who wrote it was killed, write it "
+                      "element %d of pool %s is half written; if its writer was killed, write it "
                       "again with pool:write()",
                       (int)id, pool->name);
 }
