@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the declarations that the files of lib-sxe-dict share: the layout of cells and of the
- * control block, and the steps of which calls consist. Place: included by lib-sxe-dict/sxe-dict*.c
- * and by tests that look inside; not installed.
+ * control block, and the steps of which calls consist.
+ * Place: included by lib-sxe-dict/sxe-dict*.c and by tests that look inside; not installed.
  *
  *     sxe-dict-hash.c       SipHash-1-3                            knows only bytes
  *     sxe-dict-cell.c       cells and chains: find, copy, fill     reads, and writes FREE cells

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: gives access to the file of a pool, for programs that look into the file or replace it
- * without opening the pool. Place: the friend interface of lib-sxe-pool, for its own sources, for
- * lib-sxe-dict (backup, restore, resize) and for the tool sxe-pool (list, which); not installed.
- * sxe-pool-internal.h is its other half: a pool that is open.
+ * without opening the pool.
+ * Place: the friend interface of lib-sxe-pool, for its own sources, for lib-sxe-dict (backup,
+ * restore, resize) and for the tool sxe-pool (list, which); not installed. sxe-pool-internal.h is
+ * its other half: a pool that is open.
  *
  * Shape: all functions of an opening work on one struct sxe__pool_opening. A function that finds
  * something wrong writes a sentence to the struct's `why` (sxe__pool_refuse) and returns the error,

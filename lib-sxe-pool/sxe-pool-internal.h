@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the parts of a shared pool that lib-sxe-dict needs: a dict is a pool whose elements have
- * their own links, which change under the pool's locks and by its rules. Place: the friend
- * interface of lib-sxe-pool, for its own sources and for lib-sxe-dict; not installed.
- * sxe-pool-file-internal.h is its other half: the file of a pool. The -private headers have what no
- * other library uses.
+ * their own links, which change under the pool's locks and by its rules.
+ * Place: the friend interface of lib-sxe-pool, for its own sources and for lib-sxe-dict; not
+ * installed. sxe-pool-file-internal.h is its other half: the file of a pool. The -private headers
+ * have what no other library uses.
  *
  * Shape: the header in front of the array, the nodes after it, and what a process keeps for itself:
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the declarations that the files of lib-sxe-pool share: the records of a thread, and the
- * checks. The structs of a pool's block are in sxe-pool-internal.h. Place: included by
- * lib-sxe-pool/sxe-pool*.c and by tests that look inside.
+ * checks. The structs of a pool's block are in sxe-pool-internal.h.
+ * Place: included by lib-sxe-pool/sxe-pool*.c and by tests that look inside.
  *
  *     sxe-pool.c           construction, states, handles    knows only the block
  *     sxe-pool-walker.c    walking a state                  knows only the block

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: writes numbers for people, and prints tables on the terminal. Place: report.lua shows a
--- result with it. A table is {title, head, rows}, all of texts.
+-- What: writes numbers for people, and prints tables on the terminal.
+-- Place: report.lua shows a result with it. A table is {title, head, rows}, all of texts.
 
 local tables = {}
 

@@ -131,8 +131,9 @@ is_port(const char *p, const char *end)
 }
 
 /* Mark, by its highest bit, each of 8 bytes that is no letter, digit, dot or hyphen, or that is a
- * dot or hyphen after a dot or hyphen. An addition sets that bit in all bytes above the start of a
- * range. It carries only from a byte that has the bit already, and such a byte is marked anyway. */
+ * dot or hyphen after a dot or hyphen. An addition sets that bit in the bytes at or above the start
+ * of a range. It carries only from a byte that has the bit already, and such a byte is marked
+ * anyway. */
 static uint64_t
 odd_bytes(const char *bytes)
 {

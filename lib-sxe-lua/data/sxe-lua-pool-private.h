@@ -47,7 +47,7 @@ struct sxe__lua_pool {
     char state[SXE__LUA_POOL_STATES][SXE__LUA_POOL_NAME_SIZE];
     double timeouts[SXE__LUA_POOL_STATES];
     struct sxe_pool_layout fields;
-    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* by state: tasks that wait for it */
+    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* for each state: its waiting tasks */
     struct ev_loop *loop;                               /* NULL: the watchers were not started */
     ev_io watcher;
     ev_fork fork_watcher;
