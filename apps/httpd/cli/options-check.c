@@ -191,6 +191,45 @@ httpd_set_unix_path(struct httpd_options *options)
            httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
+/* Read PATH, [IP:]PORT or [IP:]PORT,plain. */
+static bool
+read_listen(struct httpd_place *place)
+{
+    const char *comma = strchr(optarg, ',');
+    char text[INET6_ADDRSTRLEN + sizeof("[]:65535")];
+
+    if (strchr(optarg, '/') != NULL || *optarg == '@') {
+        place->path = optarg;
+        return strlen(optarg) <= UNIX_PATH_MAX;
+    }
+    place->is_plain = comma != NULL;
+    return (comma == NULL || strcmp(comma, ",plain") == 0) &&
+           (size_t)snprintf(text, sizeof(text), "%.*s", (int)strcspn(optarg, ","), optarg) <
+               sizeof(text) &&
+           httpd_read_place(text, place->ip, &place->port);
+}
+
+bool
+httpd_add_place(struct httpd_options *options)
+{
+    if (options->places_number == HTTPD_LISTEN_MAX)
+        return httpd_wrong("a place to listen at (--listen)", "one of at most 6");
+    return read_listen(&options->places[options->places_number++]) ||
+           httpd_wrong("a place to listen at (--listen)",
+                       "PORT, IP:PORT with an IPv6 address in brackets, either with ,plain for no "
+                       "TLS, or the path of a unix socket, with a slash in it");
+}
+
+const char *
+httpd_unix_path(const struct httpd_options *options)
+{
+    const char *path = options->unix_path;
+
+    for (unsigned i = 0; path == NULL && i < options->places_number; i++)
+        path = options->places[i].path;
+    return path;
+}
+
 bool
 httpd_set_forwarded(struct httpd_options *options)
 {
@@ -329,7 +368,7 @@ httpd_is_complete(const struct httpd_options *options)
     else if (!options->is_sample_given && options->is_slow_given)
         missing = "--access-log-slow tells which requests are always logged: add "
                   "--access-log-sample PART";
-    else if (options->unix_path == NULL && options->socket_mode != 0)
+    else if (httpd_unix_path(options) == NULL && options->socket_mode != 0)
         missing = "--socket-mode needs a unix socket: add --unix PATH";
     else if (options->workers == 0 && options->script == NULL && options->config.file == NULL &&
              !options->admin_is_on && options->is_hang_given)

@@ -40,6 +40,7 @@ bool httpd_add_field(struct httpd_options *options);
 bool httpd_add_type(struct httpd_options *options);
 bool httpd_add_index(struct httpd_options *options);
 bool httpd_set_socket_mode(struct httpd_options *options);
+bool httpd_add_place(struct httpd_options *options);
 bool httpd_set_unix_path(struct httpd_options *options);
 bool httpd_set_forwarded(struct httpd_options *options);
 bool httpd_set_log_format(struct httpd_options *options);
@@ -51,6 +52,9 @@ bool httpd_set_confined(struct httpd_options *options);
 
 /* The default of --access-log-format. */
 void httpd_begin_log_format(struct httpd_options *options);
+
+/* The first path of a unix socket; NULL: there is none. */
+const char *httpd_unix_path(const struct httpd_options *options);
 
 /* Check that options for files, a log or a script come with -r, --access-log or --lua. False after
  * a message. */

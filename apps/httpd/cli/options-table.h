@@ -16,6 +16,7 @@ enum {
     PROXY_FROM,
     TRUST_FROM,
     FORWARDED,
+    LISTEN,
     LISTING,
     INDEX,
     CACHE_CONTROL,

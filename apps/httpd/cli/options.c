@@ -131,7 +131,8 @@ set_workers(struct httpd_options *options)
 static bool
 take_place_option(struct httpd_options *options, int val)
 {
-    options->is_place_given |= val == 'i' || val == 'p' || val == UNIX;
+    options->is_port_given |= val == 'i' || val == 'p' || val == UNIX;
+    options->is_place_given |= options->is_port_given || val == LISTEN;
     switch (val) {
     case 'i':
         options->ip = optarg;
@@ -140,6 +141,8 @@ take_place_option(struct httpd_options *options, int val)
         return small_number("the port (-p)", 0, 65535, &options->port);
     case UNIX:
         return httpd_set_unix_path(options);
+    case LISTEN:
+        return httpd_add_place(options);
     case SOCKET_MODE:
         return httpd_set_socket_mode(options);
     case PROXY_FROM:

@@ -5,6 +5,7 @@
 #ifndef HTTPD_OPTIONS_H
 #define HTTPD_OPTIONS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 
 #include "access-log.h"
@@ -20,6 +21,16 @@
 #define HTTPD_TYPES_MAX  4096
 #define HTTPD_INDEX_MAX  8
 #define HTTPD_PAIRS_MAX  8
+
+#define HTTPD_LISTEN_MAX 6
+
+/* A place of --listen. */
+struct httpd_place {
+    char ip[INET6_ADDRSTRLEN]; /* "": that of -i */
+    unsigned short port;
+    const char *path; /* of a unix socket, in place of ip and port; NULL: none */
+    bool is_plain;    /* no TLS there */
+};
 
 /* Each certificate has the key of the same index. */
 struct httpd_tls_options {
@@ -46,8 +57,10 @@ struct httpd_tls_options {
 struct httpd_options {
     const char *ip;
     unsigned short port;
-    const char *unix_path;                  /* NULL: listen at ip and port only */
-    unsigned socket_mode;                   /* permissions of unix_path; 0: those of the umask */
+    const char *unix_path; /* NULL: listen at ip and port only */
+    unsigned socket_mode;  /* permissions of unix_path; 0: those of the umask */
+    struct httpd_place places[HTTPD_LISTEN_MAX];
+    unsigned places_number;
     struct sxe_http_config http;            /* limits, times */
     struct sxe_http_files_config files;     /* root is NULL: serve the greeting */
     const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
@@ -79,7 +92,8 @@ struct httpd_options {
     bool is_repl;             /* a shell at the terminal, and no supervisor */
     bool is_script_described; /* an option for scripts was given */
     bool is_hang_given;       /* --hang-timeout was given */
-    bool is_place_given;      /* ip, port or unix_path was given */
+    bool is_place_given;      /* ip, port, unix_path or a place of --listen was given */
+    bool is_port_given;       /* ip, port or unix_path was given */
     bool is_place_wanted;     /* set by listening_open: serve at ip, port and unix_path */
     bool is_confined;         /* see confine.h */
     bool plan;

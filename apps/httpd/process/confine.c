@@ -209,6 +209,8 @@ add_outside(struct rules *rules, const struct httpd_options *options)
     add_directory_of(rules, tls->client_ca, CONFINE_READ);
     add_directory_of(rules, options->access_log, CONFINE_WRITE | CONFINE_MAKE);
     add_directory_of(rules, options->unix_path, CONFINE_MAKE | CONFINE_REMOVE);
+    for (unsigned i = 0; i < options->places_number; i++)
+        add_directory_of(rules, options->places[i].path, CONFINE_MAKE | CONFINE_REMOVE);
 }
 
 /* Go on without a protection that the kernel lacks, or that the filter of a container refuses. */

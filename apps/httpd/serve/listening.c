@@ -23,6 +23,7 @@
 #define TOO_MANY "pass fewer sockets, a server has 8 at most"
 
 static char said[SAID_MAX];
+static unsigned short https_port; /* the first one with TLS, for --http-redirect */
 
 /* Whether an inherited socket has this port at another address, perhaps at all of them. */
 static bool
@@ -90,20 +91,27 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
+/* Places of --listen replace the default address. */
+static bool
+is_port_wanted(const struct httpd_options *options)
+{
+    return options->is_port_given || options->places_number == 0;
+}
+
 /* ---- Opening ---- */
 
 /* bind(2) creates the file with the permissions of the umask. A chmod afterwards would come too
  * late for a client that connects at once. */
 static int
-open_path(const struct httpd_options *options)
+open_path(const struct httpd_options *options, const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    size_t length = strlen(options->unix_path);
+    size_t length = strlen(path);
     mode_t before = umask(0);
     int result;
 
-    memcpy(at.sun_path, options->unix_path, length);
-    if (*options->unix_path == '@')
+    memcpy(at.sun_path, path, length);
+    if (*path == '@')
         at.sun_path[0] = '\0';
     else
         length++;
@@ -111,7 +119,7 @@ open_path(const struct httpd_options *options)
     result = handover_open((const struct sockaddr *)&at,
                            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     umask(before);
-    return result < 0 ? cannot_listen_at_path(options->unix_path, -result) : 0;
+    return result < 0 ? cannot_listen_at_path(path, -result) : 0;
 }
 
 /* 0 or -errno. */
@@ -128,11 +136,37 @@ open_address(const char *ip, unsigned short port)
 }
 
 static int
-open_port(const struct httpd_options *options)
+open_port(const char *ip, unsigned short port)
 {
-    int result = open_address(options->ip, options->port);
+    int result = open_address(ip, port);
 
-    return result < 0 ? cannot_listen_at_port(options->ip, options->port, -result) : 0;
+    return result < 0 ? cannot_listen_at_port(ip, port, -result) : 0;
+}
+
+/* The address of a place of --listen. */
+static const char *
+ip_of(const struct httpd_options *options, const struct httpd_place *place)
+{
+    return *place->ip == '\0' ? options->ip : place->ip;
+}
+
+/* Open -i, -p and --unix, and the places of --listen. 0, or -errno after a message. */
+static int
+open_places(const struct httpd_options *options)
+{
+    int result = 0;
+
+    if (is_port_wanted(options))
+        result = open_port(options->ip, options->port);
+    if (result == 0 && options->unix_path != NULL)
+        result = open_path(options, options->unix_path);
+    for (unsigned i = 0; result == 0 && i < options->places_number; i++) {
+        const struct httpd_place *place = &options->places[i];
+
+        result = place->path != NULL ? open_path(options, place->path)
+                                     : open_port(ip_of(options, place), place->port);
+    }
+    return result;
 }
 
 static int
@@ -173,15 +207,13 @@ listening_open(struct httpd_options *options)
         return -EADDRNOTAVAIL;
     if (!options->is_place_wanted || (options->script != NULL && !options->is_place_given))
         return 0;
-    if (open_port(options) < 0 || (options->unix_path != NULL && open_path(options) < 0))
-        return -EADDRNOTAVAIL;
-    return 0;
+    return open_places(options) < 0 ? -EADDRNOTAVAIL : 0;
 }
 
 /* ---- Serving ---- */
 
 static int
-serve_at_port(struct sxe_http *http, const char *ip, unsigned short port)
+serve_at_port(struct sxe_http *http, const char *ip, unsigned short port, bool is_plain)
 {
     bool is_ipv6 = strchr(ip, ':') != NULL;
     size_t used = strlen(said);
@@ -190,8 +222,12 @@ serve_at_port(struct sxe_http *http, const char *ip, unsigned short port)
     if (result < 0)
         return cannot_listen_at_port(ip, port, -result);
     snprintf(said + used, sizeof(said) - used, "listening on %s://%s%s%s:%u/\n",
-             secure_is_open() ? "https" : "http", is_ipv6 ? "[" : "", ip, is_ipv6 ? "]" : "",
-             sxe_http_port(http));
+             secure_is_open() && !is_plain ? "https" : "http", is_ipv6 ? "[" : "", ip,
+             is_ipv6 ? "]" : "", sxe_http_port(http));
+    if (is_plain)
+        return 0;
+    if (https_port == 0)
+        https_port = sxe_http_port(http);
     return secure_serve(sxe_http_listener(http));
 }
 
@@ -217,11 +253,11 @@ serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 
     if (address->ss_family == AF_INET) {
         inet_ntop(AF_INET, &in4->sin_addr, text, sizeof(text));
-        return serve_at_port(http, text, ntohs(in4->sin_port));
+        return serve_at_port(http, text, ntohs(in4->sin_port), false);
     }
     if (address->ss_family == AF_INET6) {
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-        return serve_at_port(http, text, ntohs(in6->sin6_port));
+        return serve_at_port(http, text, ntohs(in6->sin6_port), false);
     }
     memcpy(text, ((const struct sockaddr_un *)address)->sun_path, sizeof(text) - 1);
     if (text[0] == '\0')
@@ -230,10 +266,29 @@ serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 }
 
 static int
-serve_redirect(const struct sxe_http *http, const struct httpd_options *options)
+serve_at_places(struct sxe_http *http, const struct httpd_options *options)
+{
+    int result = 0;
+
+    if (is_port_wanted(options))
+        result = serve_at_port(http, options->ip, options->port, false);
+    if (result == 0 && options->unix_path != NULL)
+        result = serve_at_path(http, options->unix_path);
+    for (unsigned i = 0; result == 0 && i < options->places_number; i++) {
+        const struct httpd_place *place = &options->places[i];
+
+        result = place->path != NULL
+                     ? serve_at_path(http, place->path)
+                     : serve_at_port(http, ip_of(options, place), place->port, place->is_plain);
+    }
+    return result;
+}
+
+static int
+serve_redirect(const struct httpd_options *options)
 {
     const char *ip = options->tls.redirect_ip;
-    int port = redirect_begin(options, sxe_http_port(http));
+    int port = redirect_begin(options, https_port);
     size_t used = strlen(said);
 
     if (port > 0)
@@ -251,15 +306,13 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     unsigned number;
     int result = 0;
 
-    if (options->is_place_wanted) {
-        result = serve_at_port(http, options->ip, options->port);
-        if (result == 0 && options->unix_path != NULL)
-            result = serve_at_path(http, options->unix_path);
-    }
+    https_port = 0;
+    if (options->is_place_wanted)
+        result = serve_at_places(http, options);
     number = handover_inherited(addresses); /* those that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++)
         result = serve_at_address(http, &addresses[i]);
-    return result == 0 ? serve_redirect(http, options) : result;
+    return result == 0 ? serve_redirect(options) : result;
 }
 
 void

@@ -191,6 +191,18 @@ START_TEST(a_path_without_a_directory_is_named)
 }
 END_TEST
 
+START_TEST(a_place_at_which_it_cannot_listen_is_named)
+{
+    RUN_HTTPD("--listen", "0", "--listen", "/nonexistent/socket", "--listen", "0");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot listen on /nonexistent/socket: No such file");
+    fake_os_fail(FAKE_LISTEN, 2, 1, EADDRINUSE);
+    RUN_HTTPD("--listen", "[::1]:0", "--listen", "127.0.0.1:0", "--listen", socket_path);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot listen on 127.0.0.1 port 0: ");
+}
+END_TEST
+
 START_TEST(root_is_warned_and_nobody_else)
 {
     fake_os_fail(FAKE_GETEUID, 1, 0, _i == 0 ? 0 : EPERM);
@@ -328,6 +340,23 @@ START_TEST(it_listens_on_a_unix_socket_too)
     close(fd);
     stop_httpd();
     ck_assert_int_eq(stat(socket_path, &file), -1);
+}
+END_TEST
+
+START_TEST(it_listens_at_all_places)
+{
+    int fd;
+
+    START_HTTPD("--listen", socket_path, "--listen", "[::1]:0,plain");
+    fd = dial_unix(socket_path);
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    fd = dial();
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    stop_httpd();
 }
 END_TEST
 
@@ -734,6 +763,7 @@ app_suite(void)
     tcase_add_test(start, who_holds_the_path_is_named_and_nobody_is_told_that_it_listens);
     tcase_add_test(start, a_file_in_the_place_of_the_socket_is_named);
     tcase_add_test(start, a_path_without_a_directory_is_named);
+    tcase_add_test(start, a_place_at_which_it_cannot_listen_is_named);
     tcase_add_loop_test(start, root_is_warned_and_nobody_else, 0, 2);
     tcase_add_test(start, an_address_of_another_machine_is_named);
     tcase_add_test(start, a_port_at_which_another_process_began_to_listen_is_named);
@@ -745,6 +775,7 @@ app_suite(void)
     tcase_add_loop_test(service, it_says_hello_as_often_as_asked_until_it_is_stopped, 0, 2);
     tcase_add_test(service, it_listens_on_ipv6_too);
     tcase_add_test(service, it_listens_on_a_unix_socket_too);
+    tcase_add_test(service, it_listens_at_all_places);
     tcase_add_test(service, a_unix_socket_that_nobody_has_any_more_is_taken_over);
     tcase_add_loop_test(service, each_request_gets_its_reply, 0,
                         (int)(sizeof(exchanges) / sizeof(exchanges[0])));

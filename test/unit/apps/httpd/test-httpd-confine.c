@@ -106,7 +106,9 @@ all_options(void)
                                     .script = "app.lua",
                                     .lua_coverage = "/tmp/coverage",
                                     .access_log = "-",
-                                    .unix_path = "/tmp/socket"};
+                                    .unix_path = "/tmp/socket",
+                                    .places = {{.path = "/tmp/other"}, {.port = 80}},
+                                    .places_number = 2};
 
     options.files.root = "/";
     options.config.sites = &sites;

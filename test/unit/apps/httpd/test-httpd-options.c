@@ -2,7 +2,7 @@
  *
  * The command line of sxe-httpd: the effect of each option, and the message for a wrong value.
  */
-#include "../../../../apps/httpd/cli/options.h"
+#include "../../../../apps/httpd/cli/options-check.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -284,6 +284,32 @@ START_TEST(a_header_has_the_ids_of_requests_and_peers_are_believed)
 }
 END_TEST
 
+START_TEST(it_listens_at_several_places)
+{
+    ck_assert_int_eq(PARSE("--listen", "80", "--listen", "[::1]:81,plain", "--listen", "10.1.2.3:0",
+                           "--listen", "/run/s", "--listen", "./a,b", "--listen", "@n",
+                           "--socket-mode", "600"),
+                     -1);
+    ck_assert(options.is_place_given && !options.is_port_given);
+    ck_assert_uint_eq(options.places_number, 6);
+    ck_assert_str_eq(options.places[0].ip, "");
+    ck_assert_uint_eq(options.places[0].port, 80);
+    ck_assert(!options.places[0].is_plain);
+    ck_assert_str_eq(options.places[1].ip, "::1");
+    ck_assert_uint_eq(options.places[1].port, 81);
+    ck_assert(options.places[1].is_plain);
+    ck_assert_ptr_null(options.places[1].path);
+    ck_assert_str_eq(options.places[2].ip, "10.1.2.3");
+    ck_assert_str_eq(options.places[3].path, "/run/s");
+    ck_assert_str_eq(options.places[4].path, "./a,b");
+    ck_assert_str_eq(options.places[5].path, "@n");
+    ck_assert_str_eq(httpd_unix_path(&options), "/run/s");
+    ck_assert_int_eq(PARSE("-p", "0", "--listen", "80"), -1);
+    ck_assert(options.is_port_given);
+    ck_assert_ptr_null(httpd_unix_path(&options));
+}
+END_TEST
+
 START_TEST(clients_are_known_by_one_field)
 {
     ck_assert_int_eq(PARSE("--trust-from", "::1", "--forwarded", "forwarded"), -1);
@@ -332,9 +358,13 @@ END_TEST
 
 #define FROM_TO(from, to) "'; it must be a number from " from " to " to ". Try --help.\n"
 #define SECONDS           "'; it must be from 0.001 to 86400 seconds, such as 10, 0.5, 500ms or 2m."
-#define NO_HEADER         "it must be 'Name: value', and not a field that sxe-httpd sets itself."
-#define NO_TYPE           "it must be 'type/subtype extension', as in mime.types. Try --help.\n"
-#define NO_INDEX          "it must be the name of a file, without a slash; at most 8 of them."
+#define NO_PLACE(text)                                  \
+    "a place to listen at (--listen) is '" text         \
+    "'; it must be PORT, IP:PORT with an IPv6 address " \
+    "in brackets, either with ,plain for no TLS, or the path of a unix socket, with a slash in it"
+#define NO_HEADER "it must be 'Name: value', and not a field that sxe-httpd sets itself."
+#define NO_TYPE   "it must be 'type/subtype extension', as in mime.types. Try --help.\n"
+#define NO_INDEX  "it must be the name of a file, without a slash; at most 8 of them."
 
 static const struct {
     const char *arguments[4];
@@ -414,6 +444,13 @@ static const struct {
     {{"--access-log", "a", "--access-log-format", "xml"},
      "sxe-httpd: the access log's format (--access-log-format) is 'xml': it is neither common, "
      "combined nor json, and has no variable such as $status. Try --help.\n"},
+    {{"--listen", "80,tls"}, NO_PLACE("80,tls")},
+    {{"--listen", ""}, NO_PLACE("")},
+    {{"--listen", "::1"}, NO_PLACE("::1")},
+    {{"--listen", "65536"}, NO_PLACE("65536")},
+    {{"--listen", "0000000000000000000000000000000000000000000000000000000000000080"},
+     NO_PLACE("0000000000000000000000000000000000000000000000000000000000000080")},
+    {{"--listen=1", "--socket-mode=600"}, "--socket-mode needs a unix socket: add --unix PATH"},
     {{"--trust-from", "::1", "--forwarded", "both"},
      "the field of clients (--forwarded) is 'both'; it must be forwarded, for Forwarded (RFC "
      "7239), "
@@ -513,6 +550,15 @@ START_TEST(a_mistake_is_named_and_ends_it_with_2)
     ck_assert_int_eq(ran.status, 2);
     ck_assert_str_eq(ran.output, "");
     check_has(ran.errors, mistakes[_i].says);
+}
+END_TEST
+
+START_TEST(it_listens_at_six_places_at_most)
+{
+    RUN_HTTPD("--listen=1", "--listen=2", "--listen=3", "--listen=4", "--listen=5", "--listen=6",
+              "--listen=7");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "a place to listen at (--listen) is '7'; it must be one of at most 6.");
 }
 END_TEST
 
@@ -655,11 +701,13 @@ options_suite(void)
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
     tcase_add_test(taken, proxies_are_gathered);
     tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
+    tcase_add_test(taken, it_listens_at_several_places);
     tcase_add_test(taken, clients_are_known_by_one_field);
     tcase_add_test(taken, a_log_has_a_format);
     tcase_add_test(taken, a_part_of_the_requests_is_logged);
     tcase_add_test(taken, the_last_of_two_wins);
     suite_add_tcase(suite, taken);
+    tcase_add_test(refused, it_listens_at_six_places_at_most);
     tcase_add_loop_test(refused, a_mistake_is_named_and_ends_it_with_2, 0,
                         (int)(sizeof(mistakes) / sizeof(mistakes[0])));
     tcase_add_loop_test(refused, a_text_is_taken_up_to_its_limit, 0,

@@ -1,0 +1,106 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Several listeners, by docs/operations.md.
+
+local cli = require "cli"
+local httpd = require "httpd"
+local workers = require "workers"
+
+local PLACE <const> = os.tmpname() .. ".sock"
+
+-- Start sxe-httpd with these options, and read as many lines of where it listens. Returns the server, and what
+-- follows "listening on " in each line.
+local function start(number, ...)
+    local proc = wire.spawn{wire.program "sxe-httpd", ...}
+    local places = {}
+    for i = 1, number do
+        local line = proc:line(60)
+        places[i] = line and line:match "^listening on (.+)$" or error(("%q and %q"):format(line, proc:errors()))
+    end
+    return setmetatable({proc = proc, pid = proc:pid()}, httpd), places
+end
+
+-- Check that a connection to this place gets a reply.
+local function check_serves(place)
+    local path, port = place:match "^unix:(.*)", place:match ":(%d+)/$"
+    local sock <close> = path and wire.connect(path)
+        or wire.connect(place:find("[::1]", 1, true) and "::1" or "127.0.0.1", tonumber(port))
+    sock:send(httpd.LAST)
+    equal(httpd.undated(sock:recv_all()), httpd.hello "close", place)
+end
+
+-- promise: docs/operations.md: **`--listen` is given once for each place**
+test("all places are served, by one process and by workers", function()
+    for _, count in ipairs{"1", "2"} do
+        local server <close>, places = start(4, "-w", count, "--listen", "0", "--listen", "[::1]:0,plain", "--listen", PLACE,
+                                             "--listen", "@" .. PLACE)
+        check(places[1]:find "^http://127%.0%.0%.1:%d+/$", places[1])
+        check(places[2]:find "^http://%[::1%]:%d+/$", places[2])
+        equal(places[3], "unix:" .. PLACE)
+        for i = 1, 3 do check_serves(places[i]) end
+        equal(places[4], "unix:@" .. PLACE)
+    end
+    check(not io.open(PLACE), "the socket's file was left")
+end)
+
+-- promise: docs/operations.md: Without `-p`, `-i` and `--unix` no other place is opened.
+test("the default port is one of several only if it is asked for", function()
+    local server <close>, places = start(2, "--listen", PLACE, "-p", "0")
+    check(places[1]:find "^http://127%.0%.0%.1:%d+/$", places[1])
+    equal(places[2], "unix:" .. PLACE)
+end)
+
+-- promise: docs/operations.md: With TLS, `PORT,plain` is a port of plain HTTP
+test("ports with and without TLS", function()
+    if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then return end
+    local server <close>, places = start(4, "--tls-dev", "--listen", "0", "--listen", "127.0.0.1:0,plain", "--listen", PLACE,
+                                         "--http-redirect", "0")
+    check(places[1]:find "^https://", places[1])
+    check(places[2]:find "^http://", places[2])
+    check_serves(places[2])
+    check_serves(places[3])
+    local sock <close> = wire.connect("127.0.0.1", tonumber(places[1]:match ":(%d+)/"))
+    sock:send(httpd.LAST)
+    check(sock:recv_all():find "^HTTP/1.1 400 ", "the port of TLS takes plain HTTP")
+    local other <close> = wire.connect("127.0.0.1", tonumber(places[4]:match ":(%d+)/"))
+    other:send("GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    equal(other:read_reply().headers.location, ("https://localhost:%s/x"):format(places[1]:match ":(%d+)/"))
+end)
+
+-- promise: docs/operations.md: SIGHUP opens the places that are new, and closes those that are gone.
+test("a new configuration has other places", function()
+    local path = os.tmpname()
+    local function write(text)
+        local file <close> = assert(io.open(path, "w"))
+        file:write("return { listen = { ", text, " } }")
+    end
+    write(('"0", "%s"'):format(PLACE))
+    local server <close>, places = start(2, "-w", "2", "--config", path)
+    local sock <close> = wire.connect("127.0.0.1", tonumber(places[1]:match ":(%d+)/"))
+    local before = workers.await(server, 2)
+    write(('"0", "%s.new"'):format(PLACE))
+    server.proc:signal("HUP")
+    workers.await(server, 2, before)
+    httpd.wait_until(function() return not pcall(wire.connect, PLACE) end, "the old place is closed")
+    check_serves(places[1])
+    check_serves("unix:" .. PLACE .. ".new")
+    os.remove(path)
+end)
+
+-- promise: docs/operations.md: After a reload, or an upgrade, a place that both programs name has stayed open all the time.
+test("an upgrade hands all places over", function()
+    local server, places = start(3, "-w", "1", "--listen", "0", "--listen", "[::1]:0", "--listen", PLACE)
+    workers.kill(server.pid, "USR2")
+    local pid
+    httpd.wait_until(function()
+        pid = server.proc:errors():match "process (%d+) serves in place of this one"
+        for _, place in ipairs(places) do check_serves(place) end
+        return pid
+    end, "the new program serves")
+    equal(server.proc:wait(60), 0, server.proc:errors())
+    for _, place in ipairs(places) do check_serves(place) end
+    workers.kill(tonumber(pid), "TERM")
+    httpd.wait_until(function() return not pcall(wire.connect, PLACE) end, "the end of the new program")
+end)
+
+os.remove(PLACE:match "(.*)%.sock$")
