@@ -167,6 +167,7 @@ $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sx
 $B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
+$B/obj/lib-sxe-lua/io/sxe-lua-worker.o: lib-sxe-lua/io/sxe-lua-worker.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)

@@ -30,8 +30,8 @@
  * opens something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU.
  * See docs/lua.md.
  *
- * Limits: LUA_VERSION_NUM 504. Not yet here: workers, realms; their module names are refused
- * with a message that says so.
+ * Limits: LUA_VERSION_NUM 504. Not yet here: realms; their module name is refused with a message
+ * that says so.
  *
  * Example:
  *     static int port = 8000;

@@ -87,6 +87,7 @@ struct sxe__lua_watch {
     uint64_t start_cpu_ns;         /* CPU time when sequence became odd; 0: not yet known */
     uint64_t spent_ns;             /* CPU time of the task before that */
     uint64_t rest_ns;              /* until this CPU time no signal sets the hook again */
+    bool is_ending;                /* atomic: all that runs is to end */
     /* The watchdog thread's: */
     pthread_t thread; /* of the loop */
     clockid_t thread_clock;
@@ -107,6 +108,10 @@ bool sxe__lua_watch_is_asleep(void);
 /* The watching thread calls this every 10 ms for each state: cpu_ns is the CPU time of the loop's
  * thread, now_ns the monotonic time. */
 void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
+
+/* Have all that runs in the state end, from another thread too: it is interrupted by errors, as if
+ * it had no CPU time left. */
+void sxe__lua_watch_end(struct sxe_lua *lua);
 
 /* The running task has no time left in its slice: as if the watching thread had just said so. */
 void sxe__lua_watch_end_slice(void);
@@ -145,6 +150,7 @@ struct sxe__lua_contents {
     void (*open)(lua_State *L);            /* once, in a protected call */
     void (*close)(void);                   /* after the tasks have ended, before lua_close */
     const char *(*id_of)(uint64_t origin); /* of the request that is a task's origin, for the log */
+    int (*start)(struct sxe_lua *lua);     /* sxe_lua_init */
 };
 
 struct sxe_lua {
@@ -159,6 +165,8 @@ struct sxe_lua {
     uint64_t errors;  /* logged errors, less those that a joiner of their task got */
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
+    struct sxe__lua_workers *workers; /* those that the state has; NULL: sxe.worker is not open */
+    struct sxe__lua_worker *worker;   /* the state is this worker's; NULL: it is no worker's */
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
 };
 

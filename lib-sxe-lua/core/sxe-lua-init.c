@@ -36,6 +36,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.dict", sxe__lua_open_dict, false},
     {"sxe.sketch", sxe__lua_open_sketch, false},
     {"sxe.spawn", sxe__lua_open_spawn, false},
+    {"sxe.worker", sxe__lua_open_worker, false},
     {"sxe.json", sxe__lua_open_json, true},
     {"sxe.encoding", sxe__lua_open_encoding, true},
     {"sxe.crypto", sxe__lua_open_crypto, false},
@@ -48,7 +49,6 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.realm", NULL, false},
     {"sxe.test", NULL, false},
     {"sxe.tls", NULL, false},
-    {"sxe.worker", NULL, false},
     {NULL, NULL, false},
 };
 
@@ -98,7 +98,7 @@ struct sxe_lua *
 sxe_lua_new(const struct sxe_lua_config *config)
 {
     static const struct sxe__lua_contents contents = {modules, open_parts, sxe__lua_close_http,
-                                                      sxe__lua_http_id_of};
+                                                      sxe__lua_http_id_of, sxe_lua_init};
 
     return sxe__lua_new(config, &contents);
 }

@@ -48,6 +48,8 @@
  *                         lib-sxe-store
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
+ *     sxe-lua-worker*.c   require "sxe.worker", see sxe-lua-worker-private.h; sxe-lua-clone*.c
+ *                         values as bytes
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
  *     sxe-lua-part.c      parts of modules that are written in Lua
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
@@ -168,6 +170,11 @@ int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline
 bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: nobody waits */
 void sxe__lua_wake_all(struct sxe__lua_line *line);
 
+/* A task begins to wait for an event from outside, in no line: the loop runs on until it is
+ * released as often (sxe-lua-turn.c). */
+void sxe__lua_loop_hold(void);
+void sxe__lua_loop_release(void);
+
 /* ---- The scheduler, as sxe-lua.c and the watchdog see it ---- */
 
 /* Make the scheduler, in a protected call: 0 or -ENOMEM. From now on tasks may start, and even
@@ -261,6 +268,7 @@ int sxe__lua_open_pool(lua_State *L);
 int sxe__lua_open_dict(lua_State *L);
 int sxe__lua_open_sketch(lua_State *L);
 int sxe__lua_open_spawn(lua_State *L);
+int sxe__lua_open_worker(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);

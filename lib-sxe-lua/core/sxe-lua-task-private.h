@@ -205,8 +205,6 @@ uint32_t sxe__lua_take_later(void);
 void sxe__lua_heap_add(uint32_t index); /* a task with a deadline */
 void sxe__lua_heap_remove(uint32_t index);
 void sxe__lua_turn_soon(void); /* a task is ready */
-void sxe__lua_loop_hold(void); /* a task begins to wait for an event from outside */
-void sxe__lua_loop_release(void);
 void sxe__lua_turn_stop(void);
 
 /* ---- sxe-lua-tasks.c ---- */

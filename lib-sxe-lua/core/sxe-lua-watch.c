@@ -126,6 +126,8 @@ static int
 raise_exceeded(lua_State *L, lua_Debug *ar)
 {
     push_place(L, ar);
+    if (LOAD(sxe__lua_current()->watch.is_ending))
+        return luaL_error(L, "%s: the worker was stopped", lua_tostring(L, -1));
     return luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
                       (int)sxe__lua_config()->cpu_ms);
 }
@@ -298,6 +300,12 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
+void
+sxe__lua_watch_end(struct sxe_lua *lua)
+{
+    STORE(lua->watch.is_ending, true);
+}
+
 /* Demand that the running task makes way. A demand that is still about the last task is replaced,
  * and no CPU time is charged. */
 void
@@ -347,7 +355,8 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
     struct sxe__lua_watch *watch = &lua->watch;
     const enum sxe__lua_demand pending = demand_of(watch);
 
-    if (LOAD(watch->spent_ns) + used_ns < lua->config.cpu_ms * SXE_NS_PER_MS)
+    if (!LOAD(watch->is_ending) &&
+        LOAD(watch->spent_ns) + used_ns < lua->config.cpu_ms * SXE_NS_PER_MS)
         return used_ns < lua->config.slice_ms * SXE_NS_PER_MS ? SXE__LUA_ANSWER : SXE__LUA_MAKE_WAY;
     if (watch->has_raised && pending != SXE__LUA_RAISE)
         return SXE__LUA_END;
@@ -530,11 +539,11 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     sigemptyset(&ours);
     sigaddset(&ours, SIGNAL);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    lock_watch();
     lua->watch.thread = pthread_self();
     lua->watch.cpu_ns = thread_cpu_ns;
     lua->watch.rest_ns = 0;
     pthread_getcpuclockid(lua->watch.thread, &lua->watch.thread_clock);
-    lock_watch();
     if (!is_watched(lua)) {
         lua->watch.next = dog.first;
         dog.first = lua;

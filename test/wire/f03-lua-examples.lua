@@ -241,6 +241,16 @@ local function notes(port)
     equal(ask(port, "GET /notes/a").status, 404)
 end
 
+local function worker(port)
+    local slow <close> = connect(port)
+    slow:send("GET /fib?n=25 HTTP/1.1\r\nHost: a\r\n\r\n")
+    expect(ask(port, "GET /"), 200, TEXT, "not blocked\n")
+    equal(members(slow:read_reply().body), '"fib":75025,"n":25')
+    expect(ask(port, "GET /fibs"), 200, TEXT, "5 55 610 6765\n")
+    equal(ask(port, "GET /fib?n=x").status, 400)
+    equal(ask(port, "GET /fib?n=41").status, 400)
+end
+
 local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
@@ -260,6 +270,7 @@ local examples = {
     {"rate-limit", "httpd", {}, rate_limit},
     {"links", "httpd", {}, links, nil, true},
     {"upload", "lua", {directory}, upload},
+    {"worker", "lua", {}, worker, nil, true},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
 

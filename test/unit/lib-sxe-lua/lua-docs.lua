@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/sessions.md and docs/store.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/sessions.md, docs/store.md and docs/workers.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store", "session" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "session", "worker" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -31,6 +31,7 @@ local receivers = {
   session = { sessions = "Sessions", s = "Session" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
   spawn = { child = "Child" },
+  worker = { w = "Worker", parent = "WorkerParent" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
   redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription",
@@ -82,6 +83,7 @@ local function add_modules(exported)
 
     for key in pairs(type(module) == "table" and module or {}) do exported["sxe." .. name .. "." .. key] = true end
   end
+  exported["sxe.worker.parent"] = true -- nil but in a worker
   exported["sxe.log.level"] = require "sxe.log".level ~= nil
 end
 
@@ -170,8 +172,22 @@ local function store_objects()
   return db, db:snapshot(), transaction
 end
 
-local function objects(req, res)
+-- A worker, and an object with the names that its `parent` has.
+local function worker_objects(candidates)
+  local w = require "sxe.worker".new{ code = function()
+    return function(names)
+      local parent, found = require "sxe.worker".parent, {}
+      for name in pairs(names) do found[name] = parent[name] and true end
+      return found
+    end
+  end }
+
+  return w, setmetatable(assert(w:call(candidates)), { __name = "sxe.worker parent" })
+end
+
+local function objects(req, res, candidates)
   local of_redis = redis_objects()
+  local w, parent = worker_objects(candidates)
   local db, db_snapshot, txn = store_objects()
   local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
 
@@ -187,7 +203,7 @@ local function objects(req, res)
     Hash = require "sxe.crypto".new_digest "sha256",
     Key = require "sxe.crypto".private_key(dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256),
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
-    TopK = require "sxe.sketch".topk{ name = "names", number = 1 },
+    TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
     RedisCluster = of_redis.RedisCluster, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
@@ -267,7 +283,7 @@ local function explained_names()
 
   local text = ""
 
-  for _, page in ipairs{ "lua-handlers", "crypto", "sessions", "store" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for _, page in ipairs{ "lua-handlers", "crypto", "sessions", "store", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do
@@ -306,8 +322,8 @@ end
 
 local function check(req, res)
   local exported, described, lines = {}, {}, {}
-  local all = objects(req, res)
   local candidates = names_in_sources()
+  local all = objects(req, res, candidates)
 
   for class, object in pairs(all) do add_object(exported, candidates, class, object) end
   exported["sxe.Counters.counter"] = nil

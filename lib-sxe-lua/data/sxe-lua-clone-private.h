@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: values of one Lua state as bytes, from which another state of this process makes copies
+ * (structured clone): nil, booleans, numbers, strings, json.null, tables with cycles and shared
+ * references, marks of json.array. Tables lose other metatables.
+ *
+ * Place: messages of workers. The bytes never leave the process, so they are in its byte order and
+ * the reader trusts them.
+ *
+ * Shape: a byte that says whether a table occurs twice, the number of values, then the values, each
+ * a tag and what belongs to it:
+ *
+ *     TABLE slots  key value  key value ...  END      the n-th TABLE or CODE is object n
+ *     CODE length bytecode upvalues  value value ...
+ *     AGAIN n                                         object n
+ *
+ * No function here calls itself: tables under way are on the Lua stack, so depth costs no stack of
+ * C.
+ *
+ * Limits: SXE__LUA_CLONE_DEPTH, SXE__LUA_CLONE_MAX bytes.
+ */
+#ifndef SXE_LUA_CLONE_PRIVATE_H
+#define SXE_LUA_CLONE_PRIVATE_H
+
+#include "sxe-lua-private.h"
+
+#define SXE__LUA_CLONE_DEPTH 100
+#define SXE__LUA_CLONE_MAX   ((size_t)64 << 20)
+
+enum sxe__lua_clone_tag {
+    SXE__LUA_CLONE_NIL,
+    SXE__LUA_CLONE_FALSE,
+    SXE__LUA_CLONE_TRUE,
+    SXE__LUA_CLONE_NULL, /* json.null */
+    SXE__LUA_CLONE_INTEGER,
+    SXE__LUA_CLONE_FLOAT,
+    SXE__LUA_CLONE_STRING,
+    SXE__LUA_CLONE_TABLE,
+    SXE__LUA_CLONE_LIST, /* a table that json.array marked */
+    SXE__LUA_CLONE_END,
+    SXE__LUA_CLONE_CODE,
+    SXE__LUA_CLONE_GLOBALS, /* an upvalue that is the table of globals */
+    SXE__LUA_CLONE_AGAIN
+};
+
+struct sxe__lua_bytes {
+    char *data; /* malloc'ed */
+    size_t length;
+    size_t size;
+};
+
+/* Encode the values from stack index `first` to the top: LUA_OK. Otherwise the error is on top, and
+ * *bytes is empty: "message.a.b is a function, which cannot be sent to another state". what names
+ * the value in errors. If there may be several, what is "argument ", and number is that of the
+ * first; otherwise number is 0. has_code: the first value may be a function of Lua, whose upvalues
+ * are copied, too. */
+SXE_MUST_USE int sxe__lua_clone_write(lua_State *L, int first, const char *what, int number,
+                                      bool has_code, struct sxe__lua_bytes *bytes);
+
+/* Push copies of the values; returns their number. Raises without memory. */
+int sxe__lua_clone_read(lua_State *L, const struct sxe__lua_bytes *bytes);
+
+void sxe__lua_clone_free(struct sxe__lua_bytes *bytes);
+
+#endif

@@ -1,0 +1,214 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Workers, by docs/workers.md, in sxe-lua and sxe-httpd: many calls in odd orders, ends that come at a bad time, values
+-- of any shape.
+
+local httpd = require "httpd"
+local script = require "script"
+
+local FIRST = [[
+local worker, task = require "sxe.worker", require "sxe.task"
+local function spin() while true do end end
+local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
+]]
+
+-- Run a script in sxe-lua; it must exit with 0 and log no error. Returns what it prints.
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}}
+    local output = proc:output(200)
+    equal(proc:errors(), "", text)
+    equal(proc:wait(60), 0, text)
+    return output
+end
+
+-- promise: docs/workers.md: Calls of many tasks may be under way at once.
+test("a thousand calls of a hundred tasks get their own results, in whatever order they end", function()
+    equal(run[[
+        local w = worker.new{ code = function()
+            local sleep = require "sxe.task".sleep
+            return function(n, text)
+                if n % 3 == 0 then sleep(n % 5 / 1000) elseif n % 50 == 1 then error{ n = n } end
+                return n, text
+            end
+        end }
+        local right, failed = 0, 0
+        local function call(i)
+            for j = 1, 10 do
+                local n = 10 * i + j
+                local a, b = w:call(n, ("x"):rep(n))
+                if a == n and #b == n then right = right + 1 elseif not a and b.n == n then failed = failed + 1 end
+            end
+        end
+        local tasks = {}
+        for i = 0, 99 do tasks[#tasks + 1] = task.start(call, i) end
+        for _, t in ipairs(tasks) do t:join() end
+        print(right, failed, w.calls)]], "987\t13\t0\n")
+end)
+
+-- promise: docs/workers.md: nil, booleans, integers, floats, strings with any bytes, `json.null`, and tables of these,
+--   with cycles and with tables that occur twice.
+test("values of any shape come back as they were", function()
+    equal(run[[
+        math.randomseed(7)
+        local w = worker.new{ code = "return function(...) return ... end" }
+        local function value(depth, all)
+            local kind = math.random(depth < 4 and 8 or 5)
+            if kind == 1 then return math.random(0) elseif kind == 2 then return math.random() end
+            if kind == 3 then return math.random() < 0.5 end
+            if kind == 4 then return string.char(math.random(0, 255), 0, 255):rep(math.random(0, 50)) end
+            if kind == 5 and #all > 0 then return all[math.random(#all)] end
+            local t = {}
+            all[#all + 1] = t
+            for i = 1, math.random(0, 9) do
+                local key = math.random() < 0.5 and i or "k" .. i
+                t[key] = value(depth + 1, all)
+            end
+            return t
+        end
+        local function same(a, b, seen)
+            if type(a) ~= "table" then return a == b and math.type(a) == math.type(b) end
+            if type(b) ~= "table" or seen[a] then return seen[a] == b end
+            seen[a] = b
+            for k, v in pairs(a) do if not same(v, b[k], seen) then return false end end
+            for k in pairs(b) do if a[k] == nil then return false end end
+            return true
+        end
+        for i = 1, 300 do
+            local v = value(0, {})
+            assert(same(v, (w:call(v)), {}), i)
+        end
+        print "same"]], "same\n")
+end)
+
+-- promise: docs/workers.md: Code that computes is interrupted, whatever errors it catches; its `<close>` variables run.
+test("a worker that does not want to end is stopped", function()
+    for _, code in ipairs{
+        "while true do end",
+        "while true do pcall(spin) end",
+        "local function again() pcall(spin) return again() end again()",
+        "coroutine.wrap(function() while true do pcall(spin) end end)()",
+        "while true do pcall(table.sort, { 2, 1 }, spin) end",
+        "while true do pcall(string.gsub, 'x', 'x', spin) end",
+        "local t <close> = setmetatable({}, { __close = spin }) spin()",
+        "setmetatable({}, { __gc = spin }) require 'sxe.worker'.parent:receive()",
+        "require 'sxe.task'.sleep(1e9)",
+    } do
+        equal(run(([[
+            local w = worker.new{ code = "local function spin() while true do end end %s" }
+            local t = task.start(w.call, w, "x")
+            task.sleep(0.02)
+            print(w:stop(), w.status)
+            print(t:join())]]):format(code)), "true\tended\nnil\tworker 'code': it was stopped\n")
+    end
+    equal(run[[
+        local w = worker.new{ code = function()
+            local t <close> = setmetatable({}, { __close = function() print "closed" io.stdout:flush() end })
+            require "sxe.worker".parent:send "ready"
+            while true do end
+        end }
+        w:receive()
+        w:stop()]], "closed\n")
+end)
+
+-- promise: docs/workers.md: A call that its task does not wait for any more, because the task was cancelled or its
+--   `task.deadline` is over, is cancelled in the worker, too, even if it computes.
+test("a call that nobody waits for leaves the worker free for the next one", function()
+    equal(run[[
+        local w = worker.new{ code = "", calls = 1 }
+        print(task.deadline(0.01, w.call, w, spin))
+        print(w:call(fib, 10), w.calls)
+        local all = {}
+        for i = 1, 20 do all[i] = task.start(w.call, w, spin) end
+        task.sleep(0.01)
+        for i = 20, 1, -1 do all[i]:cancel() end
+        print(w:call(fib, 11), w.calls)]], "nil\ttimeout\n55\t0\n89\t0\n")
+end)
+
+-- promise: docs/workers.md: the worker's limit, 1 MiB at least: beyond it a call fails with "not enough memory"
+test("a worker at its limit of memory fails one call, and serves the next", function()
+    equal(run[[
+        local w = worker.new{ code = "", memory = 4 << 20 }
+        local function grow() local t = {} while true do t[#t + 1] = ("x"):rep(1000) .. #t end end
+        for i = 1, 5 do
+            local v, why = w:call(grow)
+            print(v, why:match "not enough memory", w:call(fib, i))
+        end
+        local v, why = w:call(function(x) return #x end, ("x"):rep(8 << 20))
+        print(v, why:match "not enough memory")]],
+        ("nil\tnot enough memory\t%d\n"):rep(5):format(1, 1, 2, 3, 5) .. "nil\tnot enough memory\n")
+end)
+
+-- promise: docs/workers.md: Functions (but the first argument of a call), userdata, coroutines, and tables as keys are
+--   refused, and the error names the path.
+test("what cannot be copied is named", function()
+    equal(run[[
+        local w = worker.new{ code = "return function() return { ok = { print } } end" }
+        local function why(v) return (select(2, pcall(w.send, w, v)):match "(%S*message%S*) is a") end
+        print(why(print), why{ a = { b = spin } }, why{ { io.stdout } }, why{ x = { [1] = coroutine.create(print) } })
+        print(why{ ["two words"] = spin }, why{ a = { [{}] = 1 } })
+        print((select(2, w:call()):match "^result 1.ok%[1%] is a function"))]],
+        "message\tmessage.a.b\tmessage[1][1]\tmessage.x[1]\nnil\tmessage.a\nresult 1.ok[1] is a function\n")
+end)
+
+-- promise: docs/workers.md: After the first error no further item begins, those under way are cancelled, and `map`
+--   returns `nil`, the error with the number of its item, and that number.
+test("map stops at the first error", function()
+    equal(run[[
+        local v, why, i = worker.map({ 1, 2, "x", 4 }, function(n)
+            if n == 4 then while true do end end
+            return n + 1 > 0 and n * n
+        end)
+        print(v, why:match "^item 3: .*attempt to add a 'string'" ~= nil, i)
+        print(table.concat(worker.map({ 5, 4, 3 }, function(n, i) return n * 10 + i end), " "))]],
+        "nil\ttrue\t3\n51 42 33\n")
+end)
+
+-- promise: docs/workers.md: A state that ends asks its workers to end, and waits for them, but for no more than 2
+--   seconds: a function of C that does not return cannot be interrupted.
+test("a program ends though its workers compute, or never return", function()
+    equal(run[[
+        for i = 1, 4 do worker.new{ code = "while true do end" } end
+        local w = worker.new{ code = "" }
+        task.start(w.call, w, spin)
+        print(task.deadline(0.05, w.receive, w))
+        os.exit(0, true)]], "nil\ttimeout\n")
+    local path = os.tmpname()
+    os.remove(path)
+    assert(os.execute("mkfifo " .. path))
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
+        local w = worker.new{ name = "stuck", code = "" }
+        print(task.deadline(0.5, w.call, w, function(path) io.open(path) end, "%s"))]]):format(path)}
+    equal(proc:output(100), "nil\ttimeout\n")
+    equal(proc:wait(100), 0)
+    check(proc:errors():find("worker 'stuck' does not end", 1, true), proc:errors())
+    os.remove(path)
+end)
+
+local SERVER = FIRST .. [[
+local w = worker.new{ code = "return function(...) return ... end" }
+return function(req)
+    if req.path == "/spin" then return tostring(worker.run(spin)) end
+    if req.path == "/echo" then return w:call(VERSION) end
+    return tostring(worker.run(fib, 15))
+end]]
+
+for _, workers in ipairs{"1", "2"} do
+    -- promise: docs/workers.md: A worker also ends at the end of its `<close>` variable, when it is garbage, and when
+    --   the state that made it ends: on reload and at exit.
+    test("a server is loaded again while its workers are busy, with -w " .. workers, function()
+        local server <close> = script.start((SERVER:gsub("VERSION", "'one'")), "-w", workers)
+        local busy = {}
+        for i = 1, 2 do
+            busy[i] = server:connect()
+            busy[i]:send("GET /spin HTTP/1.1\r\nHost: a\r\n\r\n")
+        end
+        equal(server:ask("/echo"), "one")
+        for i, version in ipairs{"two", "three"} do
+            server:write((SERVER:gsub("VERSION", "'" .. version .. "'")))
+            server:reload()
+            httpd.wait_until(function() return server:ask("/echo") == version end, version)
+            busy[i]:close()
+        end
+        equal(server:ask("/"), "610")
+    end)
+end
