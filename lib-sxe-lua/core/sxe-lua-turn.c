@@ -261,8 +261,8 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
     ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
     ev_prepare_start(loop, &SCHEDULER->before_wait);
-    /* run_before_wait does not keep the loop running: tasks that are ready or have a deadline do, and
-     * those that wait for the outside already. */
+    /* run_before_wait does not keep the loop running: ready tasks and deadlines do, and tasks that
+     * wait for the outside already. */
     if (SCHEDULER->outside == 0)
         ev_unref(loop);
     /* Start these now, so that libev's arrays grow now, not later. */
