@@ -25,10 +25,10 @@
 #include "sxe-pool-file-internal.h"
 #include "sxe-time.h"
 
-#define LOCK_TRIES  1000u /* one each millisecond */
-#define SNAPSHOTS   3u    /* attempts to copy: a snapshot may end before everything is copied */
-#define ASK_EACH    256u  /* entries between two calls of is_over */
-#define VALUE_FIRST 256u  /* bytes of the buffer at first; it grows for a larger value */
+#define LOCK_NS     SXE_NS_PER_SECOND
+#define SNAPSHOTS   3u   /* attempts to copy: a snapshot may end before everything is copied */
+#define ASK_EACH    256u /* entries between two calls of is_over */
+#define VALUE_FIRST 256u /* bytes of the buffer at first; it grows for a larger value */
 
 struct copying {
     SXE_DICT *from;
@@ -54,13 +54,14 @@ is_cancelled(struct copying *copying)
     return copying->is_cancelled;
 }
 
-/* Sleep after -EAGAIN. False: -EAGAIN has lasted for a second, or is_over returned true. */
+/* Sleep after -EAGAIN. False: a second has passed since since_ns, or is_over returned true. The
+ * number of tries is no measure: each of them waits for as long as sxe_dict_set_wait says. */
 static bool
-wait_a_little(struct copying *copying, unsigned *tries)
+wait_a_little(struct copying *copying, uint64_t since_ns)
 {
     const struct timespec pause = {.tv_nsec = (long)SXE_NS_PER_MS};
 
-    if (is_cancelled(copying) || (*tries)++ == LOCK_TRIES)
+    if (is_cancelled(copying) || sxe_time_ns() - since_ns >= LOCK_NS)
         return false;
     nanosleep(&pause, NULL);
     return true;
@@ -85,13 +86,13 @@ static int
 read_next_entry(struct copying *copying)
 {
     SXE_DICT_ENTRY *entry = &copying->entry;
-    unsigned tries = 0;
+    const uint64_t since_ns = sxe_time_ns();
 
     for (;;) {
         const SXE_DICT_WALKER here = copying->walker;
         const int result = sxe_dict_walker_step(&copying->walker, entry);
 
-        if (result == -EAGAIN && wait_a_little(copying, &tries))
+        if (result == -EAGAIN && wait_a_little(copying, since_ns))
             continue;
         if (result != 1 || entry->value_size <= entry->value_room)
             return result;
@@ -106,7 +107,7 @@ put_entry(struct copying *copying)
 {
     const SXE_DICT_ENTRY *entry = &copying->entry;
     const double ttl_s = entry->ttl_s < HUGE_VAL ? entry->ttl_s : SXE_DICT_FOREVER;
-    unsigned tries = 0;
+    const uint64_t since_ns = sxe_time_ns();
     int result;
 
     /* Leave out an entry that expired after the snapshot was taken: a ttl_s of 0 would be for
@@ -118,7 +119,7 @@ put_entry(struct copying *copying)
                               entry->value_size, ttl_s);
         if (result == 0 && entry->state != SXE_DICT_LIVE)
             result = sxe_dict_set_state(copying->to, entry->key, entry->key_size, entry->state);
-    } while (result == -EAGAIN && wait_a_little(copying, &tries));
+    } while (result == -EAGAIN && wait_a_little(copying, since_ns));
     return result == -ENOENT ? 0 : result; /* the entry expired just now */
 }
 
@@ -142,11 +143,11 @@ copy_snapshot(struct copying *copying)
 {
     SXE_DICT_ENTRY *entry = &copying->entry;
     SXE_DICT_SNAPSHOT *snapshot;
-    unsigned tries = 0;
+    const uint64_t since_ns = sxe_time_ns();
 
     do
         snapshot = sxe_dict_snapshot_take(copying->from);
-    while (snapshot == NULL && errno == EAGAIN && wait_a_little(copying, &tries));
+    while (snapshot == NULL && errno == EAGAIN && wait_a_little(copying, since_ns));
     if (snapshot == NULL)
         return copying->is_cancelled ? -ECANCELED : -errno;
     sxe_dict_snapshot_walk(&copying->walker, snapshot);
