@@ -14,7 +14,10 @@
 
 enum {
     OWED_SLICES_MAX = 10, /* a group owes at most this, so that it is not slow for long */
-    SHARE = 4             /* a group may use 1 ns in 4 without owing it */
+    SHARE = 4,            /* a group may use 1 ns in 4 without owing it */
+    SANDBOX_SHARE = 16,   /* of all tasks, for a group in a sandbox, */
+    SHARE_MIN = 16,       /* but at least so many */
+    SANDBOX_FREE = 4      /* of all tasks, for handlers */
 };
 
 static struct sxe__lua_group *
@@ -101,6 +104,22 @@ sxe__lua_group_leave(uint32_t index)
     remove_from_ring(group);
     group_at(group)->next = SCHEDULER->groups_free;
     SCHEDULER->groups_free = group;
+}
+
+/* In a sandbox no request may take the tasks of all others: it gets 1/16 of them, and scripts leave
+ * a quarter to new requests. */
+bool
+sxe__lua_group_may_grow(void)
+{
+    const uint32_t running = SCHEDULER->running;
+    const uint32_t group = running == SXE_NONE ? 0 : sxe__lua_task_at(running)->group;
+    const uint32_t share = SCHEDULER->number / SANDBOX_SHARE;
+
+    if (!sxe__lua_config()->is_sandbox)
+        return true;
+    if (sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_FREE) <= SCHEDULER->number / SANDBOX_FREE)
+        return false;
+    return group == 0 || group_at(group)->tasks < (share > SHARE_MIN ? share : SHARE_MIN);
 }
 
 /* ---- The debt of a group ---- */

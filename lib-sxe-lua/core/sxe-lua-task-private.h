@@ -183,6 +183,9 @@ void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 void sxe__lua_group_enter(uint32_t index);
 void sxe__lua_group_leave(uint32_t index);
 
+/* Whether the running task may start another one. */
+bool sxe__lua_group_may_grow(void);
+
 /* A group (index + 1) has computed for used_ns. Nothing happens if it is 0, or has no task any
  * more. */
 void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);

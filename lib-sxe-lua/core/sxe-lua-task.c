@@ -361,7 +361,8 @@ sxe__lua_resume(uint32_t index, lua_State *from)
 uint64_t
 sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end, void *user)
 {
-    uint32_t index = SCHEDULER->is_closing ? SXE_NONE : find_free_task(from);
+    const bool is_refused = SCHEDULER->is_closing || !(is_now || sxe__lua_group_may_grow());
+    uint32_t index = is_refused ? SXE_NONE : find_free_task(from);
     struct sxe__lua_task *task;
     uint64_t handle;
 

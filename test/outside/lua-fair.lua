@@ -50,3 +50,22 @@ for _, path in ipairs { "/spin", "/wait" } do
         check(ended_before(path) < 25)
     end)
 end
+
+-- promise: docs/lua.md: | tasks of a request, with those that they start | 1/16 of `tasks`, at least 16 | `nil`, "no task is free, ..." |
+test("requests whose tasks start tasks for ever do not keep others from being answered", function()
+    local server <close> = script.start([[
+local task = require "sxe.task"
+local function start_for_ever()
+    while task.start(start_for_ever) do end
+    task.sleep(1000)
+end
+return function(req)
+    if req.path == "/bad" then start_for_ever() end
+    return "well"
+end]], "--lua-sandbox", "--lua-tasks", "256")
+    for _ = 1, 20 do
+        local bad <close> = server:connect()
+        bad:send "GET /bad HTTP/1.1\r\nHost: a\r\n\r\n"
+        for _ = 1, 3 do equal(server:ask "/good", "well") end
+    end
+end)

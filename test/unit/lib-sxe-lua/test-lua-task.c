@@ -449,6 +449,26 @@ START_TEST(deadlines_come_in_order_whatever_is_cancelled)
 }
 END_TEST
 
+/* ---- Sandboxes ---- */
+
+START_TEST(in_a_sandbox_scripts_leave_tasks_to_others)
+{
+    /* Each script has 16 tasks with its own, and all leave 16 of the 64. */
+    static const char *const expected[] = {"n == 15", "n == 15", "n == 15", "n == 2", "n == 0"};
+    char text[200];
+
+    state_start_with(&(struct sxe_lua_config){.is_sandbox = true, .tasks = 64});
+    for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        snprintf(text, sizeof(text),
+                 "local task, n = require 'sxe.task', 0\n"
+                 "while task.start(task.sleep, 1000) do n = n + 1 end assert(%s, n)",
+                 expected[i]);
+        run_script(text);
+    }
+    state_stop();
+}
+END_TEST
+
 /* ---- The end of a state ---- */
 
 START_TEST(deleting_a_state_ends_its_tasks_and_closes_what_they_have)
@@ -680,6 +700,7 @@ suite(void)
     tcase_add_test(tc, deadlines_come_in_order_whatever_is_cancelled);
     tcase_add_test(tc, deleting_a_state_ends_its_tasks_and_closes_what_they_have);
     tcase_add_test(tc, what_fails_at_the_end_is_logged);
+    tcase_add_test(tc, in_a_sandbox_scripts_leave_tasks_to_others);
     tcase_add_test(tc, without_memory_in_Lua_there_is_no_scheduler);
     tcase_add_test(tc, without_memory_there_is_no_scheduler);
     tcase_add_test(tc, a_task_that_sleeps_costs_at_most_1_5_kib);
