@@ -6,6 +6,7 @@
 #include "sxe-tls-private.h"
 
 #include <limits.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 
 /* Mozilla's "intermediate" without finite-field ciphers, and all of TLS 1.3 but CCM. */
@@ -96,6 +97,38 @@ verify_of(const struct sxe_tls *tls)
     if (tls->config.verify != SXE_TLS_DEFAULT)
         return tls->config.verify;
     return tls->is_client ? SXE_TLS_REQUIRED : SXE_TLS_OFF;
+}
+
+/* Decode an authority. OpenSSL does so once, and takes one for which there was no memory then for a
+ * bad one from then on. False: there was no memory. */
+static bool
+decode_authority(X509 *authority)
+{
+    X509 *again;
+    bool is_bad;
+
+    if (X509_check_purpose(authority, -1, 0) == 1)
+        return true;
+    again = X509_dup(authority);
+    is_bad = again != NULL && X509_check_purpose(again, -1, 0) != 1;
+    X509_free(again);
+    return is_bad; /* verification will say so, where it matters */
+}
+
+/* False: the problem is set. */
+static bool
+decode_authorities(const SSL_CTX *context)
+{
+    const STACK_OF(X509_OBJECT) *trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+    bool has_memory = true;
+
+    for (int i = 0; has_memory && i < sk_X509_OBJECT_num(trusted); i++) {
+        X509 *authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i));
+
+        /* NULL: a list of revoked certificates */
+        has_memory = authority == NULL || decode_authority(authority);
+    }
+    return has_memory || sxe__tls_refuse("not enough memory for the authorities") != NULL;
 }
 
 /* Set which certificates of peers are trusted. False: the problem is set. */
@@ -192,7 +225,7 @@ sxe__tls_context(struct sxe_tls *tls)
 
     if (!is_good)
         sxe__tls_refuse("OpenSSL refuses the configuration");
-    if (is_good && set_trust(tls, context) &&
+    if (is_good && set_trust(tls, context) && decode_authorities(context) &&
         (tls->is_client || set_session_context(tls, context))) {
         ERR_clear_error(); /* a group that this OpenSSL does not know leaves an error */
         return context;

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/x509v3.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -99,26 +100,43 @@ write_name(const GENERAL_NAME *name, char *text, size_t size)
                : 0;
 }
 
+/* Write all names, with a blank after each. NULL: there are none, or there is no memory. */
+static char *
+write_names(const X509 *peer)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(peer, NID_subject_alt_name, NULL, NULL);
+    size_t size = 1;
+    size_t used = 0;
+    char *text;
+
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++)
+        size += (size_t)write_name(sk_GENERAL_NAME_value(names, i), NULL, 0);
+    text = names == NULL ? NULL : calloc(1, size);
+    for (int i = 0; text != NULL && i < sk_GENERAL_NAME_num(names); i++)
+        used += (size_t)write_name(sk_GENERAL_NAME_value(names, i), text + used, size - used);
+    GENERAL_NAMES_free(names);
+    ERR_clear_error();
+    return text;
+}
+
+/* The names are decoded once: a handler may ask for them with each request of a connection. */
 unsigned
 sxe_tls_peer_names(const SXE *this, char *text, size_t size)
 {
-    X509 *peer = certificate_of_peer(this);
-    GENERAL_NAMES *names =
-        peer == NULL ? NULL : X509_get_ext_d2i(peer, NID_subject_alt_name, NULL, NULL);
-    size_t used = 0;
+    const X509 *peer = certificate_of_peer(this);
+    struct sxe__tls_connection *c = peer == NULL ? NULL : sxe__tls_of(this);
+    size_t length;
 
-    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-        int length = write_name(sk_GENERAL_NAME_value(names, i), text + used, size - used);
-
-        if ((size_t)length >= size - used)
-            break;
-        used += (size_t)length;
-    }
-    GENERAL_NAMES_free(names);
-    ERR_clear_error();
-    used -= used > 0; /* the last blank */
-    text[used] = '\0';
-    return (unsigned)used;
+    if (c != NULL && c->names == NULL)
+        c->names = write_names(peer);
+    length = c == NULL || c->names == NULL ? 0 : strlen(c->names);
+    if (length >= size)
+        length = size - 1;
+    while (length > 0 && c->names[length - 1] != ' ')
+        length--;
+    length -= length > 0; /* the last blank */
+    snprintf(text, size, "%.*s", (int)length, length == 0 ? "" : c->names);
+    return (unsigned)length;
 }
 
 /* ---- Validity and fingerprint ---- */

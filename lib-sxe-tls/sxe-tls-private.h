@@ -61,6 +61,7 @@ struct sxe__tls_connection {
     SSL *ssl;                 /* NULL: no byte has come yet */
     char *host;               /* of a client; owned */
     char *failure;            /* why the connection failed; owned */
+    char *names;              /* of the peer, decoded; owned; NULL: not asked for yet */
     void (*on_ready)(SXE *s); /* called when the handshake is done; may be NULL */
     char *kept;               /* records that the kernel did not take */
     uint32_t kept_at;

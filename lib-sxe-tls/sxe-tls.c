@@ -101,6 +101,7 @@ sxe__tls_forget(struct sxe__tls_connection *c)
     SSL_free(c->ssl);
     free(c->host);
     free(c->failure);
+    free(c->names);
     ERR_clear_error();
     *c = (struct sxe__tls_connection){.tls = tls};
     move(c, SXE__TLS_FREE);

@@ -342,9 +342,25 @@ START_TEST(a_peers_certificate_is_described)
     expect_names("DNS:a.example", 15);
     expect_names("", 14);
     expect_names("", 1);
+    heap_arm(1, true);
+    expect_names(all, sizeof(all) + 1); /* they were decoded */
+    ck_assert(!heap_disarm());
     ck_assert(sxe_tls_peer_validity(ours, &not_before, &not_after));
     ck_assert_int_eq(not_after - not_before, 30 * 86400);
     ck_assert(not_before > now - 2 * 86400 && not_before < now);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+START_TEST(without_room_for_its_names_a_peer_has_none_yet)
+{
+    start_with_names("DNS:a.example");
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    expect_names("", 64);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    fake_os_reset();
+    expect_names("DNS:a.example", 64);
     sxe_close(ours);
     stop();
 }
@@ -470,6 +486,7 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_clients_first_bytes_may_have_to_wait, 0, 2);
     tcase_add_test(tcase, without_memory_for_its_handshake_a_connection_fails);
     tcase_add_test(tcase, a_peers_certificate_is_described);
+    tcase_add_test(tcase, without_room_for_its_names_a_peer_has_none_yet);
     tcase_add_loop_test(tcase, without_memory_a_peer_has_no_texts, 0, 4);
     tcase_add_loop_test(tcase, the_last_configuration_may_be_deleted_once_its_sockets_are_closed, 0,
                         2);

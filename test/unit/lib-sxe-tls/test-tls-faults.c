@@ -158,6 +158,20 @@ make_local(void)
 static struct sxe_tls *(*const makers[])(void) = {make_server, make_client, make_trusting_client,
                                                   make_local};
 
+/* OpenSSL remembers that it could not decode an authority, and then trusts it no more. */
+static void
+check_authorities(const struct sxe_tls *made)
+{
+    const X509_STORE *store = SSL_CTX_get_cert_store(made->store->sites[0].context);
+    const STACK_OF(X509_OBJECT) *trusted = X509_STORE_get0_objects(store);
+
+    ck_assert_int_eq(sk_X509_OBJECT_num(trusted), 1);
+    ck_assert_uint_eq(
+        X509_get_extension_flags(X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, 0))) &
+            (EXFLAG_INVALID | EXFLAG_SET),
+        EXFLAG_SET);
+}
+
 START_TEST(without_memory_there_is_no_configuration)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP,
@@ -196,6 +210,8 @@ START_TEST(without_memory_there_is_no_configuration)
         heap.size = _i == 2 ? 4 * sizeof(void *) : 0;
         made = makers[_i]();
         touched = heap_disarm();
+        if (_i == 1 && made != NULL)
+            check_authorities(made);
         sxe_tls_delete(made);
     }
     ck_assert_uint_gt(
