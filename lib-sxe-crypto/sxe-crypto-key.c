@@ -125,7 +125,11 @@ push_key_of_pem(lua_State *L, bool is_private, struct password *password)
     const char *pem = luaL_checklstring(L, 1, &length);
     struct key *key;
 
-    luaL_argcheck(L, length <= PEM_MAX, 1, "at most 65536 bytes of PEM expected");
+    if (length > PEM_MAX) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "the text is longer than 65536 bytes, so it is no PEM of a key");
+        return 2;
+    }
     key = lua_newuserdatauv(L, sizeof(*key), 0);
     *key = (struct key){.is_private = is_private};
     luaL_setmetatable(L, CLASS);

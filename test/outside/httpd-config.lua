@@ -6,7 +6,7 @@ local httpd = require "httpd"
 
 local directory = os.tmpname()
 os.remove(directory)
-assert(os.execute("mkdir -p " .. directory .. "/public"))
+assert(os.execute("mkdir -p " .. directory .. "/public " .. directory .. "/private"))
 local program = wire.program("sxe-httpd")
 local inside = 'cd "' .. directory .. '" && PATH="$(dirname "$(cd "$OLDPWD" && realpath ' .. program .. ')"):$PATH"; '
 

@@ -103,8 +103,19 @@ end
 print(calls > 100, #c.digest("sha256", huge))]], "true\t32\n")
 end)
 
--- promise: docs/crypto.md: They give `nil, message` for any other text. A public key is an object, not a string, so it cannot be
---   taken for the secret of an HMAC.
+-- promise: docs/crypto.md: They give `nil, message` for any other text, and for one of more than 65,536 bytes.
+test("a text that is no key, of any length, raises nothing", function()
+    equal(run[[
+for _, read in ipairs{ c.private_key, c.public_key } do
+  for _, length in ipairs{ 0, 1, 65536, 65537, 1 << 20 } do
+    local key, why = read(("x"):rep(length))
+    assert(key == nil and type(why) == "string")
+  end
+end
+print "done"]], "done\n")
+end)
+
+-- promise: docs/crypto.md: A public key is an object, not a string, so it cannot be taken for the secret of an HMAC.
 test("a public key is no secret of an HMAC", function()
     equal(run[[
 local pem = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256
