@@ -102,7 +102,7 @@ write_name(const GENERAL_NAME *name, char *text, size_t size)
 
 /* Write all names, with a blank after each. NULL: there are none, or there is no memory. */
 static char *
-write_names(const X509 *peer)
+write_peer_names(const X509 *peer)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(peer, NID_subject_alt_name, NULL, NULL);
     size_t size = 1;
@@ -128,7 +128,7 @@ sxe_tls_peer_names(const SXE *this, char *text, size_t size)
     size_t length;
 
     if (c != NULL && c->names == NULL)
-        c->names = write_names(peer);
+        c->names = write_peer_names(peer);
     length = c == NULL || c->names == NULL ? 0 : strlen(c->names);
     if (length >= size)
         length = size - 1;
