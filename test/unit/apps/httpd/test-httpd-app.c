@@ -681,6 +681,20 @@ START_TEST(workers_serve_with_and_without_a_limit_of_addresses)
 }
 END_TEST
 
+START_TEST(a_worker_says_in_the_log_which_it_is)
+{
+    int fd;
+
+    START_HTTPD("-w", "1", "--access-log", log_path, "--access-log-format", "worker $worker");
+    fd = dial();
+    say(fd, GET);
+    expect(fd, HELLO);
+    check_has(wait_for_lines(log_path, 1), "worker 0\n");
+    close(fd);
+    stop_httpd();
+}
+END_TEST
+
 /* ---- Stopping ---- */
 
 static void
@@ -796,6 +810,7 @@ app_suite(void)
     suite_add_tcase(suite, access_log);
     tcase_add_checked_fixture(end, make_directory, remove_directory);
     tcase_add_test(end, without_memory_for_the_limits_of_all_workers_it_does_not_start);
+    tcase_add_test(end, a_worker_says_in_the_log_which_it_is);
     tcase_add_loop_test(end, workers_serve_with_and_without_a_limit_of_addresses, 0, 2);
     tcase_add_test(end, told_to_end_it_closes_who_is_idle_and_finishes_what_is_under_way);
     tcase_add_test(end, what_is_under_way_has_a_time_to_end);
