@@ -304,8 +304,8 @@ free_locks(void)
         busy->sharing->shards[shard].lock = 0;
 }
 
-/* A writer stops with the locks, before the snapshot or during the walk; the copy tries for a second
- * to get a lock, also if each of its tries waits, too. */
+/* A writer stops with the locks, before the snapshot or during the walk; the copy tries for a
+ * second to get a lock, also if each of its tries waits, too. */
 START_TEST(a_lock_is_waited_for_but_not_for_ever)
 {
     patience = 1000000;
