@@ -95,13 +95,14 @@ struct sxe_lua_tls_facts {
 };
 
 /* TLS for scripts that connect, by functions of the program, so that this library needs none: see
- * sxe-tls.h for what use, on_ready and failure do, and apps/common/script-tls.c for a table of
- * lib-sxe-tls. */
+ * sxe-tls.h for what use, start, on_ready and failure do, and apps/common/script-tls.c for a table
+ * of lib-sxe-tls. */
 struct sxe_lua_tls {
     /* NULL: *problem says why, until the next call. */
     struct sxe_tls *(*new_client)(const struct sxe_lua_tls_options *options, const char **problem);
     void (*delete_client)(struct sxe_tls *tls); /* no socket uses it any more */
     int (*use)(struct sxe_tls *tls, struct sxe *socket, const char *host);
+    int (*start)(struct sxe_tls *tls, struct sxe *socket, const char *host);
     void (*on_ready)(struct sxe *socket, void (*call)(struct sxe *socket));
     const char *(*failure)(const struct sxe *socket);
 

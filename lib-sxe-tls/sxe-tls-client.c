@@ -114,20 +114,17 @@ copy_host(const char *host)
     return copy;
 }
 
-SXE_RETURN
-sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
+/* Prepare a socket to speak TLS with a host: 0, -EINVAL or -ENOMEM. */
+static int
+begin_client(struct sxe_tls *tls, SXE *s, const char *host)
 {
     struct sxe__tls_connection *c;
-    int result = sxe__tls_open(tls);
     bool has_offered = false;
     char *name;
     SSL *ssl;
 
-    if (result == 0 &&
-        (host == NULL || *host == '\0' || !tls->is_client || sxe_get_state(this) != SXE_STATE_NEW))
-        result = -EINVAL;
-    if (result < 0)
-        return result;
+    if (host == NULL || *host == '\0' || !tls->is_client)
+        return -EINVAL;
     name = copy_host(host);
     ssl = name == NULL ? NULL : sxe__tls_ssl(tls);
     if (ssl == NULL || !expect_host(ssl, name) || !offer_session(tls, ssl, name, &has_offered)) {
@@ -136,13 +133,45 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
         ERR_clear_error();
         return -ENOMEM;
     }
-    c = sxe__tls_of(this);
+    c = sxe__tls_of(s);
     SSL_free(c->ssl);
     free(c->host);
     *c = (struct sxe__tls_connection){.tls = tls, .ssl = ssl, .host = name, .is_client = true};
     c->has_offered = has_offered;
-    sxe_io_set(this, &sxe__tls_io);
+    sxe_io_set(s, &sxe__tls_io);
     return 0;
+}
+
+SXE_RETURN
+sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
+{
+    int result = sxe__tls_open(tls);
+
+    if (result == 0 && sxe_get_state(this) != SXE_STATE_NEW)
+        result = -EINVAL;
+    return result < 0 ? result : begin_client(tls, this, host);
+}
+
+/* A peer that sent bytes before the handshake must not have them taken for bytes that came over
+ * TLS. */
+SXE_RETURN
+sxe_tls_start(struct sxe_tls *tls, SXE *this, const char *host)
+{
+    const enum sxe_state state = sxe_get_state(this);
+    int result = sxe__tls_open(tls);
+
+    if (result == 0 &&
+        (state < SXE_STATE_IDLE || state >= SXE_STATE_CLOSING || this->io != sxe_io_of_sockets()))
+        result = -EINVAL;
+    if (result == 0 && (SXE_BUF_USED(this) > 0 || sxe_io_has_output(this)))
+        result = -EBUSY;
+    if (result == 0)
+        result = begin_client(tls, this, host);
+    if (result == 0)
+        result = this->io->start(this, NULL);
+    if (result == 0)
+        sxe_io_write_again(this);
+    return result;
 }
 
 void

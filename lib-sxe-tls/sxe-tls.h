@@ -139,8 +139,16 @@ SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
  * -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
 
-/* After sxe_tls_use: call on_ready once, when the handshake is done and the host is verified.
- * on_ready must not read, write or close (OpenSSL is inside a call); it may wake other tasks. */
+/* Begin TLS on a connection that was plain until now, as STARTTLS and the CONNECT of HTTP proxies
+ * want it; the host is as in sxe_tls_use. Output waits for the handshake; if that fails, the socket
+ * closes with EPROTO. 0; -EINVAL: no name, tls is a server's, or the socket is not connected or
+ * speaks TLS already; -EBUSY: bytes of the peer are unread, or output is unsent; -ENOMEM; any other
+ * -errno: the socket is of no use any more, close it. */
+SXE_PUBLIC SXE_RETURN sxe_tls_start(struct sxe_tls *tls, SXE *this_, const char *host);
+
+/* After sxe_tls_use or sxe_tls_start: call on_ready once, when the handshake is done and the host
+ * is verified. on_ready must not read, write or close (OpenSSL is inside a call); it may wake other
+ * tasks. */
 SXE_PUBLIC void sxe_tls_on_ready(SXE *this_, void (*on_ready)(SXE *socket));
 
 /* For the on_close of a connection that failed: one line that says why, such as what is wrong with

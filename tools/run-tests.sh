@@ -15,6 +15,8 @@
 
 # In a GitHub workflow, the programs under test must not write to the workflow's log and summary.
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY
+# Clients of the tests call servers of this machine, which no proxy reaches.
+unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY
 
 mode=${1:?usage: tools/run-tests.sh release|coverage|debug}
 build=build/$mode

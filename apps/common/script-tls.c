@@ -49,6 +49,7 @@ script_tls(void)
     static const struct sxe_lua_tls table = {.new_client = new_client,
                                              .delete_client = sxe_tls_delete,
                                              .use = sxe_tls_use,
+                                             .start = sxe_tls_start,
                                              .on_ready = sxe_tls_on_ready,
                                              .failure = sxe_tls_failure,
                                              .describe = describe_connection};

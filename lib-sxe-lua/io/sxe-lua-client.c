@@ -11,6 +11,8 @@
  *       new_inflate, inflate, is_whole, end_inflate   a compressed body (sxe-lua-inflate.c)
  *       cookies            sxe-lua-cookies.lua as a function: jars of cookies
  *       multipart          sxe-lua-multipart.lua as a function: bodies of fields and files
+ *       proxy, environment, is_in   sxe-lua-proxy.lua as a function, and what it needs
+ *       start_tls          TLS on a connection that is plain so far
  *       wall, random       seconds since 1970, an integer by chance
  *       is_public          an address that leads to the internet
  *       reset              closes a connection of which nothing is of use any more
@@ -99,13 +101,15 @@ parse_head(lua_State *L)
     int n;
 
     sxe_http_parser_init(&parser, SXE_HTTP_RESPONSE, fields, FIELDS_MAX, NULL);
-    /* Of the methods, this one has responses that are read otherwise. CONNECT is not sent. */
+    /* Of the methods, these have responses that are read otherwise. */
     if (strcmp(lua_tostring(L, 2), "HEAD") == 0)
         parser.method = SXE_HTTP_HEAD;
+    if (strcmp(lua_tostring(L, 2), "CONNECT") == 0)
+        parser.method = SXE_HTTP_CONNECT;
     n = sxe_http_parse(&parser, bytes.base, bytes.length);
     if (n == 0)
         return 0;
-    if (n < 0 || parser.upgrade) {
+    if (n < 0 || parser.status == 101) {
         lua_pushboolean(L, false);
         lua_pushstring(L, n < 0 ? sxe_http_refusal_text((enum sxe_http_refusal)parser.refusal)
                                 : "the server switches to another protocol");
@@ -249,6 +253,7 @@ sxe__lua_open_client(lua_State *L)
                                          {"is_public", is_public},
                                          {"now", sxe__lua_now_s},
                                          {"reset", sxe__lua_conn_reset},
+                                         {"start_tls", sxe__lua_tls_start},
                                          {"wall", wall_s},
                                          {"random", random_integer},
                                          {"trace", sxe__lua_http_trace},
@@ -257,6 +262,7 @@ sxe__lua_open_client(lua_State *L)
     sxe__lua_push_part(L, &client_part);
     luaL_newlib(L, functions);
     sxe__lua_add_inflate(L);
+    sxe__lua_add_proxy(L);
     sxe__lua_push_part(L, &cookies_part);
     lua_setfield(L, -2, "cookies");
     sxe__lua_push_part(L, &multipart_part);

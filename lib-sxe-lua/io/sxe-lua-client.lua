@@ -2,9 +2,10 @@
 --
 -- require "sxe.client": requests over HTTP/1.1 as calls that return. It gets from sxe-lua-client.c what reads and writes
 -- the protocol, and returns the module. A target is a scheme, a host, a port and options of TLS; each has its idle
--- connections.
+-- connections. A call that goes through a proxy has the proxy as a part of its target.
 --
 --   request -> follow, for each redirect: exchange -> an idle connection, or a new one -> send -> receive -> Response
+--                                                                      '-> through a proxy, for https: tunnel
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove = table.concat, table.remove
@@ -31,7 +32,7 @@ local OPTIONS <const> = {
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
   redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
   public_only = "boolean", tls = "table", decode = "boolean", cookies = "table",
-  multipart = "table", trace = "boolean",
+  multipart = "table", trace = "boolean", proxy = "string or boolean",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -62,6 +63,18 @@ local function encode(fields)
   return concat(parts, "&")
 end
 
+-- Who, host and port of "user:password@host:port"; who is nil if nobody is named, host if it is none.
+local function parse_authority(authority, default)
+  local user, host, port = match(authority, "^(.*)@"), nil, nil
+
+  authority = match(authority, "([^@]*)$")
+  host, port = match(authority, "^(%[[%x:.]+%]):?(%d*)$")
+  if not host then host, port = match(authority, "^([%w%-._~]+):?(%d*)$") end
+  port = port == "" and default or tonumber(port)
+  if not host or port < 1 or port > 65535 then return user, nil end
+  return user, lower(host), port
+end
+
 local function parse_url(text)
   local scheme, authority, rest = match(text, "^(%a[%w+.-]*)://([^/?#]*)([^#]*)")
   local user, host, port, default
@@ -69,16 +82,13 @@ local function parse_url(text)
   scheme = scheme and lower(scheme)
   default = scheme == "http" and 80 or scheme == "https" and 443
   if not default then return nil, "client: not a URL of http or https: " .. text end
-  user, authority = match(authority, "^(.*)@(.*)$") or nil, match(authority, "([^@]*)$")
-  host, port = match(authority, "^(%[[%x:.]+%]):?(%d*)$")
-  if not host then host, port = match(authority, "^([%w%-._~]+):?(%d*)$") end
-  port = port == "" and default or tonumber(port)
-  if not host or port < 1 or port > 65535 then return nil, "client: not a host in a URL: " .. text end
+  user, host, port = parse_authority(authority, default)
+  if not host then return nil, "client: not a host in a URL: " .. text end
   if sub(rest, 1, 1) ~= "/" then rest = "/" .. rest end
   -- Bytes that a URL cannot have are escaped; those that are escaped stay.
   rest = gsub(rest, "[^%w%-._~:/?%[%]@!$&'()*+,;=%%]", function(ch) return format("%%%02X", byte(ch)) end)
-  return { scheme = scheme, host = lower(host), port = port, target = rest, user = user,
-    authority = port == default and lower(host) or lower(host) .. ":" .. format("%d", port) }
+  return { scheme = scheme, host = host, port = port, target = rest, user = user,
+    authority = port == default and host or host .. ":" .. format("%d", port) }
 end
 
 -- RFC 3986, 5.2.4.
@@ -138,6 +148,17 @@ local function base64(text)
   end))
 end
 
+local function basic(user, password)
+  return "Basic " .. base64(user .. ":" .. password)
+end
+
+-- The credentials "user:password" of a URL, in which bytes may be escaped.
+local function basic_of(text)
+  return basic(unescape(match(text, "^[^:]*")), unescape(match(text, ":(.*)$") or ""))
+end
+
+local proxies <const> = c.proxy(c, parse_authority, basic_of)
+
 -- One of body, json and form as text or function, and its type.
 local function body_of(options)
   if options.json ~= nil then return json.encode(options.json), "application/json" end
@@ -161,6 +182,7 @@ local function check_options(options)
     if name == "redirects" and number_type(value) ~= "integer" then
       error("client: redirects must be a whole number, not " .. value, 0)
     end
+    if name == "proxy" and value == true then error("client: proxy must be a URL or false, not true", 0) end
     if name == "body" or name == "json" or name == "form" or name == "multipart" then bodies = bodies + 1 end
   end
   if not options.url then error("client: a request needs its url", 0) end
@@ -173,14 +195,32 @@ local function has_close(value)
   return find("," .. gsub(lower(value), "[ \t]", "") .. ",", ",close,", 1, true) ~= nil
 end
 
+-- Whether the request is sent to a proxy as it is, which reads it and sends another one to the host. For https the proxy
+-- makes a tunnel instead, and does not see the request.
+local function is_forwarded(r)
+  return r.proxy and r.url.scheme == "http"
+end
+
+local function is_for_proxy(name)
+  return lower(name) == "proxy-authorization"
+end
+
+-- The credentials for the proxy: those that the script's fields have, or the proxy's URL.
+local function proxy_login(r)
+  for name, value in pairs(r.headers) do
+    if is_for_proxy(name) then return tostring(value) end
+  end
+  return r.proxy.authorization
+end
+
 -- Fields as {name, value, name, value ...}, and a set of their names. Sets r.is_last: the script's fields ask for the
--- connection's end, so no other request is sent on it (RFC 9112, 9.6).
+-- connection's end, so no other request is sent on it (RFC 9112, 9.6). Credentials for a proxy are not for the host.
 local function fields_of(r)
   local fields, has = {}, {}
 
   for name, value in pairs(r.headers) do
-    has[lower(name)] = true
-    for _, one in ipairs(type(value) == "table" and value or { value }) do
+    has[lower(name)] = not is_for_proxy(name)
+    for _, one in ipairs(is_for_proxy(name) and {} or type(value) == "table" and value or { value }) do
       fields[#fields + 1], fields[#fields + 2] = tostring(name), tostring(one)
       if lower(name) == "connection" and has_close(tostring(one)) then r.is_last = true end
     end
@@ -194,6 +234,7 @@ local function fields_of(r)
   add("Authorization", r.authorization)
   add("Cookie", r.options.cookies and cookies.header_of(r.options.cookies, r.url))
   add("Content-Type", r.body and r.content_type)
+  add("Proxy-Authorization", is_forwarded(r) and proxy_login(r))
   if not has.traceparent then
     add("traceparent", r.traceparent)
     add("tracestate", r.tracestate)
@@ -226,10 +267,8 @@ local function request_of(options)
     url.target = url.target .. (find(url.target, "?", 1, true) and "&" or "?") .. encode(options.query)
   end
   for name, value in pairs(options.headers or {}) do r.headers[name] = value end
-  if url.user and not auth then
-    auth = { unescape(match(url.user, "^[^:]*")), unescape(match(url.user, ":(.*)$") or "") }
-  end
-  r.authorization = auth and "Basic " .. base64((auth[1] or auth.user) .. ":" .. (auth[2] or auth.password or ""))
+  r.authorization = auth and basic(auth[1] or auth.user, auth[2] or auth.password or "") or
+    url.user and basic_of(url.user)
   if options.trace ~= false then r.traceparent, r.tracestate = c.trace() end
   r.url = url
   r.tls = tls_of(options)
@@ -248,14 +287,16 @@ end
 
 local idle = {} -- target -> a list of {conn =, at =}, the youngest last
 
--- Connections with other authorities, certificates or names are not of the same target: what was verified differs.
+-- Connections with other authorities, certificates or names are not of the same target: what was verified differs. A
+-- connection to a proxy that forwards requests is for all hosts.
 local function key_of(r)
   local url, tls = r.url, r.tls
   local key = url.scheme .. "://" .. url.host .. ":" .. format("%d", url.port)
+  local proxy = r.proxy and "\0" .. r.proxy.name .. "\0" .. tostring(proxy_login(r)) or ""
 
-  if url.scheme == "http" then return key end
+  if url.scheme == "http" then return r.proxy and proxy or key end
   return concat({ key, tostring(tls.ca), tostring(tls.cert), tostring(tls.key), tostring(tls.name),
-    tostring(tls.insecure) }, "\0")
+    tostring(tls.insecure), proxy }, "\0")
 end
 
 -- An idle connection, of which nothing is known but that its server did not close it; nil: there is none.
@@ -315,19 +356,15 @@ local function read_some(r, conn, timeout)
   return conn:read(nil, timeout)
 end
 
-local function open(r)
-  local host = gsub(r.url.host, "[%[%]]", "")
-  local timeout = min(left_of(r), r.options.connect_timeout or CONNECT_TIMEOUT)
-  local tls = r.url.scheme == "https" and r.tls
-  local options = { timeout = timeout, tls = tls, public_only = r.options.public_only }
-  local conn, why, code = tcp.connect(host, r.url.port, options)
-  local last = c.now() + min(timeout, CLOSE_S)
+local function dial(host, port, options)
+  local conn, why, code = tcp.connect(host, port, options)
+  local last = c.now() + min(options.timeout, CLOSE_S)
 
   if code ~= ENFILE or next(idle) == nil then return conn, why, code end
   close_idle(function() return true end) -- their sockets are what is missing, and closing takes turns of the loop
   repeat
     task.sleep(A_TURN)
-    conn, why, code = tcp.connect(host, r.url.port, options)
+    conn, why, code = tcp.connect(host, port, options)
   until code ~= ENFILE or c.now() > last
   return conn, why, code
 end
@@ -365,7 +402,8 @@ local function send(r, conn)
   local is_text = type(r.body) ~= "function"
   local length = is_text and #(r.body or "") or r.length or -1
   local code
-  local head, why = c.write_head(r.method, r.url.target, r.url.authority, fields_of(r), length)
+  local target = is_forwarded(r) and url_text(r.url) or r.url.target
+  local head, why = c.write_head(r.method, target, r.url.authority, fields_of(r), length)
 
   if not head then return nil, why end
   conn.timeout = left_of(r)
@@ -549,10 +587,11 @@ end
 
 local metatable = { __index = Response, __close = Response.close, __gc = Response.close, __name = "sxe.client response" }
 
-local function make_response(r, conn, bytes, status, reason, fields, ending, length, keep)
-  local headers = setmetatable({}, Headers)
-  local state = { request = r, conn = conn, key = key_of(r), read = readers[ending], buffer = bytes, left = length,
-    keep = keep and not r.is_last and ending ~= "close", rest = "", chunks = ending == "chunked" and c.new_chunks() or nil }
+local function make_response(r, conn, bytes, head)
+  local headers, fields, ending = setmetatable({}, Headers), head.fields, head.ending
+  local state = { request = r, conn = conn, key = key_of(r), read = readers[ending], buffer = bytes, left = head.length,
+    keep = head.keep and not r.is_last and ending ~= "close", rest = "",
+    chunks = ending == "chunked" and c.new_chunks() or nil }
 
   for i = 1, #fields, 2 do
     local name = lower(fields[i])
@@ -560,17 +599,17 @@ local function make_response(r, conn, bytes, status, reason, fields, ending, len
 
     headers[name] = before and before .. ", " .. fields[i + 1] or fields[i + 1]
   end
-  return setmetatable({ status = status, reason = reason, headers = headers, fields = fields, url = url_text(r.url),
-    state = state }, metatable)
+  return setmetatable({ status = head.status, reason = head.reason, headers = headers, fields = fields,
+    url = url_text(r.url), state = state }, metatable)
 end
 
--- The head of the response, after interim ones. Its last result: not a byte came.
-local function receive(r, conn)
+-- The head of the response, after interim ones, and the bytes after it; or nil, why, code, whether not a byte came.
+local function receive_head(r, conn)
   local bytes, interim = "", -1
   local first = r.options.first_byte_timeout
+  local n, status, reason, fields, ending, length, keep
 
-  while true do
-    local n, status, reason, fields, ending, length, keep
+  repeat
     local data, why, code = read_some(r, conn, bytes == "" and first and min(first, left_of(r)) or left_of(r))
 
     if not data then
@@ -583,13 +622,72 @@ local function receive(r, conn)
       if n then bytes, interim = sub(bytes, n + 1), interim + 1 end
       if interim > INTERIM_MAX then return nil, "client: more than 100 interim responses" end
     until not n or status >= 200
-    if n then return make_response(r, conn, bytes, status, reason, fields, ending, length, keep) end
-  end
+  until n
+  return { status = status, reason = reason, fields = fields, ending = ending, length = length, keep = keep }, bytes
+end
+
+local function receive(r, conn)
+  local head, rest, code, is_silent = receive_head(r, conn)
+
+  if not head then return nil, rest, code, is_silent end
+  return make_response(r, conn, rest, head)
+end
+
+-- ---- Connecting ----
+
+local guards = { __close = function(guard) if guard.conn then c.reset(guard.conn) end end }
+
+-- A timeout and a cancellation are not the proxy's fault.
+local function fail_at_proxy(r, why, code)
+  if why == "timeout" or why == "cancelled" then return nil, why, code end
+  return nil, "client: the proxy " .. r.proxy.name .. ": " .. (match(why, "^client: (.*)") or why), code
+end
+
+-- Have the proxy connect to the host, and begin TLS with that host. Bytes that a proxy sends of its own accord after its
+-- reply must not be taken for the host's.
+local function tunnel(r, conn)
+  local authority = r.url.host .. ":" .. format("%d", r.url.port)
+  local login = proxy_login(r)
+  local head, why = c.write_head("CONNECT", authority, authority,
+    { "User-Agent", "sxe", login and "Proxy-Authorization", login }, 0)
+  local ok, rest, code
+
+  if not head then return nil, why end
+  conn.timeout = left_of(r)
+  ok, why, code = conn:write(head)
+  if not ok then return fail_at_proxy(r, why, code) end
+  head, rest, code = receive_head(r, conn)
+  if not head then return fail_at_proxy(r, rest, code) end
+  if head.status // 100 ~= 2 then return nil, proxies.refusal(r.proxy, login, authority, head) end
+  if rest ~= "" then return nil, "client: the proxy " .. r.proxy.name .. " sent bytes before the handshake of TLS" end
+  return c.start_tls(conn, gsub(r.url.host, "[%[%]]", ""), { tls = r.tls, timeout = left_of(r) })
+end
+
+local function open_by_proxy(r, timeout)
+  local until_then = { method = "CONNECT", url = r.url, proxy = r.proxy, tls = r.tls, headers = r.headers, options = {},
+    deadline = c.now() + timeout }
+  local guard <close> = setmetatable({}, guards)
+  local conn, ok, why, code
+
+  conn, why, code = dial(r.proxy.host, r.proxy.port, { timeout = timeout })
+  if not conn then return fail_at_proxy(r, why, code) end
+  if is_forwarded(r) then return conn end
+  guard.conn = conn
+  ok, why, code = tunnel(until_then, conn)
+  if not ok then return nil, why, code end
+  guard.conn = nil
+  return conn
+end
+
+local function open(r)
+  local timeout = min(left_of(r), r.options.connect_timeout or CONNECT_TIMEOUT)
+
+  if r.proxy then return open_by_proxy(r, timeout) end
+  return dial(gsub(r.url.host, "[%[%]]", ""), r.url.port,
+    { timeout = timeout, tls = r.url.scheme == "https" and r.tls, public_only = r.options.public_only })
 end
 
 -- ---- One request ----
-
-local guards = { __close = function(guard) if guard.conn then c.reset(guard.conn) end end }
 
 -- Try the request once on this connection. The last result: whether it may be tried again on another connection.
 local function try(r, conn, is_reused)
@@ -604,7 +702,7 @@ local function try(r, conn, is_reused)
   return response, why, code, is_silent and is_reused and why ~= "timeout" and why ~= "cancelled"
 end
 
-local function exchange(r)
+local function send_and_receive(r)
   local conn, why = take_idle(key_of(r))
   local response, code, again
 
@@ -616,6 +714,24 @@ local function exchange(r)
   conn, why, code = open(r)
   if not conn then return nil, why, code end
   response, why, code = try(r, conn, false)
+  return response, why, code
+end
+
+-- Each redirect has its own host, so it may have another proxy, or none.
+local function exchange(r)
+  local response, why, code
+
+  r.proxy, why = proxies.find(r.url, r.options.proxy)
+  if r.proxy == nil then return nil, why end
+  if r.proxy and r.options.public_only then
+    return nil, "client: public_only does not go with a proxy, which looks the host up itself: give proxy = false, or " ..
+      "have the proxy refuse private addresses"
+  end
+  response, why, code = send_and_receive(r)
+  if response and response.status == 407 and is_forwarded(r) then
+    response:close()
+    return nil, proxies.refusal(r.proxy, proxy_login(r), nil, response)
+  end
   return response, why, code
 end
 

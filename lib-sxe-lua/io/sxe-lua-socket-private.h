@@ -116,6 +116,7 @@ int sxe__lua_resolved(lua_State *L);
 bool sxe__lua_is_public(const char *address); /* an address of the internet; in sxe-lua-client.c */
 
 void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-inflate.c */
+void sxe__lua_add_proxy(lua_State *L);   /* likewise; in sxe-lua-proxy.c */
 
 /* ---- TLS (sxe-lua-tls.c) ---- */
 
@@ -126,9 +127,15 @@ void sxe__lua_tls_check(lua_State *L, int options);
  * return 0. On failure push nil, why and a code, and return how many values these are. */
 int sxe__lua_tls_push(lua_State *L, int options);
 
-/* Make a socket that is not connected yet speak TLS with the host, or with the name in the options;
- * pushed: the index of what sxe__lua_tls_push pushed. 0 or -errno. */
+/* Make a socket that is not connected yet, or one that is and was plain until now, speak TLS with
+ * the host, or with the name in the options; pushed: the index of what sxe__lua_tls_push pushed.
+ * 0 or -errno. */
 int sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *host);
+
+/* start_tls(conn, host, {tls =, timeout =}), for modules of libsxe: true after the handshake, or
+ * nil, why, and perhaps a code; the caller then resets the connection. Nothing else may use it
+ * meanwhile. */
+int sxe__lua_tls_start(lua_State *L);
 
 /* Keep why TLS failed; called in the socket's on_close. */
 void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);

@@ -195,7 +195,9 @@ on_tls_ready(SXE *s)
 int
 sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *host)
 {
+    const struct sxe_lua_tls *table = sxe__lua_config()->tls;
     struct sxe_tls *tls = lua_touserdata(L, pushed);
+    const bool is_new = sxe_get_state(s) == SXE_STATE_NEW;
     const char *name = NULL;
     int result;
 
@@ -204,10 +206,10 @@ sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *ho
     if (push_tls_field(L, options) == LUA_TTABLE)
         name = text_of_tls_option(L, "name");
     lua_pop(L, 1);
-    result = sxe__lua_config()->tls->use(tls, s, name != NULL ? name : host);
+    result = (is_new ? table->use : table->start)(tls, s, name != NULL ? name : host);
     if (result < 0)
         return result;
-    sxe__lua_config()->tls->on_ready(s, on_tls_ready);
+    table->on_ready(s, on_tls_ready);
     sxe__lua_slot_of(s)->flags |= SXE__LUA_TLS;
     return 0;
 }
@@ -219,6 +221,43 @@ sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s)
 
     if (slot->error != 0 && *why != '\0')
         slot->failure = strdup(why);
+}
+
+/* The task that began the handshake waits in the line of writers until it is done, or failed. */
+static int
+go_on_starting(lua_State *L, int status, lua_KContext context)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = sxe__lua_check_socket(L, 1, SXE__LUA_CONN, &slot);
+
+    SXE_UNUSED_PARAMETER(status);
+    SXE_UNUSED_PARAMETER(context);
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (s == NULL)
+        return sxe__lua_fail_closed(L, slot);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+int
+sxe__lua_tls_start(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = sxe__lua_check_socket(L, 1, SXE__LUA_CONN, &slot);
+    const uint64_t deadline_ns = sxe__lua_option_deadline(L, 3);
+    int result = sxe__lua_tls_push(L, 3);
+
+    if (result > 0)
+        return result;
+    if (s == NULL)
+        return sxe__lua_fail_closed(L, slot);
+    result = sxe__lua_tls_begin(L, lua_gettop(L), 3, s, lua_tostring(L, 2));
+    if (result == -EBUSY)
+        return sxe__lua_fail(L, "tls: the peer sent bytes before the handshake");
+    if (result < 0)
+        return fail_for_tls(L, strerror(-result), -result);
+    return sxe__lua_park_in(L, &slot->writers, deadline_ns, go_on_starting, 0);
 }
 
 int

@@ -320,6 +320,66 @@ START_TEST(reading_the_files_again_drops_sessions)
 }
 END_TEST
 
+/* ---- TLS on a connection that was plain ---- */
+
+static int started;
+
+static void
+start_tls(SXE *this)
+{
+    started = sxe_tls_start(client, this, "a.example");
+    if (started < 0)
+        sxe_abort(this);
+    else
+        ask(this);
+}
+
+/* promise: docs/tls.md: `sxe_tls_start` begins TLS on a connection that was plain until then */
+START_TEST(a_plain_connection_goes_on_with_tls)
+{
+    SXE *dialer;
+
+    begin((struct sxe_tls_config){0});
+    start(make("a", "DNS:a.example", &root, -1, false), NULL);
+    dialer = sxe_new_tcp(NULL, "", 0, start_tls, take_answer, end);
+    ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", sxe_local_port(listener)), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(started, 0);
+    ck_assert_msg(error == 0, "%s", failure);
+    ck_assert_str_eq(asked, "a.example");
+    finish();
+}
+END_TEST
+
+static void
+greet(SXE *this)
+{
+    ck_assert_int_eq(sxe_write(this, "220 hello\r\n", 11), 0);
+}
+
+static void
+start_without_reading(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    start_tls(this);
+}
+
+/* promise: docs/tls.md: It refuses with -EBUSY if bytes of the peer are unread: they did not come
+ * by TLS, and must not be taken for what did. */
+START_TEST(unread_bytes_keep_tls_from_starting)
+{
+    SXE *dialer;
+
+    begin((struct sxe_tls_config){0});
+    listener->on_connected = greet;
+    dialer = sxe_new_tcp(NULL, "", 0, NULL, start_without_reading, end);
+    ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", sxe_local_port(listener)), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(started, -EBUSY);
+    finish();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -334,6 +394,8 @@ main(void)
                             verification_is_off_if_that_is_said,
                             a_session_is_resumed_with_its_host,
                             reading_the_files_again_drops_sessions,
+                            a_plain_connection_goes_on_with_tls,
+                            unread_bytes_keep_tls_from_starting,
                             NULL};
 
     return outside_run("tls-client", cases);

@@ -28,6 +28,7 @@ local client = {}
 ---@field on_redirect? fun(url: string, response: sxe.ClientResponse): boolean? false: do not follow it
 ---@field allow_downgrade? boolean follow a redirect from https to http, too
 ---@field tls? sxe.tls.options of https
+---@field proxy? string|false URL of a forward proxy; false: none; nil: that of the environment
 ---@field body_max? integer bytes of a body that comes whole, 8 MiB
 ---@field decode? boolean ask for gzip and deflate, and decode them; true
 ---@field cookies? sxe.ClientJar keeps what servers set, and sends it

@@ -35,9 +35,11 @@ answer(SXE *s, int length)
     static const char half[] = "HTTP/1.1 200 OK\r\n\r\nhalf";
     char path[32] = "";
     char text[160];
+    bool is_told_of_proxies;
 
     if (length <= 0)
         return;
+    is_told_of_proxies = memmem(SXE_BUF(s), (size_t)SXE_BUF_USED(s), "roxy", 4) != NULL;
     sscanf(SXE_BUF(s), "%*s %31s", path);
     SXE_BUF_CLEAR(s);
     snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s",
@@ -51,6 +53,8 @@ answer(SXE *s, int length)
                  "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:%d/\r\n"
                  "Content-Length: 0\r\n\r\n",
                  sxe_local_port(s));
+    if (is_told_of_proxies)
+        snprintf(text, sizeof(text), "HTTP/1.1 403 Told\r\nContent-Length: 0\r\n\r\n");
     if (strcmp(path, "/cut") == 0)
         ck_assert_int_eq(sxe_send(s, half, sizeof(half) - 1, cut), 0);
     else
@@ -142,6 +146,29 @@ START_TEST(calls_over_tls_get_their_answers_or_the_reason)
 }
 END_TEST
 
+/* setenv(name, value); nil: unset it. */
+static int
+set_environment(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+
+    if (lua_isnil(L, 2))
+        ck_assert_int_eq(unsetenv(name), 0);
+    else
+        ck_assert_int_eq(setenv(name, luaL_checkstring(L, 2), 1), 0);
+    return 0;
+}
+
+START_TEST(calls_go_through_proxies)
+{
+    tls_start(script_tls());
+    add_global("setenv", set_environment);
+    run_script("dofile 'test/unit/lib-sxe-lua/lua-proxy.lua'");
+    wait_until_done();
+    tls_end_all();
+}
+END_TEST
+
 /* Run a script as a task, which begins when the loop turns. */
 static void
 run_task(const char *text)
@@ -160,6 +187,11 @@ START_TEST(a_program_without_tls_says_so)
 {
     tls_start(NULL);
     run_task("local ok, why, code = client.get('https://127.0.0.1:' .. ports.good) "
+             "assert(not ok and code == 95 and why:find('this program has no TLS', 1, true), why)");
+    run_script("server = tcp.serve('127.0.0.1', 0, function(conn) "
+               "conn:read() conn:write('HTTP/1.1 200 OK\\r\\n\\r\\n') conn:read() end)");
+    run_task("local ok, why, code = client.get('https://a.example/', "
+             "{proxy = 'http://127.0.0.1:' .. server.port}) server:close() "
              "assert(not ok and code == 95 and why:find('this program has no TLS', 1, true), why)");
     tls_end_all();
 }
@@ -184,18 +216,34 @@ START_TEST(without_memory_a_connection_is_refused)
 }
 END_TEST
 
+/* Scripts that connect by TLS, at once or after they connected in plain text. */
+static const char *const connecting[] = {
+    "local conn = " CONNECT " if conn then conn:close() end done = true",
+    "local conn <close> = tcp.connect('127.0.0.1', ports.good) "
+    "start_tls(conn, '127.0.0.1', {tls = {ca = directory .. 'authority.pem'}}) done = true"};
+
+/* start_tls is a function that sxe.client has of C. */
+#define FIND_START_TLS                                                                    \
+    "local function find(f, seen) for i = 1, 250 do local k, v = debug.getupvalue(f, i) " \
+    "if not k then return nil end "                                                       \
+    "if k == 'c' then return v end local is_new = type(v) == 'function' and not seen[v] " \
+    "seen[v or 0] = true local found = is_new and find(v, seen) "                         \
+    "if found then return found end end end "                                             \
+    "start_tls = find(client.request, {}).start_tls"
+
 /* Each allocation of Lua fails in turn while a script connects; then another connection
  * succeeds. */
 START_TEST(a_call_survives_that_lua_has_no_memory)
 {
     tls_start(script_tls());
+    run_script(FIND_START_TLS);
     run_task("local conn = assert(" CONNECT ") conn:close()");
     for (uint64_t after = 0, is_touched = 1; is_touched; after++) {
         run_script("done = false");
         captured.number = 0;
         lua->heap.fail_after = after;
         lua->heap.fail_times = 2;
-        (void)load_text("local conn = " CONNECT " if conn then conn:close() end done = true");
+        (void)load_text(connecting[_i]);
         for (unsigned i = 0; i < 20 * WAIT_TURNS && sxe_lua_waiting() > 0; i++)
             turn_slowly(1);
         is_touched = lua->heap.fail_times != 2;
@@ -213,9 +261,10 @@ tls_suite(void)
     TCase *tcase = tcase_create("tls");
 
     tcase_add_test(tcase, calls_over_tls_get_their_answers_or_the_reason);
+    tcase_add_test(tcase, calls_go_through_proxies);
     tcase_add_test(tcase, a_program_without_tls_says_so);
     tcase_add_test(tcase, without_memory_a_connection_is_refused);
-    tcase_add_test(tcase, a_call_survives_that_lua_has_no_memory);
+    tcase_add_loop_test(tcase, a_call_survives_that_lua_has_no_memory, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -13,8 +13,10 @@ static void
 start(struct sxe_tls_config config, const char *name)
 {
     plan_start(10);
-    server = server_with((struct sxe_tls_config){0}, name);
-    listener = serve(server, push_read);
+    if (name != NULL) {
+        server = server_with((struct sxe_tls_config){0}, name);
+        listener = serve(server, push_read);
+    }
     client = sxe_tls_new_client(&config);
     ck_assert_ptr_nonnull(client);
     ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
@@ -32,7 +34,7 @@ go(const char *host)
 static void
 stop(void)
 {
-    TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
+    TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == (server == NULL ? 10 : 9));
     while (event_count() > 0)
         event_pop();
     plan_stop();
@@ -295,6 +297,99 @@ START_TEST(without_memory_for_its_handshake_a_connection_fails)
 }
 END_TEST
 
+/* ---- A connection that begins in plain text ---- */
+
+/* Start a server with a certificate for a.example, and connect to it in plain text. */
+static void
+start_plain(void)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.authorities = site_path("a", ".pem")}, "a");
+    ours->on_close = note_close;
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT("connected", NULL, 0);
+}
+
+START_TEST(a_plain_connection_can_go_on_with_tls)
+{
+    start_plain();
+    ck_assert_int_eq(sxe_tls_start(client, ours, NULL), -EINVAL);
+    ck_assert_int_eq(sxe_tls_start(server, ours, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_tls_start(client, ours, _i == 0 ? "a.example" : "b.example"), 0);
+    sxe_tls_on_ready(ours, count_ready);
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    if (_i == 0) {
+        EXPECT("read", NULL, 5);
+        ck_assert_uint_eq(ready, 1);
+        ck_assert(sxe_tls_is_secure(ours));
+        sxe_close(ours);
+    } else {
+        EXPECT("close", ours, EPROTO);
+        ck_assert_str_eq(failure, "the certificate is not for b.example, but for a.example");
+    }
+    stop();
+}
+END_TEST
+
+/* Bytes that came in plain text must not be read as if they had come by TLS. */
+START_TEST(bytes_that_came_before_tls_are_refused)
+{
+    unsigned short port;
+    int raw;
+    int peer;
+
+    site_start();
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, NULL);
+    raw = peer_listen(&port);
+    ours->on_close = note_close;
+    ours->on_read = push_read_keep;
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", port), 0);
+    EXPECT("connected", ours, 0);
+    peer = peer_accept(raw);
+    ck_assert_int_eq(send(peer, "220 hello", 9, 0), 9);
+    EXPECT("read", ours, 9);
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -EBUSY);
+    SXE_BUF_CLEAR(ours);
+    ck_assert_int_eq(sxe_write(ours, "STARTTLS", 8), 0);
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -EBUSY);
+    library_turns(1);
+    ck_assert_int_eq(send(peer, "220 go", 6, 0), 6); /* after this task looked */
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), 0);
+    EXPECT("close", ours, EPROTO);
+    close(peer);
+    close(raw);
+    stop();
+}
+END_TEST
+
+START_TEST(without_memory_or_a_peer_tls_does_not_start)
+{
+    start_plain();
+    fake_os_fail(FAKE_STRDUP, 1, 1, ENOMEM);
+    ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -ENOMEM);
+    fake_os_reset();
+    if (_i == 0) {
+        heap_arm(30, true);
+        ck_assert_int_lt(sxe_tls_start(client, ours, "a.example"), 0);
+        ck_assert(heap_disarm());
+    } else {
+        fake_os_fail(FAKE_SEND, 1, 1, _i == 1 ? EPIPE : EAGAIN);
+        ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), _i == 1 ? -EPIPE : 0);
+        fake_os_reset();
+    }
+    if (_i == 2) {
+        ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+        EXPECT("read", NULL, 5);
+    }
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
 /* ---- Questions about the peer's certificate ---- */
 
 /* Connect to a server with a certificate of these alternative names. */
@@ -485,6 +580,9 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_reply_that_is_cut_is_an_error, 0, 2);
     tcase_add_loop_test(tcase, a_clients_first_bytes_may_have_to_wait, 0, 2);
     tcase_add_test(tcase, without_memory_for_its_handshake_a_connection_fails);
+    tcase_add_loop_test(tcase, a_plain_connection_can_go_on_with_tls, 0, 2);
+    tcase_add_test(tcase, bytes_that_came_before_tls_are_refused);
+    tcase_add_loop_test(tcase, without_memory_or_a_peer_tls_does_not_start, 0, 3);
     tcase_add_test(tcase, a_peers_certificate_is_described);
     tcase_add_test(tcase, without_room_for_its_names_a_peer_has_none_yet);
     tcase_add_loop_test(tcase, without_memory_a_peer_has_no_texts, 0, 4);
