@@ -28,7 +28,7 @@
  *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
  *     sxe-lua-tap.c       require "sxe.tap", their tests
  *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe
- *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves and connects
+ *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves, -connect.c connects
  *     sxe-lua-tls.c       the option tls of tcp.connect
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"

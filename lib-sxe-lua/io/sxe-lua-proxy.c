@@ -26,7 +26,7 @@ environment(lua_State *L)
 
 /* Parse an address of IPv4 or IPv6; returns how many bits it has, 0: it is none. */
 static unsigned
-parse_address(unsigned char address[16], const char *text)
+parse_ip_address(unsigned char address[16], const char *text)
 {
     memset(address, 0, 16);
     if (inet_pton(AF_INET, text, address) == 1)
@@ -49,11 +49,12 @@ is_in(lua_State *L)
 {
     unsigned char address[16];
     unsigned char network[16];
-    const unsigned all = parse_address(address, lua_tostring(L, 1));
+    const unsigned all = parse_ip_address(address, lua_tostring(L, 1));
     const lua_Integer bits = luaL_optinteger(L, 3, all);
 
-    lua_pushboolean(L, all > 0 && parse_address(network, lua_tostring(L, 2)) == all && bits >= 0 &&
-                           bits <= all && has_same_start(address, network, (unsigned)bits));
+    lua_pushboolean(L, all > 0 && parse_ip_address(network, lua_tostring(L, 2)) == all &&
+                           bits >= 0 && bits <= all &&
+                           has_same_start(address, network, (unsigned)bits));
     return 1;
 }
 

@@ -30,12 +30,14 @@ enum sxe__lua_slot_flag {
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
     SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
+    SXE__LUA_OPENED = 1 << 7,   /* tcp.connect: nothing is left to wait for */
 };
 
 struct sxe__lua_slot {
     uint64_t handle; /* sxe_handle() of the socket; 0: no socket yet */
     struct sxe__lua_line readers;
-    struct sxe__lua_line writers; /* tasks that write, and the task that connects */
+    struct sxe__lua_line writers; /* tasks that write, or that begin TLS */
+    uint64_t task;                /* the task that connects; 0: none does */
     uint64_t timeout_ns;          /* of calls without one; 0: they wait as long as it takes */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     char *failure;                /* of TLS, why it closed; owned; NULL: it did not fail */
@@ -153,6 +155,13 @@ int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of libsxe: cl
 int sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot); /* nil, why, errno */
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);
+
+/* ---- Connecting (sxe-lua-connect.c) ---- */
+
+int sxe__lua_tcp_connect(lua_State *L); /* tcp.connect */
+
+/* The field timeout in the table of options at an index, which may be nil; nanoseconds, 0: none. */
+uint64_t sxe__lua_option_timeout(lua_State *L, int options);
 
 /* ---- The queue of sxe_register (sxe-lua-compat.c) ---- */
 

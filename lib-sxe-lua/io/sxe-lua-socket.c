@@ -146,6 +146,8 @@ sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
 {
     sxe__lua_wake_all(&slot->readers);
     sxe__lua_wake_all(&slot->writers);
+    if (slot->task != 0)
+        sxe__lua_wake(slot->task, SXE__LUA_EVENT);
 }
 
 /* ---- The end of a program ---- */

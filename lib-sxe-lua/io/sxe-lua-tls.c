@@ -189,7 +189,8 @@ sxe__lua_tls_push(lua_State *L, int options)
 static void
 on_tls_ready(SXE *s)
 {
-    sxe__lua_wake_first(&sxe__lua_slot_of(s)->writers);
+    sxe__lua_slot_of(s)->flags |= SXE__LUA_OPENED;
+    sxe__lua_wake_waiting(sxe__lua_slot_of(s));
 }
 
 int

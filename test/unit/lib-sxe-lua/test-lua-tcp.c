@@ -4,6 +4,7 @@
  */
 #include "lua-net.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
 #include <sched.h>
@@ -829,6 +830,7 @@ END_TEST
 /* Host look-ups block in their threads while is_held is set. */
 static atomic_bool is_held;
 static atomic_uint held;
+static const char *const *answers; /* addresses of every name; NULL: the real ones */
 
 int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -840,7 +842,13 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
     while (is_held)
         sched_yield();
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-    return real(host, service, hints, found);
+    if (answers == NULL)
+        return real(host, service, hints, found);
+    for (unsigned i = 0; answers[i] != NULL; i++) {
+        ck_assert_int_eq(real(answers[i], service, hints, found), 0);
+        found = &(*found)->ai_next;
+    }
+    return 0;
 }
 
 /* Start `number` look-ups, and wait until one is in a thread. */
@@ -872,6 +880,127 @@ START_TEST(a_look_up_that_is_cut_off_is_forgotten)
     run_script(
         "task.start(function() local c, why, code = tcp.connect('localhost', 1) log = code end)");
     until("log == 111");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+/* ---- Names with several addresses ---- */
+
+/* Addresses of which the kernel ignores connections, since the backlog is full. */
+struct deaf {
+    int listener;
+    int first;
+};
+
+static struct deaf
+deafen(const char *ip, unsigned short port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct deaf deaf = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)};
+
+    ck_assert_int_eq(inet_pton(AF_INET, ip, &at.sin_addr), 1);
+    ck_assert_int_eq(bind(deaf.listener, (struct sockaddr *)&at, sizeof(at)), 0);
+    ck_assert_int_eq(listen(deaf.listener, 0), 0);
+    ck_assert_int_eq(connect(deaf.first, (struct sockaddr *)&at, sizeof(at)), 0);
+    return deaf;
+}
+
+static void
+close_deaf(struct deaf deaf)
+{
+    close(deaf.first);
+    close(deaf.listener);
+}
+
+/* Connect to a name with these addresses; log is the one that was connected to, or why not. */
+static void
+race(const char *const *addresses, const char *options)
+{
+    answers = addresses;
+    run_script(lua_pushfstring(lua->main,
+                               "running = task.start(function()\n"
+                               "    local c, why = tcp.connect('a.example', server.port, %s)\n"
+                               "    log = c and c.peer_addr or why if c then c:close() end\n"
+                               "end)",
+                               options));
+    lua_settop(lua->main, 0);
+}
+
+START_TEST(an_address_that_leads_nowhere_holds_up_no_other)
+{
+    static const char *const addresses[][3] = {{"127.0.0.2", "127.0.0.1", NULL},
+                                               {"127.0.0.9", "127.0.0.1", NULL}};
+    int peer = serve("conn:read()");
+    struct deaf deaf = deafen("127.0.0.2", (unsigned short)number("server.port"));
+
+    race(addresses[_i], "nil");
+    until("log == '127.0.0.1'");
+    close(peer);
+    close_deaf(deaf);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(the_first_address_that_connects_wins)
+{
+    static const char *const addresses[] = {"127.0.0.2", "127.0.0.3", NULL};
+    int peer = serve("conn:read()");
+    unsigned short port = (unsigned short)number("server.port");
+    struct deaf first = deafen("127.0.0.2", port);
+    struct deaf second = deafen("127.0.0.3", port);
+    int accepted;
+
+    race(addresses, "nil");
+    for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_CONNECTING) < 2; i++)
+        turn_slowly(1);
+    accepted = accept(first.listener, NULL, NULL);
+    ck_assert_int_ge(accepted, 0);
+    until("log == '127.0.0.2'");
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 0);
+    close(accepted);
+    close(peer);
+    close_deaf(first);
+    close_deaf(second);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(addresses_that_lead_nowhere_time_out_or_are_cancelled)
+{
+    static const char *const addresses[] = {"127.0.0.2", "127.0.0.3", "127.0.0.2", NULL};
+    int peer = serve("conn:read()");
+    unsigned short port = (unsigned short)number("server.port");
+    struct deaf first = deafen("127.0.0.2", port);
+    struct deaf second = deafen("127.0.0.3", port);
+
+    race(addresses, _i == 0 ? "{timeout = 0.3}" : "nil");
+    if (_i == 1) {
+        for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_CONNECTING) < 2; i++)
+            turn_slowly(1);
+        run_script("running:cancel()");
+    }
+    until(_i == 0 ? "log == 'timeout'" : "log == 'cancelled'");
+    turn(2);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 0);
+    close(peer);
+    close_deaf(first);
+    close_deaf(second);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(addresses_that_all_refuse_are_told)
+{
+    static const char *const addresses[] = {"127.0.0.9", "127.0.0.8", NULL};
+    int peer = serve("conn:read()");
+
+    race(addresses, "nil");
+    until("log == 'connect: Connection refused'");
     close(peer);
     turn(5);
     net_stop();
@@ -1071,6 +1200,10 @@ suite(void)
     tcase_add_test(c, what_refuses_is_told);
     tcase_add_test(c, connecting_times_out);
     tcase_add_test(c, a_look_up_that_is_cut_off_is_forgotten);
+    tcase_add_loop_test(c, an_address_that_leads_nowhere_holds_up_no_other, 0, 2);
+    tcase_add_test(c, the_first_address_that_connects_wins);
+    tcase_add_loop_test(c, addresses_that_lead_nowhere_time_out_or_are_cancelled, 0, 2);
+    tcase_add_test(c, addresses_that_all_refuse_are_told);
     tcase_add_test(c, the_state_may_go_while_names_are_looked_up);
     tcase_add_test(c, too_many_look_ups_are_refused);
     tcase_add_test(c, without_threads_names_are_not_looked_up);
