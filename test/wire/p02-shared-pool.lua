@@ -220,7 +220,7 @@ test("a session of one server is known to the other, and survives", function()
     local reply = ask(one, "POST /login", "Content-Type: application/x-www-form-urlencoded\r\n",
                       "user=Ann")
     equal(reply.status, 204)
-    local cookie = "Cookie: " .. reply.headers["set-cookie"]:match("^session=%x+") .. "\r\n"
+    local cookie = "Cookie: " .. reply.headers["set-cookie"]:match("^session=[^;]+") .. "\r\n"
     equal(ask(two, "GET /", cookie).body, "Hello, Ann!\n")
     one:stop()
     two:stop()

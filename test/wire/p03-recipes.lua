@@ -108,7 +108,7 @@ test("a session is found by the cookie with its name, and by no other", function
     local server <close> = start_recipe("Sessions")
     local login = http.ask(server, request_of("POST /login", "user=ann",
                                               "Content-Type: application/x-www-form-urlencoded"))
-    local id = assert(login.headers["set-cookie"]:match("^session=(%x+);"))
+    local id = assert(login.headers["set-cookie"]:match("^session=([^;]+);"))
     for cookies, status in pairs{
         ["session=" .. id] = 200,
         ["theme=dark; session=" .. id] = 200,
@@ -122,7 +122,7 @@ test("a session is found by the cookie with its name, and by no other", function
         ["session=" .. id .. "x"] = 401,
         ["sessions=" .. id] = 401,
         ["session="] = 401,
-        ["session=" .. id:rep(250)] = 401,
+        ["session=" .. id:rep(90)] = 401,
     } do
         equal(http.ask(server, request_of("GET /", "", "Cookie: " .. cookies)).status, status, cookies)
     end
