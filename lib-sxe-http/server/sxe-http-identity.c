@@ -116,7 +116,7 @@ take_state(struct sxe__http_slot *slot)
     uint32_t used = 0;
 
     for (; field != NULL; field = sxe_http_field_next(&request->head, request->data, field)) {
-        if (used + 1 + field->value_length > sizeof(slot->trace_state))
+        if (used + (used > 0) + field->value_length > sizeof(slot->trace_state))
             return;
         if (used > 0)
             slot->trace_state[used++] = ',';

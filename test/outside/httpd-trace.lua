@@ -106,7 +106,7 @@ test("a tracestate has a bound", function()
     local server <close> = start("--trust-from", "127.0.0.1")
     local other <close> = script.start(APP)
     local target = "GET /forward?port=" .. other.port
-    for length, expected in pairs{[511] = ("x"):rep(511), [513] = "-"} do
+    for length, expected in pairs{[512] = ("x"):rep(512), [513] = "-"} do
         equal(ask(server, target, CAME, "tracestate: " .. ("x"):rep(length)):match " (.*)$", expected)
     end
 end)

@@ -239,7 +239,7 @@ static const struct {
     {"127.0.0.1", "tracestate: a=1\r\n" CAME "Tracestate: b=2\r\n",
      TRACE " " PARENT " 0000000000000002 1 a=1,b=2"},
     {"127.0.0.1", CAME "tracestate:\r\n", TRACE " " PARENT " 0000000000000002 1 -"},
-    {"127.0.0.1", CAME "tracestate: " X512 "\r\n", TRACE " " PARENT " 0000000000000002 1 -"},
+    {"127.0.0.1", CAME "tracestate: " X512 "x\r\n", TRACE " " PARENT " 0000000000000002 1 -"},
     {"127.0.0.1", CAME "tracestate: a=1\r\ntracestate: " X512 "\r\n",
      TRACE " " PARENT " 0000000000000002 1 -"},
     /* A new trace, without the state of another one. */
