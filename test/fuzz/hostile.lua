@@ -47,6 +47,7 @@ local function chance(n) return random(n) == 1 end
 
 -- Methods, properties and options, ours and Lua's.
 local names = words [[
+    call code cores cpu_ms calls map memory name parent receive renew destroy secret token persistent lifetime guard filter cookie
     abort accept acquire add addr address after age all any append at atomic batch body buf
     bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
     comment connect connections cookie cookies count counter ctx cwd data deadline debug dec decode delete diag
@@ -188,7 +189,13 @@ local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require
                  require "sxe.stats", timer, task, require "sxe", string, table, math, coroutine,
                  utf8, client}
 local has_crypto, crypto = pcall(require, "sxe.crypto") -- false in a build without OpenSSL
-if has_crypto then modules[#modules + 1] = crypto end
+local sessions
+if has_crypto then
+    modules[#modules + 1], modules[#modules + 2] = crypto, require "sxe.session"
+    sessions = require "sxe.session".new{secret = ("s"):rep(32), idle = 1}
+end
+local worker = require "sxe.worker"
+modules[#modules + 1] = worker
 
 local kinds = {}
 local function add(list, weight, fn)
@@ -281,6 +288,18 @@ local more = {
             {timeout = 1, stream = chance(2), cookies = jar, tls = {insecure = true, name = one_of(texts)}})
     end,
     function() return udp.open("127.0.0.1", 0) end,
+    function()
+        if not sessions then return end
+        keep(sessions)
+        return require "sxe.session".new{secret = ("t"):rep(32), dict = chance(2) and dict.open{name = "s", cells = 9} or nil,
+            persistent = chance(2), idle = random(9)}
+    end,
+    function()
+        return worker.new{memory = 1 << 21, cpu_ms = random(50), calls = random(3),
+            code = one_of{"return ...", "return function(...) return ... end", "local w = require 'sxe.worker' " ..
+                "while true do w.parent:send(w.parent:receive(0.1)) end", "return {name = function(x) return x end}", "error {}"}}
+    end,
+    function() return worker.run(one_of{function(x) return x end, function() error "x" end}, value()) end,
     function() return http.router():get("/{id}", some_function()) end,
 }
 for _, fn in ipairs(more) do add(functions, 4, fn) end
@@ -405,6 +424,7 @@ local function handle(req, res)
                          req.escaped_params} do
         keep(object)
     end
+    if sessions and chance(2) then keep(sessions:open(req, res)) end
     for _ = 1, random(3) do act() end
     return one_of(replies)(req, res)
 end
