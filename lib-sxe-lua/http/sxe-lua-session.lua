@@ -3,11 +3,13 @@
 -- Sessions: what a server knows of a client from one request to the next (docs/sessions.md).
 --
 --   without a store   cookie = base64url(seal(record))
---   with a store      cookie = id "." base64url(hmac(id)), and in the store: key of the id = record
+--   with a store      cookie = id "." base64url(hmac(id)), and in the store: digest of the id = record
 --
---   record, as JSON   { id =, made = (seconds since 1970), values = { name = value }, seen = (as made; without a store) }
+--   record, as JSON   { id =, made = (seconds since 1970), seen = (the same), values = { name = value } }
+--                     in a store: its digest                without a store
 --
--- With a store, its own times to live end sessions that nobody uses. The store's keys are digests of ids, so one who can read the store cannot take over the sessions in it.
+-- With a store, its own times to live end sessions that nobody uses. A store has digests of ids
+-- only, so one who reads it cannot take over the sessions in it, not even with the secret.
 local error, ipairs, match, max, min, pairs, pcall = error, ipairs, string.match, math.max, math.min, pairs, pcall
 local require, setmetatable, sub, time, tostring, type = require, setmetatable, string.sub, os.time, tostring, type
 local crypto, encoding, json
@@ -52,6 +54,17 @@ local function check_options(options)
   end
 end
 
+-- Refuse what res:cookie would refuse at the first login.
+local function check_cookie(options)
+  local path, domain, same_site = options.path or "/", options.domain or "-", options.same_site or "Lax"
+
+  if match(path, "^/[^;%c]*$") == nil then error("session.new: path: it begins with a slash and has no semicolon", 3) end
+  if match(domain, "^[^;%c]+$") == nil then error("session.new: domain: a name of a host expected", 3) end
+  if same_site ~= "Lax" and same_site ~= "Strict" and (same_site ~= "None" or not options.secure) then
+    error("session.new: same_site: Lax, Strict, or None with secure = true expected", 3)
+  end
+end
+
 -- The secrets as a list, the one that signs first.
 local function take_secrets(secret)
   local secrets = type(secret) == "table" and secret or { secret }
@@ -75,6 +88,20 @@ end
 
 -- ---- Stores ----
 
+-- Put a text in the place of the one that is there. False: there is none.
+local function replace_in_dict(dict, key, text, seconds)
+  local old
+
+  repeat
+    old = dict:get(key)
+    if not old then return false end
+    local is_done, why = dict:cas(key, old, text, seconds)
+
+    if is_done == nil then return nil, why end
+  until is_done
+  return true
+end
+
 local function store_in_dict(dict)
   return {
     get = function(_, key, seconds)
@@ -83,7 +110,10 @@ local function store_in_dict(dict)
       if text then dict:expire(key, seconds) end
       return text
     end,
-    put = function(_, key, text, seconds) return dict:put(key, text, seconds) end,
+    put = function(_, key, text, seconds, replaces)
+      if replaces then return replace_in_dict(dict, key, text, seconds) end
+      return dict:put(key, text, seconds)
+    end,
     delete = function(_, key) return dict:remove(key) end,
   }
 end
@@ -98,8 +128,19 @@ local function store_in_redis(redis)
       if text == null then return nil end
       return text, why
     end,
-    put = function(_, key, text, seconds) return redis:set(key, text, "EX", seconds) end,
-    delete = function(_, key) return redis:del(key) end,
+    put = function(_, key, text, seconds, replaces)
+      if not replaces then return redis:set(key, text, "EX", seconds) end
+      local answer, why = redis:set(key, text, "EX", seconds, "XX")
+
+      if answer == null then return false end
+      return answer, why
+    end,
+    delete = function(_, key)
+      local number, why = redis:del(key)
+
+      if number == 0 then return false end
+      return number, why
+    end,
   }
 end
 
@@ -163,10 +204,13 @@ local function read_stored(config, cookie)
 
   for _, key in ipairs(id and config.codes or {}) do
     if crypto.equal(sign_id(key, id), cookie) then
-      local text = ask_store(config, "get", key_of(config, id), config.idle)
+      local place = key_of(config, id)
+      local text = ask_store(config, "get", place, config.idle)
       local record = text and decode_record(config, text)
 
-      return record and record.id == id and record or nil
+      if not record or record.id ~= place then return nil end
+      record.id = id
+      return record
     end
   end
 end
@@ -184,12 +228,17 @@ local function set_cookie(config, res, value, seconds)
     secure = config.secure, max_age = config.persistent and seconds or nil })
 end
 
-local function write_stored(state, record, text, left, call)
+local function refuse_ended(is_there)
+  if is_there == false then error({ status = 409, message = "the session was ended by another request" }, 0) end
+end
+
+-- A session that another request has ended stays so: what is there is replaced, and nothing is put in its place.
+local function write_stored(state, record, place, text, left, call)
   local config = state.config
   local is_new = not state.record or state.record.id ~= record.id
 
   if is_new and state.res.is_begun then error(call .. ": the reply has begun, so the cookie cannot be set", 4) end
-  ask_store(config, "put", key_of(config, record.id), text, min(config.idle, left))
+  refuse_ended(ask_store(config, "put", place, text, min(config.idle, left), not is_new))
   if is_new then set_cookie(config, state.res, sign_id(config.codes[1], record.id), left) end
 end
 
@@ -206,12 +255,15 @@ local function write_record(state, record, call)
   local config, now = state.config, time()
   local left = max(1, record.made + config.lifetime - now)
 
-  record.seen = not config.store and now or nil
-  local is_json, text = pcall(json.encode, record)
+  local place = config.store and key_of(config, record.id)
+
+  record.seen = not place and now or nil
+  local is_json, text = pcall(json.encode,
+    { id = place or record.id, made = record.made, seen = record.seen, values = record.values })
 
   if not is_json then error(call .. ": " .. tostring(text), 3) end
   if not utf8.len(text) then error(call .. ": a string is not UTF-8; sxe.encoding makes text of bytes", 3) end
-  if config.store then write_stored(state, record, text, left, call) else write_sealed(state, text, left, call) end
+  if place then write_stored(state, record, place, text, left, call) else write_sealed(state, text, left, call) end
   state.record = record
 end
 
@@ -254,16 +306,19 @@ end
 
 function Session:is_new() return not states[self].record end
 
+-- Delete the session in the store, if there is a store. False: it was not there any more.
 local function delete_stored(state, record)
-  if state.config.store and record then ask_store(state.config, "delete", key_of(state.config, record.id)) end
+  return state.config.store and record and ask_store(state.config, "delete", key_of(state.config, record.id))
 end
 
 function Session:renew()
   local state = states[self]
   local old = state.record
 
+  if state.res.is_begun then error("session:renew: the reply has begun, so the cookie cannot be set", 2) end
+  refuse_ended(delete_stored(state, old))
+  state.record = nil
   write_record(state, new_record(old and old.values or {}), "session:renew")
-  delete_stored(state, old)
 end
 
 function Session:destroy()
@@ -299,16 +354,18 @@ end
 
 -- ---- Sessions ----
 
--- Without a store the cookie says when the session was last used; that need not be exact.
+-- Without a store the cookie says when the session was last used. A reply that comes late would bring back older values,
+-- so the cookie is replaced seldom.
 local function refresh(state)
   local record = state.record
 
-  if record and record.seen and time() - record.seen > state.config.idle / 10 and not state.res.is_begun then
+  if record and record.seen and time() - record.seen > state.config.idle / 2 and not state.res.is_begun then
     write_record(state, copy_record(state, record.values), "sessions:open")
   end
 end
 
 function Sessions:open(req, res)
+  if not req or not res then error("sessions:open: req and res expected", 2) end
   local config, ctx = configs[self], req.ctx
   local session = ctx[self]
 
@@ -348,12 +405,13 @@ local session = {}
 
 function session.new(options)
   check_options(options)
+  check_cookie(options)
   crypto, encoding, json = require "sxe.crypto", require "sxe.encoding", require "sxe.json"
   local secrets = take_secrets(options.secret)
   local name = options.name or "session"
   local sessions = setmetatable({}, Sessions)
 
-  if #name == 0 or match(name, "[^%w!#$%%&'*+.^_`|~-]") then error("session.new: name: '" .. name .. "' is no token", 2) end
+  if #name == 0 or #name > 100 or match(name, "[^%w!#$%%&'*+.^_`|~-]") then error("session.new: name: '" .. name .. "' is no token of at most 100 bytes", 2) end
   configs[sessions] = { name = name, path = options.path, domain = options.domain, same_site = options.same_site,
     secure = options.secure, persistent = options.persistent, idle = math.tointeger(options.idle or 3600),
     lifetime = math.tointeger(options.lifetime or 86400), store = take_store(options), seals = derive_keys(secrets, "cookie"),

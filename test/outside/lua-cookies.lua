@@ -116,6 +116,17 @@ end)
 r:get("/", function(req, res) return tostring(sessions:open(req, res):get "user") end)
 r:post("/logout", function(req, res) sessions:open(req, res):destroy() return 204 end)
 r:get("/count", function() return tostring(#names) end)
+r:post("/slow", function(req, res)
+  local s = sessions:open(req, res)
+  req:body()
+  s:set("seen", "1")
+  return 204
+end)
+r:get("/dump", function()
+  local text = ""
+  for key, value in names:each() do text = text .. key .. "=" .. value .. "\n" end
+  return text
+end)
 return r
 ]]
 
@@ -131,6 +142,29 @@ test("an old id is over, and visitors without values leave nothing", function()
     equal(post(server, "/logout", "", second).headers["set-cookie"]:match "Max%-Age=0", "Max-Age=0")
     equal(ask(server, "GET /", second).body, "nil")
     equal(ask(server, "GET /count").body, "0")
+end)
+
+-- promise: docs/sessions.md: a `set` of a request that was under way raises an error whose status is 409.
+test("a request that was under way brings no session back", function()
+    local server <close> = script.start(STORED)
+    local cookie = cookie_of(post(server, "/login", "user=Ann"))
+    local sock <close> = server:connect()
+    sock:send(http.request("POST /slow", "Content-Length: 2", "Expect: 100-continue", cookie))
+    equal(sock:read_reply().status, 100) -- the handler has opened the session, and waits for the body
+    equal(post(server, "/logout", "", cookie).status, 204)
+    sock:send("xy")
+    equal(sock:read_reply().status, 409)
+    equal(ask(server, "GET /", cookie).body, "nil")
+    equal(ask(server, "GET /count").body, "0")
+end)
+
+-- promise: docs/sessions.md: so who reads the store, and even the secret, cannot take over its sessions.
+test("the store has no id", function()
+    local server <close> = script.start(STORED)
+    local cookie = cookie_of(post(server, "/login", "user=Ann"))
+    local text = ask(server, "GET /dump").body
+    check(text:find("Ann", 1, true), text)
+    check(not text:find(cookie:match "session=([^.]+)", 1, true), text)
 end)
 
 local GUARDED <const> = [[

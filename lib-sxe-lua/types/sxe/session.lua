@@ -7,8 +7,8 @@ local session = {}
 
 ---@class sxe.session.store
 ---@field get fun(self: table, key: string, seconds: integer): string?, string? lets it live that long from now
----@field put fun(self: table, key: string, text: string, seconds: integer): any, string?
----@field delete fun(self: table, key: string): any, string?
+---@field put fun(self: table, key: string, text: string, seconds: integer, replaces: boolean): boolean?, string? false: replaces, and there is none
+---@field delete fun(self: table, key: string): any, string? false: there was none
 
 ---@class sxe.session.options
 ---@field secret string|string[] random, at least 32 bytes, the same in all processes; the first of a list is used
@@ -62,7 +62,7 @@ function Session:renew() end
 ---Remove the values and the cookie.
 function Session:destroy() end
 
----Whether nothing was set yet.
+---Whether the client has no session yet.
 ---@return boolean
 function Session:is_new() end
 

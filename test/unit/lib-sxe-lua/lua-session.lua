@@ -156,6 +156,22 @@ local function check_kind(make)
   return sessions, cookie
 end
 
+-- A session that another request ends while a handler works with it, in a store of each kind.
+local function check_ended(make)
+  local sessions = make{ secret = SECRET }
+  for _, last in ipairs{ "set", "renew" } do
+    local _, cookie = visit(sessions, nil, set_user "Ann")
+    local response = visit(sessions, cookie, function(s)
+      local first = action
+      visit(sessions, cookie, function(other) other:destroy() end)
+      action = first
+      if last == "set" then s:set("user", "Eve") else s:renew() end
+    end)
+    equal(response.status, 409)
+    equal(user_of(sessions, cookie), "nil")
+  end
+end
+
 -- ---- In cookies ----
 
 local function in_cookies()
@@ -169,12 +185,16 @@ local function in_cookies()
     equal(s:get "user", nil)
   end)
   equal(answer.body, "begun")
+  find(select(2, pcall(sessions.open, sessions, {})), "sessions:open: req and res expected")
 
-  -- Once a tenth of the time has passed, the cookie is replaced, unless the reply has begun.
+  -- Once half of the time has passed, the cookie is replaced, unless the reply has begun.
   local _, cookie = visit(sessions, nil, set_user "Ann")
   local _, same = visit(sessions, cookie, function() end)
   equal(same, cookie)
-  pass(400)
+  pass(1700)
+  _, same = visit(sessions, cookie, function() end)
+  equal(same, cookie)
+  pass(200)
   ask(cookie, function(req, res)
     res:send "begun"
     equal(sessions:open(req, res):get "user", "Ann")
@@ -202,6 +222,7 @@ local function in_dict()
     return session.new(options)
   end
   local sessions = check_kind(make)
+  check_ended(make)
   local _, cookie = visit(sessions, nil, set_user "Ann")
 
   -- A reply that has begun may change values, but not the cookie. What was destroyed or renewed is over at once.
@@ -227,7 +248,7 @@ local function in_dict()
   local stolen
   for key, value in names:each() do
     if value:find "Eve" then stolen = value end
-    assert(not key:find(other:match "=(.*)%.", 1, true))
+    assert(not (key .. value):find(other:match "=(.*)%.", 1, true))
   end
   for key, value in names:each() do
     if value:find "Ann" then names:put(key, stolen) end
@@ -249,18 +270,24 @@ local function in_table()
     ends[key] = os.time() + seconds
     return texts[key], failure
   end
-  function store.put(_, key, text, seconds)
+  function store.put(_, key, text, seconds, replaces)
     assert(math.type(seconds) == "integer" and json.decode(text))
     if failure then return nil, failure end
+    if replaces and not texts[key] then return false end
     texts[key], ends[key] = text, os.time() + seconds
     return true
   end
-  function store.delete(_, key) texts[key] = nil end
+  function store.delete(_, key)
+    local is_there = texts[key] ~= nil
+    texts[key] = nil
+    return is_there
+  end
   local function make(options)
     options.store = store
     return session.new(options)
   end
   local sessions, cookie = check_kind(make)
+  check_ended(make)
   failure = "the disk is full"
   find(visit(sessions, nil, set_user "Ann").body, "the store of sessions: put: the disk is full")
   texts = {}
@@ -285,12 +312,13 @@ local function serve_redis(conn)
       ends[key] = os.time() + words[4]
       conn:write("$" .. #values[key] .. "\r\n" .. values[key] .. "\r\n")
     elseif name == "GETEX" then conn:write "$-1\r\n"
+    elseif name == "SET" and words[6] == "XX" and not values[key] then conn:write "$-1\r\n"
     elseif name == "SET" then
       values[key], ends[key] = words[3], os.time() + words[5]
       conn:write "+OK\r\n"
     elseif name == "DEL" then
+      conn:write(values[key] and ":1\r\n" or ":0\r\n")
       values[key] = nil
-      conn:write ":1\r\n"
     else conn:write "-ERR unknown command\r\n" end
   end
 end
@@ -304,6 +332,7 @@ local function in_redis()
     return session.new(options)
   end
   local sessions, cookie = check_kind(make)
+  check_ended(make)
   db:close()
   peer:close()
   equal(visit(sessions, cookie, function() end).status, 503)
@@ -319,6 +348,11 @@ local function refusals()
     [{ secret = SECRET, nmae = 1 }] = "session.new has no option 'nmae'",
     [{ secret = SECRET, name = 1 }] = "name: a string expected, got number",
     [{ secret = SECRET, name = "a b" }] = "name: 'a b' is no token", [{ secret = SECRET, name = "" }] = "name: '' is no token",
+    [{ secret = SECRET, name = ("n"):rep(101) }] = "is no token of at most 100 bytes",
+    [{ secret = SECRET, path = "x" }] = "path: it begins with a slash", [{ secret = SECRET, path = "/;" }] = "no semicolon",
+    [{ secret = SECRET, domain = "a;b" }] = "domain: a name of a host expected",
+    [{ secret = SECRET, same_site = "None" }] = "same_site: Lax, Strict, or None with secure = true",
+    [{ secret = SECRET, same_site = "x" }] = "same_site: Lax, Strict, or None with secure = true",
     [{ secret = SECRET, idle = 0 }] = "idle: a whole number of seconds expected, 1 to 1,000,000,000",
     [{ secret = SECRET, lifetime = 1.5 }] = "lifetime: a whole number of seconds",
     [{ secret = SECRET, lifetime = 1 << 40 }] = "lifetime: a whole number of seconds",
