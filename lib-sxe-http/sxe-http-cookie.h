@@ -97,6 +97,10 @@ struct sxe_http_cookie {
 SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie(struct sxe_http_response *response,
                                                 const struct sxe_http_cookie *cookie);
 
+/* Remove the unsent fields of the reply, but not its cookies: for an error that is sent in place of
+ * the reply that a handler had begun to compose. */
+SXE_PUBLIC void sxe_http_keep_cookies(struct sxe_http_response *response);
+
 #ifdef __cplusplus
 }
 #endif

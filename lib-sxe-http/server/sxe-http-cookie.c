@@ -259,3 +259,25 @@ sxe_http_set_cookie(struct sxe_http_response *response, const struct sxe_http_co
     (void)count_older(slot, cookie->name, true);
     return sxe_http_add_field_span(response, "Set-Cookie", (struct sxe_span){room, (size_t)length});
 }
+
+void
+sxe_http_keep_cookies(struct sxe_http_response *response)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    char *lines = (char *)slot + slot->request.http->reply_at;
+    const char *line = lines;
+    const char *end = lines + slot->fields_used;
+    uint32_t used = 0;
+
+    while (line < end) {
+        const size_t length = (size_t)((char *)memchr(line, '\n', (size_t)(end - line)) - line) + 1;
+
+        if (strncasecmp(line, "Set-Cookie:", SXE_LITERAL_LENGTH("Set-Cookie:")) == 0) {
+            memmove(lines + used, line, length);
+            used += (uint32_t)length;
+        }
+        line += length;
+    }
+    slot->fields_used = used;
+    slot->offers_upgrade = false;
+}

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-http-cookie.h"
+
 enum {
     WHERE_SIZE = 256,
     STACK_ROOM = 8,
@@ -51,7 +53,7 @@ give_exchange_up(struct sxe__lua_exchange *exchange, unsigned status)
         sxe_http_abort(exchange->response);
         return;
     }
-    sxe_http_remove_field(exchange->response, NULL);
+    sxe_http_keep_cookies(exchange->response);
     reply_status(exchange, status);
 }
 
@@ -213,7 +215,7 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     }
     count_lua_reply(SXE__LUA_HTTP_ERRORS);
     exchange->reply = SXE__LUA_ENDED;
-    sxe_http_remove_field(exchange->response, NULL);
+    sxe_http_keep_cookies(exchange->response);
     snprintf(text, sizeof(text), "{\"error\":\"internal\",\"id\":\"%s\"}\n", id);
     sxe_http_reply(exchange->response, 500, "application/json", text, strlen(text));
 }
@@ -359,7 +361,7 @@ explain_error(lua_State *L)
         sxe_http_abort(exchange->response);
         return 0;
     }
-    sxe_http_remove_field(exchange->response, NULL);
+    sxe_http_keep_cookies(exchange->response);
     push_error_argument(L, status);
     if (on_error_of(exchange) == LUA_NOREF) {
         reply_error(L, exchange, status);

@@ -61,6 +61,12 @@ r:post("/login", function(req)
   return 204
 end)
 r:get("/", function(req) return tostring(req.ctx.session:get "user") end)
+r:post("/wrong", function(req, res)
+  local s = req.ctx.session
+  res.headers.X = "dropped"
+  s:set("tries", 1 + (s:get "tries" or 0))
+  error{ status = 401, message = "try " .. s:get "tries" }
+end)
 r:get("/big", function(req) req.ctx.session:set("x", ("x"):rep(2800)) return "ok" end)
 r:post("/logout", function(req) req.ctx.session:destroy() return 204 end)
 return r
@@ -80,6 +86,14 @@ test("no changed cookie counts", function()
         local reply = ask(server, "GET /", "Cookie: session=" .. bad)
         equal(reply.status .. reply.body, "200nil")
     end
+end)
+
+-- promise: docs/lua-handlers.md: Header fields that the handler had set are not in the reply to an error; the cookies are.
+test("an error keeps what the session was set to", function()
+    local server <close> = script.start(APP)
+    local first = post(server, "/wrong", "")
+    equal(first.status .. tostring(first.headers.x), "401nil")
+    check(post(server, "/wrong", "", cookie_of(first)).body:find("try 2", 1, true), first.body)
 end)
 
 -- promise: docs/sessions.md: needs no memory and works with any number of servers

@@ -231,6 +231,34 @@ START_TEST(a_cookie_that_is_set_again_takes_the_place_of_the_first)
 }
 END_TEST
 
+static enum sxe_http_verdict
+fail_late(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)request;
+    sxe_http_keep_cookies(response);
+    ck_assert_int_eq(sxe_http_add_field(response, "Upgrade", "x"), 0);
+    ck_assert_int_eq(SET(response, "a", "1"), 0);
+    ck_assert_int_eq(sxe_http_add_field(response, "Set-Cookies", "x"), 0);
+    ck_assert_int_eq(sxe_http_add_field(response, "set-cookie", "b=2"), 0);
+    sxe_http_keep_cookies(response);
+    return sxe_http_reply(response, 500, NULL, "", 0);
+}
+
+START_TEST(an_error_has_the_cookies_and_no_other_field)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = fail_late});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_REPLY(peer, "HTTP/1.1 500 Internal Server Error\r\n"
+                       "Set-Cookie: a=1; Path=/; HttpOnly; SameSite=Lax\r\n"
+                       "set-cookie: b=2\r\nContent-Length: 0\r\n\r\n");
+    close(peer);
+    end_site();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -243,6 +271,7 @@ suite(void)
     tcase_add_loop_test(t, a_cookie_is_one_safe_line_or_an_error, 0,
                         (int)(sizeof(replies) / sizeof(replies[0])));
     tcase_add_test(t, a_cookie_that_is_set_again_takes_the_place_of_the_first);
+    tcase_add_test(t, an_error_has_the_cookies_and_no_other_field);
     suite_add_tcase(s, t);
     return s;
 }
