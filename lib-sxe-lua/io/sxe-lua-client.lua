@@ -63,7 +63,7 @@ local function encode(fields)
   return concat(parts, "&")
 end
 
--- Who, host and port of "user:password@host:port"; who is nil if nobody is named, host if it is none.
+-- "user:password", host and port of an authority. The first is nil if there is no "@", the host if it is not valid.
 local function parse_authority(authority, default)
   local user, host, port = match(authority, "^(.*)@"), nil, nil
 
