@@ -37,7 +37,8 @@ reserve(struct writer *w, size_t more)
     char *data;
 
     if (more > SXE__LUA_CLONE_MAX - bytes->length)
-        luaL_error(w->L, "a message is larger than %d bytes", (int)SXE__LUA_CLONE_MAX);
+        luaL_error(w->L, "a message is larger than the limit of %d bytes (%d MiB)",
+                   (int)SXE__LUA_CLONE_MAX, (int)SXE__LUA_CLONE_MAX >> 20);
     if (bytes->length + more <= size)
         return;
     while (size < bytes->length + more)

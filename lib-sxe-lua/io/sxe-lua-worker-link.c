@@ -14,7 +14,7 @@
 
 size_t sxe__lua_worker_queue_max = (size_t)256 << 20;
 
-static unsigned workers_number; /* atomic: of this process */
+static unsigned workers_number; /* atomic: of this process, without those that have ended */
 
 /* ---- Queues ---- */
 
@@ -197,11 +197,20 @@ sxe__lua_worker_new(void)
     return NULL;
 }
 
+/* The worker counts no more. A handle may keep its struct for long. */
+static void
+give_place(struct sxe__lua_worker *worker)
+{
+    if (!__atomic_exchange_n(&worker->gave_place, true, __ATOMIC_RELAXED))
+        __atomic_sub_fetch(&workers_number, 1, __ATOMIC_RELAXED);
+}
+
 void
 sxe__lua_worker_release(struct sxe__lua_worker *worker)
 {
     if (__atomic_sub_fetch(&worker->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    give_place(worker);
     free_messages(&worker->in);
     free_messages(&worker->out);
     free_messages(&worker->replied);
@@ -212,7 +221,6 @@ sxe__lua_worker_release(struct sxe__lua_worker *worker)
     free(worker->problem);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
-    __atomic_sub_fetch(&workers_number, 1, __ATOMIC_RELAXED);
 }
 
 void
@@ -260,6 +268,7 @@ sxe__lua_worker_finish(struct sxe__lua_worker *worker)
     answer_all(worker, &worker->serving);
     answer_all(worker, &worker->waiting);
     answer_all(worker, &worker->in); /* nothing is added to it any more */
+    give_place(worker);
     pthread_mutex_lock(&worker->lock);
     worker->has_ended = true;
     if (worker->owner != NULL && worker->owner->loop != NULL)
@@ -303,13 +312,35 @@ sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const c
     return 2;
 }
 
+/* Argument: a message. */
+static int
+push_message(lua_State *L)
+{
+    const struct sxe__lua_message *message = lua_touserdata(L, 1);
+
+    return sxe__lua_clone_read(L, &message->bytes);
+}
+
+/* A message that there is no memory for is dropped: it would keep the later ones in the queue. */
 int
 sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue)
 {
-    const int number = sxe__lua_clone_read(L, &queue->first->bytes);
+    struct sxe__lua_message *message = queue->first;
+    const struct sxe__lua_worker *worker = message->worker;
+    const size_t length = message->bytes.length;
+    int status;
 
-    sxe__lua_message_free(sxe__lua_messages_take(queue));
-    return number;
+    lua_pushcfunction(L, push_message);
+    lua_pushlightuserdata(L, message);
+    status = lua_pcall(L, 1, 1, 0);
+    sxe__lua_messages_remove(queue, message);
+    sxe__lua_message_free(message);
+    if (status == LUA_OK)
+        return 1;
+    lua_pushnil(L);
+    lua_pushfstring(L, "worker '%s': a message of %I bytes was dropped: %s", worker->name,
+                    (lua_Integer)length, lua_tostring(L, -2));
+    return 2;
 }
 
 int

@@ -81,6 +81,7 @@ struct sxe__lua_worker {
     size_t held_in; /* atomic, from here on: bytes of messages to the worker */
     size_t held_out;
     unsigned references; /* of the owner's object, its list, and the thread */
+    bool gave_place;     /* it does not count towards SXE__LUA_WORKERS_MAX any more */
 
     struct sxe__lua_worker_plan plan; /* constant, from here on */
     const struct sxe__lua_contents *contents;
@@ -149,7 +150,8 @@ void sxe__lua_worker_finish(struct sxe__lua_worker *worker);
 /* 0, or an error of eventfd(2): without a descriptor libev would try for ever to make one. */
 int sxe__lua_worker_check_descriptor(void);
 
-/* Push the values of the first message of a queue, then free the message. Returns their number. */
+/* Push the value of the first message of a queue, or nil and why that is impossible. The message is
+ * freed. Returns the number of results. */
 int sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue);
 
 /* Send the value at stack index 2; true, or nil and why not. */

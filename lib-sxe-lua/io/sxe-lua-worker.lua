@@ -34,12 +34,14 @@ local function pick()
   return best, why, code
 end
 
-local function check_function(fn, name)
-  if type(fn) ~= "function" then error(("worker.%s: a function expected, got %s"):format(name, type(fn)), 3) end
+local function check_type(value, expected, name)
+  local got = type(value)
+
+  if got ~= expected then error(("worker.%s must be a %s, not a %s"):format(name, expected, got), 3) end
 end
 
 function core.run(fn, ...)
-  check_function(fn, "run")
+  check_type(fn, "function", "run: fn")
   local w, why, code = pick()
 
   if not w then return nil, why, code end
@@ -69,7 +71,9 @@ local function check_limit(options)
 end
 
 function core.map(items, fn, options)
-  check_function(fn, "map")
+  check_type(items, "table", "map: items")
+  check_type(fn, "function", "map: fn")
+  if options ~= nil then check_type(options, "table", "map: options") end
   local limit, number, last, failure = check_limit(options), #items, 0, nil
   local results, tasks = { n = number }, {}
 

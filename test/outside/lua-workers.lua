@@ -138,6 +138,90 @@ test("a worker at its limit of memory fails one call, and serves the next", func
         ("nil\tnot enough memory\t%d\n"):rep(5):format(1, 1, 2, 3, 5) .. "nil\tnot enough memory\n")
 end)
 
+-- promise: docs/workers.md: A worker that has ended does not count, even while its handle lives.
+test("a thousand workers live one after the other, and their handles together", function()
+    equal(run[[
+        local all = {}
+        for i = 1, 1000 do
+            all[i] = assert(worker.new{ code = "return function(n) return n end", memory = 1 << 20 })
+            assert(all[i]:call(i) == i and all[i]:stop())
+        end
+        print(#all, all[1].status, all[1000].status)]], "1000\tended\tended\n")
+end)
+
+-- promise: docs/workers.md: or `nil, message, code` if the system has no thread or no memory, or if 256 workers of the
+--   process run.
+test("the worker after the 256th is refused until one ends", function()
+    equal(run[[
+        local all, w, why = {}
+        repeat
+            w, why = worker.new{ code = "", memory = 1 << 20 }
+            all[#all + 1] = w
+        until not w
+        print(#all, why)
+        all[7]:stop()
+        print(worker.new{ code = "" } ~= nil)]],
+        "256\tworker.new: the process has 256 workers, which is the limit: stop one first\ntrue\n")
+end)
+
+-- promise: docs/workers.md: To a worker that has ended `send` returns `nil, "worker 'NAME': it was stopped"`, or the
+--   error that ended it. Messages that a worker has not received when it ends are lost; those that it sent before can
+--   still be received.
+test("messages from a worker that was stopped arrive, messages to it do not", function()
+    equal(run[[
+        local w = worker.new{ name = "w", code = [=[
+            local parent = require "sxe.worker".parent
+            for i = 1, 3 do parent:send(i) end
+            parent:receive() parent:send "last" while true do end]=] }
+        w:send "one" w:send "two"
+        print(w:receive(), w:receive(), w:receive(), w:receive())
+        print(w:stop(), w:send(1))
+        print(w:receive())
+        local e = worker.new{ name = "e", code = "require 'sxe.worker'.parent:send 'sent' error 'my fault'" }
+        while e.status == "running" do task.sleep(0.001) end
+        print((select(2, e:send(1)):match "[^\n]*"), e:receive(), (select(2, e:receive()):match "[^\n]*"))]],
+        "1\t2\t3\tlast\ntrue\tnil\tworker 'w': it was stopped\nnil\tworker 'w': it was stopped\n" ..
+        "worker 'e': e:1: my fault\tsent\tworker 'e': e:1: my fault\n")
+end)
+
+-- promise: docs/workers.md: If the receiver has no memory for a message, the message is dropped: `receive` returns
+--   `nil`, a text that says so, and the next call returns the next message.
+test("a message without memory keeps no other one back", function()
+    equal(run[[
+        local w = worker.new{ memory = 4 << 20, code = [=[
+            local parent = require "sxe.worker".parent
+            for i = 1, 6 do
+                local v, why = parent:receive()
+                parent:send(v and #v or why:match "a message of %d+ bytes was dropped: not enough memory" and "dropped")
+            end]=] }
+        for i = 1, 3 do w:send(("x"):rep(8 << 20)) w:send(("x"):rep(i)) end
+        for i = 1, 6 do print(w:receive()) end]], "dropped\n1\ndropped\n2\ndropped\n3\n")
+end)
+
+-- promise: docs/workers.md: A message is at most 64 MiB, and tables are at most 100 deep: `call` and `send` raise an
+--   error that names the limit.
+test("a message beyond its limits names them", function()
+    equal(run[[
+        local w = worker.new{ code = "return function(s) return #s end", memory = 1 << 30 }
+        local text = ("x"):rep((64 << 20) - 100)
+        print(w:call(text) == #text)
+        print((select(2, pcall(w.send, w, text .. text)):match "larger than.*"))
+        print((select(2, pcall(w.call, w, { text }, text)):match "larger than.*"))
+        local deep = {}
+        for i = 1, 100 do deep = { deep } end
+        print((select(2, pcall(w.send, w, deep)):match "nested.*"))]],
+        "true\n" .. ("larger than the limit of 67108864 bytes (64 MiB)\n"):rep(2) .. "nested more than 100 deep\n")
+end)
+
+test("map names the argument that is of another type", function()
+    equal(run[[
+        print(select(2, pcall(worker.map, nil, fib)))
+        print(select(2, pcall(worker.map, {}, nil)))
+        print(select(2, pcall(worker.map, {}, fib, 3)))]],
+        "worker.map: items must be a table, not a nil\nworker.map: fn must be a function, not a nil\n" ..
+        "worker.map: options must be a table, not a number\n")
+end)
+
 -- promise: docs/workers.md: Functions (but the first argument of a call), userdata, coroutines, and tables as keys are
 --   refused, and the error names the path.
 test("what cannot be copied is named", function()

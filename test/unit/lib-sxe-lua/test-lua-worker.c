@@ -277,6 +277,19 @@ static const char *const stories[] = {
     "('x'):rep(10000)))\n"
     "w:stop() queue_max(1 << 28)",
 
+    /* a message without memory makes room for the next one; each way */
+    "local w = new([[local parent = require 'sxe.worker'.parent\n"
+    "    local v, why = parent:receive() parent:send(why) parent:send(parent:receive())]],\n"
+    "    {memory = 2 << 20})\n"
+    "w:send(('x'):rep(8 << 20)) w:send 'next'\n"
+    "assert(w:receive() == \"worker 'code': a message of 8388618 bytes was dropped: not enough \"..\n"
+    "    'memory') assert(w:receive() == 'next')\n"
+    "local v = new[[local parent = require 'sxe.worker'.parent\n"
+    "    parent:send(('x'):rep(8 << 20)) parent:send 'next' error 'end']]\n"
+    "while v.status ~= 'ended' do task.sleep(0) end\n"
+    "memory(0) local ok, r = pcall(v.receive, v) memory()\n"
+    "assert(ok == false or r == nil) assert(v:receive() == 'next')",
+
     /* results that the stack has no room for; tasks that are all taken */
     "local w = new('local t = {} for i = 1, 600000 do t[i] = 1 end return function() return "
     "table.unpack(t) end')\n"
@@ -286,8 +299,8 @@ static const char *const stories[] = {
     "w:stop()",
 
     /* run and map */
-    "assert(worker.run(fib, 15) == 610) raises('a function expected, got string', worker.run, "
-    "'x')\n"
+    "assert(worker.run(fib, 15) == 610) raises('worker.run: fn must be a function, not a string', "
+    "worker.run, 'x')\n"
     "fails('boom', worker.run(function() error 'boom' end))\n"
     "raises(\"upvalue 'worker'\", worker.run, function() return worker end)\n"
     "local r = assert(worker.map({5, 10, 15}, fib))\n"
@@ -303,6 +316,9 @@ static const char *const stories[] = {
     "end, "
     "{workers = 3})\n"
     "assert(table.concat(order, ' ') == '30 1 20 1')\n"
+    "raises('worker.map: items must be a table, not a nil', worker.map, nil, fib)\n"
+    "raises('worker.map: fn must be a function, not a nil', worker.map, {1})\n"
+    "raises('worker.map: options must be a table, not a number', worker.map, {1}, fib, 2)\n"
     "raises(\"no option 'x'\", worker.map, {}, fib, {x = 1})\n"
     "raises('workers must be', worker.map, {}, fib, {workers = 0})\n"
     "local t = task.start(worker.map, {1, 2, 3}, spin) task.sleep(0.001) t:cancel()\n"
@@ -374,9 +390,11 @@ static const char *const faults[] = {
     /* a process has 256 workers at most */
     "local all, w, why, code = {} task.sleep(0)\n"
     "repeat w, why, code = worker.new{code = ''} all[#all + 1] = w until not w\n"
-    "assert(#all == 256 and why == 'worker.new: Resource temporarily unavailable' and code == 11)\n"
-    "for _, w in ipairs(all) do w:stop() end all = nil collectgarbage() collectgarbage()\n"
-    "assert(new(''):call(fib, 5) == 5)",
+    "assert(#all == 256 and code == 11 and why == 'worker.new: the process has 256 workers, which is "
+    "the limit: stop one first')\n"
+    "all[1]:stop() all[2]:stop() assert(new(''):call(fib, 5) == 5 and all[1].status == 'ended')\n"
+    "for _, w in ipairs(all) do w:stop() end\n"
+    "for i = 1, 300 do all[#all + 1] = new('') assert(all[#all]:stop()) end",
 };
 
 START_TEST(a_fault_is_an_error_of_one_call)
