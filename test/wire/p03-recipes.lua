@@ -2,9 +2,9 @@
 -- Recipes of docs/recipes.md with several clients: the job queue survives kill -9, and a job that a killed worker had
 -- begun is done by another worker; news reaches all waiting clients; a session belongs to one cookie name.
 
-local app = require "script"
 local http = require "http"
 local httpd = require "httpd"
+local start_recipe = require "recipe"
 
 local path, script = os.tmpname(), os.tmpname()
 
@@ -55,17 +55,6 @@ end)
 
 os.remove(path)
 os.remove(script)
-
--- Start the script of the section `title`, in which the text `from` is replaced by `to`.
-local function start_recipe(title, from, to)
-    local page = assert(io.open("docs/recipes.md")):read("a")
-    local text = assert(page:match("\n## " .. title .. "\n.-```lua\n(.-)```"))
-    if from then
-        local first, last = text:find(from, 1, true)
-        text = text:sub(1, assert(first) - 1) .. to .. text:sub(last + 1)
-    end
-    return app.start(text)
-end
 
 local function request_of(line, body, ...)
     return http.request(line, "Connection: close", "Content-Length: " .. #body, ...) .. body

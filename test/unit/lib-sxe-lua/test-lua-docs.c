@@ -3,7 +3,8 @@
  * The pages about Lua: every example runs, and every name that scripts can use is explained in a
  * page and described in lib-sxe-lua/types/.
  *
- *     ```lua            runs as a script; its output must be the texts after -->
+ *     ```lua            runs as a script; its output must be the texts after -->; a dict's file,
+ *                       { file = "name"..., is not in /dev/shm but this test's own
  *     -- GET /a --> 200 hello      sends the handler a request: its status, and a part of its body
  *     ```lua sandbox    runs in a sandbox, without handlers
  *     ```lua fragment   is compiled only
@@ -219,9 +220,32 @@ expect_silence(const char *text)
         ck_assert_msg(captured.number == 0, "%s", log_line(0));
 }
 
-static void
-run_block(const char *text, const char *where)
+/* Copy a script, and put the file that it names in a place of this process's own. Returns its path,
+ * or "" if the script names none. */
+static const char *
+move_file(const char *text, char *moved)
 {
+    static char path[60];
+    const char *name = strstr(text, "{ file = \"");
+    size_t length;
+
+    path[0] = '\0';
+    if (name == NULL) {
+        memcpy(moved, text, strlen(text) + 1);
+        return path;
+    }
+    name += strlen("{ file = \"");
+    length = strcspn(name, "\"");
+    snprintf(path, sizeof(path), "/tmp/sxe-docs-%d-%.*s", (int)getpid(), (int)length, name);
+    snprintf(moved, TEXT_SIZE, "%.*s%s%s", (int)(name - text), text, path, name + length);
+    return path;
+}
+
+static void
+run_block(const char *page_text, const char *where)
+{
+    static char text[TEXT_SIZE];
+    const char *file = move_file(page_text, text);
     static char name[] = "example";
     static char *argv[] = {name, NULL};
     struct sxe_http *http;
@@ -244,6 +268,7 @@ run_block(const char *text, const char *where)
     expect_silence(text);
     end_script();
     sxe_http_delete(http);
+    unlink(file);
 }
 
 static void
