@@ -213,11 +213,19 @@ describe_table(lua_State *L, int error)
     return lua_pushfstring(L, "an error that is a table: {%s}", shown);
 }
 
-/* Push the description of an error, also of {status = 404, message = "no such page"}. */
+/* Push a field of the error; its text, "" if it is no string. */
+static const char *
+push_error_field(lua_State *L, int error, const char *name)
+{
+    return lua_getfield(L, error, name) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+}
+
+/* Push the description of an error, also of {status = 404, message = "no such page", detail =}. */
 static const char *
 describe_error(lua_State *L, int error)
 {
-    const char *message = "";
+    const char *message;
+    const char *detail;
 
     if (is_text_value(L, error) || lua_type(L, error) == LUA_TNUMBER) {
         push_error_text(L, error);
@@ -225,11 +233,11 @@ describe_error(lua_State *L, int error)
     }
     if (!lua_istable(L, error))
         return lua_pushfstring(L, "an error that is a %s", luaL_typename(L, error));
-    if (lua_getfield(L, error, "message") == LUA_TSTRING)
-        message = lua_tostring(L, -1);
+    message = push_error_field(L, error, "message");
+    detail = push_error_field(L, error, "detail");
     if (lua_getfield(L, error, "status") == LUA_TNUMBER)
-        return lua_pushfstring(L, "status %s%s%s", lua_tostring(L, -1), *message ? ": " : "",
-                               message);
+        return lua_pushfstring(L, "status %s%s%s%s%s", lua_tostring(L, -1), *message ? ": " : "",
+                               message, *detail ? ": " : "", detail);
     return *message ? message : describe_table(L, error);
 }
 

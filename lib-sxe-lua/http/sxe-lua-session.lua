@@ -12,7 +12,7 @@
 -- only, so one who reads it cannot take over the sessions in it, not even with the secret.
 local error, ipairs, match, max, min, pairs, pcall = error, ipairs, string.match, math.max, math.min, pairs, pcall
 local require, setmetatable, sub, time, tostring, type = require, setmetatable, string.sub, os.time, tostring, type
-local crypto, encoding, json
+local crypto, encoding, json, task
 
 local COOKIE_MAX <const> = 4096
 local SECRETS_MAX <const> = 16
@@ -158,12 +158,13 @@ local function take_store(options)
   return options.store
 end
 
--- Call a function of the store. Its failure is not the request's fault: 503.
+-- Call a function of the store. Its failure is not the request's fault: 503. Its text may name hosts and keys, so it is
+-- for the log only.
 local function ask_store(config, name, ...)
   local value, why = config.store[name](config.store, ...)
 
   if value == nil and why ~= nil then
-    error({ status = 503, message = "the store of sessions: " .. name .. ": " .. tostring(why) }, 0)
+    error({ status = 503, message = "the store of sessions failed", detail = name .. ": " .. tostring(why) }, 0)
   end
   return value
 end
@@ -228,9 +229,18 @@ local function set_cookie(config, res, value, seconds)
     secure = config.secure, max_age = config.persistent and seconds or nil })
 end
 
+-- Nil, or why the cookie cannot be set.
+local function try_cookie(state, value, seconds)
+  local is_set, why = pcall(set_cookie, state.config, state.res, value, seconds)
+
+  return not is_set and (match(tostring(why), "res:cookie: .*") or tostring(why)) or nil
+end
+
 local function refuse_ended(is_there)
   if is_there == false then error({ status = 409, message = "the session was ended by another request" }, 0) end
 end
+
+local function seconds_left(config, record) return max(1, record.made + config.lifetime - time()) end
 
 -- A session that another request has ended stays so: what is there is replaced, and nothing is put in its place.
 local function write_stored(state, record, place, text, left, call)
@@ -239,25 +249,27 @@ local function write_stored(state, record, place, text, left, call)
 
   if is_new and state.res.is_begun then error(call .. ": the reply has begun, so the cookie cannot be set", 4) end
   refuse_ended(ask_store(config, "put", place, text, min(config.idle, left), not is_new))
-  if is_new then set_cookie(config, state.res, sign_id(config.codes[1], record.id), left) end
+  local why = is_new and try_cookie(state, sign_id(config.codes[1], record.id), left)
+
+  if not why then return end
+  pcall(ask_store, config, "delete", place)
+  error(call .. ": " .. why, 4)
 end
 
 local function write_sealed(state, text, left, call)
   local config = state.config
-  local sealed = encoding.encode_base64(crypto.seal(config.seals[1], text, { aad = config.name }), URL)
-  local is_set, why = pcall(set_cookie, config, state.res, sealed, left)
+  local why = try_cookie(state,
+    encoding.encode_base64(crypto.seal(config.seals[1], text, { aad = config.name }), URL), left)
 
-  if not is_set then error(call .. ": " .. (match(tostring(why), "res:cookie: .*") or tostring(why)), 4) end
+  if why then error(call .. ": " .. why, 4) end
 end
 
 -- Write a record, and then make it the session's. An error leaves both as they were.
 local function write_record(state, record, call)
-  local config, now = state.config, time()
-  local left = max(1, record.made + config.lifetime - now)
+  local config = state.config
+  local left, place = seconds_left(config, record), config.store and key_of(config, record.id)
 
-  local place = config.store and key_of(config, record.id)
-
-  record.seen = not place and now or nil
+  record.seen = not place and time() or nil
   local is_json, text = pcall(json.encode,
     { id = place or record.id, made = record.made, seen = record.seen, values = record.values })
 
@@ -281,6 +293,15 @@ end
 
 -- ---- A session ----
 
+-- A store may wait. Tasks of one request that write its session meanwhile take turns.
+local function take_turn(state, call)
+  local turn, why = nil, nil
+
+  if state.turn then turn, why = state.turn:acquire() end
+  if why then error(call .. ": " .. why, 3) end
+  return turn
+end
+
 function Session:get(name)
   local record = states[self].record
 
@@ -289,6 +310,7 @@ end
 
 function Session:set(name, value)
   local state, values = states[self], {}
+  local _ <close> = take_turn(state, "session:set")
 
   for key, old in pairs(state.record and state.record.values or {}) do values[key] = old end
   if type(name) == "string" then
@@ -311,24 +333,49 @@ local function delete_stored(state, record)
   return state.config.store and record and ask_store(state.config, "delete", key_of(state.config, record.id))
 end
 
-function Session:renew()
-  local state = states[self]
-  local old = state.record
+-- The client keeps the cookie that it had.
+local function restore_cookie(state)
+  local config, record = state.config, state.record
 
-  if state.res.is_begun then error("session:renew: the reply has begun, so the cookie cannot be set", 2) end
-  refuse_ended(delete_stored(state, old))
-  state.record = nil
-  write_record(state, new_record(old and old.values or {}), "session:renew")
+  if config.store and record then
+    try_cookie(state, sign_id(config.codes[1], record.id), seconds_left(config, record))
+  end
 end
 
+-- The new record is stored before the old one is deleted, so that no failure loses the values.
+function Session:renew()
+  local state = states[self]
+  local _ <close> = take_turn(state, "session:renew")
+  local old = state.record
+  local record = new_record(old and old.values or {})
+
+  if state.res.is_begun then error("session:renew: the reply has begun, so the cookie cannot be set", 2) end
+  write_record(state, record, "session:renew")
+  local is_asked, was_there = pcall(delete_stored, state, old)
+
+  if is_asked and was_there ~= false then return end
+  state.record = old
+  pcall(delete_stored, state, record)
+  restore_cookie(state)
+  if not is_asked then error(was_there, 0) end
+  refuse_ended(was_there)
+end
+
+-- The cookie goes first, because the reply may begin while the store is asked.
 function Session:destroy()
   local state = states[self]
-  local record = state.record
+  local _ <close> = take_turn(state, "session:destroy")
 
   if state.res.is_begun then error("session:destroy: the reply has begun, so the cookie cannot be removed", 2) end
-  delete_stored(state, record)
-  state.record = nil
   set_cookie(state.config, state.res, nil)
+  local is_asked, why = pcall(delete_stored, state, state.record)
+
+  if is_asked then
+    state.record = nil
+    return
+  end
+  restore_cookie(state)
+  error(why, 0)
 end
 
 -- ---- Tokens of forms ----
@@ -337,6 +384,7 @@ local function code_of(state, key, salt) return salt .. crypto.hmac("sha256", ke
 
 function Session:token()
   local state = states[self]
+  local _ <close> = take_turn(state, "session:token")
 
   if not state.record then write_record(state, new_record{}, "session:token") end
   return encoding.encode_base64(code_of(state, state.config.forms[1], crypto.random_bytes(SALT)), URL)
@@ -370,8 +418,16 @@ function Sessions:open(req, res)
   local session = ctx[self]
 
   if session then return session end
+  if (ctx[config.mark] or self) ~= self then
+    error("sessions:open: the request has another session in the cookie '" .. config.name ..
+      "': give one of the two another name in session.new", 2)
+  end
+  ctx[config.mark] = self
+  local record = read_record(config, req.cookies[config.name])
+
+  if ctx[self] then return ctx[self] end -- another task of the request was faster
   session = setmetatable({}, Session)
-  states[session] = { config = config, res = res, record = read_record(config, req.cookies[config.name]) }
+  states[session] = { config = config, res = res, record = record, turn = config.store and task.semaphore(1) }
   refresh(states[session])
   ctx[self] = session
   return session
@@ -406,13 +462,13 @@ local session = {}
 function session.new(options)
   check_options(options)
   check_cookie(options)
-  crypto, encoding, json = require "sxe.crypto", require "sxe.encoding", require "sxe.json"
+  crypto, encoding, json, task = require "sxe.crypto", require "sxe.encoding", require "sxe.json", require "sxe.task"
   local secrets = take_secrets(options.secret)
   local name = options.name or "session"
   local sessions = setmetatable({}, Sessions)
 
   if #name == 0 or #name > 100 or match(name, "[^%w!#$%%&'*+.^_`|~-]") then error("session.new: name: '" .. name .. "' is no token of at most 100 bytes", 2) end
-  configs[sessions] = { name = name, path = options.path, domain = options.domain, same_site = options.same_site,
+  configs[sessions] = { name = name, mark = "sxe.session " .. name, path = options.path, domain = options.domain, same_site = options.same_site,
     secure = options.secure, persistent = options.persistent, idle = math.tointeger(options.idle or 3600),
     lifetime = math.tointeger(options.lifetime or 86400), store = take_store(options), seals = derive_keys(secrets, "cookie"),
     codes = derive_keys(secrets, "id"), forms = derive_keys(secrets, "form") }

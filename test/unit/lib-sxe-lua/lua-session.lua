@@ -258,12 +258,12 @@ local function in_dict()
   full:put("x", "y")
   local answer = visit(session.new{ secret = SECRET, dict = full }, nil, set_user "Ann")
   equal(answer.status, 503)
-  find(answer.body, "the store of sessions: put: ")
+  equal(json.decode(answer.body).error, "the store of sessions failed")
 end
 
 local function in_table()
   local texts, ends, failure = {}, {}, nil
-  local store = {}
+  local store, on_delete = {}, function() end
   function store.get(_, key, seconds)
     assert(math.type(seconds) == "integer")
     if ends[key] and ends[key] <= os.time() then texts[key] = nil end
@@ -279,6 +279,9 @@ local function in_table()
   end
   function store.delete(_, key)
     local is_there = texts[key] ~= nil
+    local is_done, why = on_delete(key)
+
+    if is_done == false then return nil, why end
     texts[key] = nil
     return is_there
   end
@@ -288,8 +291,108 @@ local function in_table()
   end
   local sessions, cookie = check_kind(make)
   check_ended(make)
-  failure = "the disk is full"
-  find(visit(sessions, nil, set_user "Ann").body, "the store of sessions: put: the disk is full")
+
+  local function count()
+    local number = 0
+    for _ in pairs(texts) do number = number + 1 end
+    return number
+  end
+
+  -- A call that fails leaves the session and its cookie as they were, and nothing else in the store.
+  local _, ann = visit(sessions, nil, set_user "Ann")
+  local before = count()
+  local function fails(call, text)
+    local response, after = visit(sessions, ann, function(s)
+      local is_done, why = pcall(s[call], s, "user", "Eve")
+      failure, on_delete = nil, function() end
+      equal(is_done, false)
+      equal(s:get "user", "Ann")
+      return why.detail
+    end)
+    equal(response.body, text)
+    equal(after, ann)
+    equal(user_of(sessions, ann), "Ann")
+    equal(count(), before)
+  end
+
+  for call, name in pairs{ set = "put", renew = "put" } do
+    local get = store.get
+    store.get = function(...)
+      local text = get(...)
+      failure, store.get = "the disk is full", get
+      return text
+    end
+    fails(call, name .. ": the disk is full")
+  end
+  for _, call in ipairs{ "renew", "destroy" } do
+    local calls = 0
+    on_delete = function()
+      calls = calls + 1
+      if calls == 1 then return false, "no server" end
+    end
+    fails(call, "delete: no server")
+  end
+  local answer = visit(sessions, nil, function(s) failure = "the disk is full" s:set("user", "Ann") end)
+  failure = nil
+  equal(json.decode(answer.body).error, "the store of sessions failed")
+
+  -- The reply begins while the store is asked.
+  local function begins(call, sent, text)
+    local put, response = store.put, nil
+    visit(sessions, sent, function(s, _, res)
+      store.put = function(...) res:send "begun" return put(...) end
+      on_delete = function() if not res.is_begun then res:send "begun" end end
+      response = select(2, pcall(s[call], s, "user", "Eve"))
+      store.put, on_delete = put, function() end
+    end)
+    if text then find(response, text) else equal(response, nil) end
+  end
+  before = count()
+  begins("set", nil, "session:set: res:cookie: the reply has begun")
+  begins("renew", ann, "session:renew: res:cookie: the reply has begun")
+  equal(count(), before)
+  equal(user_of(sessions, ann), "Ann")
+  begins("destroy", ann)
+  equal(count(), before - 1)
+
+  -- Tasks of one request take turns, also with a store that waits.
+  _, ann = visit(sessions, nil, set_user "Ann")
+  before = count()
+  on_delete = function() task.sleep(0) end
+  local _, renewed = visit(sessions, ann, function(s)
+    local renewer = task.start(s.renew, s)
+    local setter = task.start(s.set, s, "n", 7)
+    local late = task.start(function() return pcall(s.set, s, "n", 8) end)
+    late:cancel()
+    local is_done, why = late:join()
+    equal(is_done or false, false)
+    find(why, "cancelled")
+    renewer:join()
+    setter:join()
+  end)
+  on_delete = function() end
+  equal(visit(sessions, renewed, function(s) return s:get "user" .. s:get "n" end).body, "Ann7")
+  equal(user_of(sessions, ann), "nil")
+  equal(count(), before)
+
+  -- Tasks of one request that open its session together get the same one.
+  local get = store.get
+  store.get = function(...) task.sleep(0) return get(...) end
+  ask(renewed, function(req, res)
+    local found = {}
+    task.parallel({ 1, 2, 3 }, function(i) found[i] = sessions:open(req, res) end)
+    assert(found[1] == found[2] and found[2] == found[3])
+    equal(found[1]:get "user", "Ann")
+  end)
+  store.get = get
+
+  -- Two objects of one name.
+  local twin, other = make{ secret = SECRET }, make{ secret = SECRET, name = "other" }
+  visit(sessions, renewed, function(_, req, res)
+    find(select(2, pcall(twin.open, twin, req, res)), "sessions:open: the request has another session in the cookie 'session'")
+    equal(other:open(req, res):is_new(), true)
+  end)
+  failure = "no server"
   texts = {}
   equal(visit(sessions, cookie, function() end).status, 503)
 end
