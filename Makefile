@@ -365,7 +365,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -448,6 +448,13 @@ promises: ## run the tests from outside, and write docs/promises.md
 man: release ## write docs/*.1 of docs/*.1.in and the programs' options
 	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in} || exit 1; done
 
+# make says which commands it would run; nothing is built.
+compile_commands: ## write build/compile_commands.json, by which clangd understands the sources
+	@mkdir -p build
+	@$(MAKE) --no-print-directory -nB V=1 MODE=$(MODE) build test-bin bench-bin $B/test/model $B/test/soak | \
+	    awk -v dir="$$PWD" -f tools/compile-commands.awk > build/compile_commands.json
+	@echo "written: build/compile_commands.json, where clangd looks for it"
+
 format: ## rewrite the sources in the house style
 	@tools/deps.sh install lint
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h' ':!test/2010')
@@ -486,11 +493,15 @@ completions := bash-completion/completions zsh/site-functions fish/vendor_comple
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
            $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h)
-# Folders below PREFIX are written as such, so that pkg-config --define-prefix finds them where the tree was moved to.
-pc_dir   = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
+# Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
+# not in /usr, whose folders pkg-config then would not know as those of the system, which need no flags.
+pc_dir    = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
+pc_prefix = $(if $(filter $(filter-out /usr,$(PREFIX))/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -ms --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
+pc_names := $(patsubst tools/%.pc.in,%,$(wildcard tools/*.pc.in))
+pc_built  = $(filter sxe $(modules),$(pc_names))
 # A page of the manual for each public function, in the folder $1.
 man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk $(headers)
-pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
+pc_file  = sed 's|@PREFIX@|$(pc_prefix)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
@@ -499,11 +510,10 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(scripts:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
-	@$(call pc_file,sxe)
-	@$(call pc_file,sxe-lua)
-	@$(if $(tls),$(call pc_file,sxe-tls))
-	@$(if $(crypto),$(call pc_file,sxe-crypto))
-	@$(if $(store),$(call pc_file,sxe-store))
+	@$(foreach p,$(pc_built),$(call pc_file,$p) &&) true
+	@install -d $(DESTDIR)$(LIBDIR)/cmake/sxe
+	@install -m 644 tools/sxe-config.cmake $(DESTDIR)$(LIBDIR)/cmake/sxe
+	@sed 's|@VERSION@|$(VERSION)|' tools/sxe-config-version.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sxe/sxe-config-version.cmake
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -529,10 +539,10 @@ uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-tls.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-crypto.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-store.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
+	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
-	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
+	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 
@@ -553,7 +563,7 @@ clean: ## remove everything built
 	@rm -rf build
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-24s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-24s %s\n", $$1, $$2}'
 	@echo "  MODE=release|coverage|debug, V=1 shows the commands, CC= CFLAGS= LDFLAGS= PREFIX= DESTDIR= as usual"
 
 -include $(shell find $B -name '*.d' 2>/dev/null)

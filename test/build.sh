@@ -85,9 +85,22 @@ for f in $(grep -l '^__asm__(' lib-*/*.c lib-*/*/*.c apps/*/*.c apps/*/*/*.c); d
     check "link-time optimisation finds what the assembly of $f defines" links_late "$f"
 done
 check "an unknown mode is refused" refuses MODE=fast build
-for target in all release run test debug coverage bench examples lint format fuzz install uninstall clean help; do
+for target in all release run test debug coverage bench examples lint format compile_commands fuzz install uninstall clean help; do
     check "make help lists $target" lists $target
 done
+has_commands() { # one that compiles each source of libraries and programs, and none that does not
+    rm -f build/compile_commands.json
+    $make compile_commands && grep -c '"file": ' build/compile_commands.json &&
+        git ls-files 'lib-*.c' 'apps/*.c' 'test/unit/*.c' | grep -vE -e '-none\.c$' -e '/mpi/' -e 'tls|crypto|store|secure|handshake|lua-docs|lua-session' | while read -r f; do
+            grep -q "\"file\": \"$f\", .* $f" build/compile_commands.json || { echo "no command compiles $f"; exit 1; }
+        done
+}
+check "make compile_commands has each source" has_commands
+if command -v python3 >/dev/null; then
+    check "what it writes is JSON" python3 -m json.tool build/compile_commands.json
+else
+    skip "compile_commands.json is JSON, because python3 is not installed"
+fi
 check "make test adds up two flavours, three scripts and the gate" adds_up "6 passed, 0 failed" ""
 check "a script whose peer is missing is a skip, not a failure" sh -c \
     'SXE_LARGE_PEERS=0 T=h01-page tools/run-tests.sh release | grep -x "release: 0 passed, 0 failed, 1 skipped"'

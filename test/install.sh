@@ -11,7 +11,7 @@ make="${MAKE:-make} --no-print-directory"
 root=$work/root
 prefix=/opt/sxe
 pc="$root$prefix/lib/pkgconfig"
-flags() { PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" sxe; }
+flags() { PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR=$root ${PKG_CONFIG:-pkg-config} "$@" sxe; }
 says_hello() { LD_LIBRARY_PATH=$root$prefix/lib "$1" | grep -q '^hello from a consumer'; }
 needs_only_libc_and_libev() {
     ldd "$1" | awk '{ print $1 }' | grep -vE '^(linux-vdso|libc\.so|libev\.so|libm\.so|libsxe\.so|/lib)' >"$work/more"
@@ -70,6 +70,50 @@ printf 'print(config.port)\nos.exit(0)\n' >"$work/embed.lua"
 check "a program with scripts, as docs/lua.md has it" ${CC:-gcc} $c -o "$work/embed" "$work/embed.c" \
     $(flags --cflags --libs sxe-lua)
 check "its script sees its variable" sh -c "[ \"\$(LD_LIBRARY_PATH=$root$prefix/lib '$work/embed' '$work/embed.lua')\" = 8000 ]"
+# Projects of CMake and Meson, against a copy in another folder: what they find is relative to their own file.
+moved=$work/moved
+cp -R "$root$prefix" "$moved"
+moved_flags() { PKG_CONFIG_PATH=$moved/lib/pkgconfig ${PKG_CONFIG:-pkg-config} --cflags --libs sxe; }
+names_no_prefix() { moved_flags >"$work/said" && ! tr ' ' '\n' <"$work/said" | grep "^-[IL]$prefix"; }
+check "pkg-config names no folder of the place where a moved tree was" names_no_prefix
+check "a program against a moved tree" sh -c "${CC:-gcc} -o '$work/c-moved' '$work/hello.c' $(moved_flags) -Wl,-rpath,'$moved/lib'"
+check "c-moved runs" says_hello "$work/c-moved"
+cp -R test/consumer "$work/project"
+cp "$work/embed.c" "$work/project/script.c"
+sed -n '/^```c$/,/^```$/p' docs/tls.md | sed '/^```$/,$d; /^```c$/d' >"$work/project/secure.c"
+has_programs() { # has_programs DIR: all of a project, which run
+    "$1/hello" | grep -q '^hello from a consumer' && [ "$("$1/script" "$work/embed.lua")" = 8000 ] &&
+        { [ ! -e "$moved/lib/libsxe-tls.a" ] || ldd "$1/secure" | grep -q libssl; }
+}
+cmake_finds() { # cmake_finds WORDS OF find_package...
+    rm -rf "$work/finds"
+    mkdir "$work/finds"
+    printf 'cmake_minimum_required(VERSION 3.16)\nproject(finds C)\nfind_package(sxe %s)\n' "$*" >"$work/finds/CMakeLists.txt"
+    cmake -S "$work/finds" -B "$work/finds/build" -DCMAKE_PREFIX_PATH="$moved" >"$work/finds/said" 2>&1
+}
+cmake_refuses() { # cmake_refuses MESSAGE WORDS...
+    message=$1
+    shift
+    ! cmake_finds "$@" && tr -s ' \n' ' ' <"$work/finds/said" | grep -q "$message"
+}
+if command -v cmake >/dev/null; then
+    check "CMake finds the components" cmake -S "$work/project" -B "$work/project/cmake" -DCMAKE_PREFIX_PATH="$moved"
+    check "CMake builds programs with them" cmake --build "$work/project/cmake"
+    check "the programs that CMake built run" has_programs "$work/project/cmake"
+    check "CMake takes the version that is installed" cmake_finds "$(sed -n 's/^Version: //p' "$moved/lib/pkgconfig/sxe.pc")" EXACT REQUIRED
+    check "CMake refuses a later version" cmake_refuses 'version: ' 0.999 REQUIRED
+    check "CMake refuses another major version" cmake_refuses 'version: ' 999 REQUIRED
+    check "CMake says which component is not installed" cmake_refuses 'component nonsense: it is not installed' REQUIRED COMPONENTS core nonsense
+else
+    skip "a project of CMake, because cmake is not installed"
+fi
+if command -v meson >/dev/null && command -v ninja >/dev/null; then
+    check "Meson finds the libraries" env PKG_CONFIG_PATH="$moved/lib/pkgconfig" meson setup "$work/project/meson" "$work/project"
+    check "Meson builds programs with them" ninja -C "$work/project/meson"
+    check "the programs that Meson built run" has_programs "$work/project/meson"
+else
+    skip "a project of Meson, because meson is not installed"
+fi
 # A library that is opened late must fit its thread-local memory into what glibc keeps for such libraries: 1664 bytes
 # for all of them, so this one takes at most 512.
 so=$root$prefix/lib/libsxe.so.0

@@ -8,7 +8,7 @@
 # SXE_NO_INSTALL=1, nor under fakeroot, as packages are built: that is a check.
 #
 # A missing package that is needed is an error. Programs that tests compare ours with are only wanted: without
-# them tests skip the comparison. The large ones, some 800 MB (Chromium, Open MPI), are in the group peers: PEERS=all.
+# them tests skip the comparison. The large ones, some 900 MB (Chromium, Open MPI, CMake), are in the group peers: PEERS=all.
 set -u
 
 compiles() { # compiles 'source' flags...: does a program of that source link?
@@ -95,6 +95,8 @@ probe_peers() {
     want libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
     want openmpi-bin command -v mpirun
     want redis-server command -v redis-server
+    want cmake command -v cmake
+    want meson command -v meson
 }
 
 probe_lint() {
