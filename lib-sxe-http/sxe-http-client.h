@@ -10,19 +10,21 @@
  *
  *                  .--> (one that is IDLE) ----.
  *     send --> waiting --> CONNECTING --> SENDING --> HEAD --> BODY <-> PAUSED --> on_done
- *                                                                                     |
- *                                         IDLE <--- if it can be kept (RFC 9112, 9.3) '
+ *                                         ^    v                                      |
+ *                                         ASKING    IDLE <-- if it can be kept (9112, 9.3)
  *
  *     connect_timeout: CONNECTING    head_timeout: HEAD     stall_timeout: SENDING and BODY, again
  *     idle_timeout: IDLE             total_timeout: from send to on_done      with each progress
+ *
+ * ASKING is for a body that comes in parts: the program has the next one, and takes its time.
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_response comes once at most, then
  * on_body any number of times, then on_done exactly once; after a cancel nothing. 3 the result is
  * about the exchange: 404 is a success. 4 one call at a time on a connection: no pipelining. 5 a
  * call is sent once more if its method is idempotent (RFC 9110, 9.2.2), its connection had served
- * another call, and the connection closed before the first byte of the response; otherwise never,
- * and never a third time. 6 interim responses (100, 103) are skipped; trailers are checked and
- * dropped.
+ * another call, and the connection closed before the first byte of the response, and before
+ * on_room; otherwise never, and never a third time. 6 interim responses (100, 103) are skipped;
+ * trailers are checked and dropped.
  *
  * Results: -ETIMEDOUT; -EPROTO: the response is not HTTP (`refusal` says why), or an upgrade that
  * the call did not ask for; -ECONNRESET: closed before the response was whole; -EMSGSIZE: the body
@@ -123,12 +125,24 @@ struct sxe_http_client_config {
     uint32_t stall_timeout_ms;     /* 30000 */
     uint32_t idle_timeout_ms;      /* choose less than the server's; 15000 */
     uint32_t total_timeout_ms;     /* of a call as a whole; default: none */
+    uint32_t unsafe_idle_ms;       /* a call that is not idempotent takes no connection that has
+                                      been idle for longer, because the server may just close it;
+                                      default: any */
 
     /* tls: from sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: sxe_tls_use. tls_name: the
      * name or address that the server's certificate must have; NULL: that of `host`, or `ip`. */
     struct sxe_tls *tls;
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
+};
+
+/* How far a call has come. */
+enum sxe_http_stage {
+    SXE_HTTP_STAGE_WAITING,    /* for a connection */
+    SXE_HTTP_STAGE_CONNECTING, /* not a byte of it is sent */
+    SXE_HTTP_STAGE_SENDING,    /* its body */
+    SXE_HTTP_STAGE_HEAD,       /* it is sent; the response's head is not whole */
+    SXE_HTTP_STAGE_BODY        /* of the response */
 };
 
 /* A call as callbacks see it; valid only inside them. */
@@ -141,12 +155,14 @@ struct sxe_http_exchange {
     struct sxe_span body;                   /* the whole body, in on_done(0) of a call without
                                                on_body */
     enum sxe_http_refusal refusal;          /* in on_done(-EPROTO) */
+    enum sxe_http_stage stage;              /* in on_done: where the call ended */
+    bool is_answered;                       /* a byte came from the server */
     const SXE *closed;                      /* the connection's socket, for sxe_tls_failure, in
                                                on_done if the connection closed; otherwise NULL */
 };
 
 struct sxe_http_call {
-    struct sxe_http_request_head request; /* host empty: config.host; no chunked body */
+    struct sxe_http_request_head request; /* host empty: config.host; chunked only with on_room */
     const void *body;                     /* borrowed until on_done or cancel, unless copy_body */
     bool copy_body;                       /* send copies the body; head and body must fit in
                                              request_max */
@@ -157,6 +173,11 @@ struct sxe_http_call {
 
     /* The next part of the body. NULL: the client keeps the body, up to body_max, for on_done. */
     void (*on_body)(const struct sxe_http_exchange *exchange, struct sxe_span part);
+
+    /* The body comes in parts, and `body` is not used: called when the head is sent, and each time
+     * the kernel has all of the last part. The program then calls sxe_http_client_write, now or
+     * later, once. NULL: the body is whole. */
+    void (*on_room)(const struct sxe_http_exchange *exchange);
 
     /* CONNECT succeeded, or the server switched protocols (RFC 9110, 7.8): the socket now belongs
      * to the program, which sets its callbacks; it still has the bytes after the head unread.
@@ -181,8 +202,8 @@ SXE_PUBLIC void sxe_http_client_delete(struct sxe_http_client *client);
 /* Send a call now or as soon as a connection is free, in order. Copies all but a borrowed body.
  * *handle, if not NULL, is for the functions below. 0; otherwise nothing was begun: -ENOBUFS: there
  * are calls_max calls; -EINVAL or -EMSGSIZE as sxe_http_request_write; -EINVAL: no on_done, a
- * chunked body, or an upgrade without on_upgrade; -EMSGSIZE: a copied body does not fit; -errno of
- * opening a connection. */
+ * chunked body without on_room, or an upgrade without on_upgrade; -EMSGSIZE: a copied body does not
+ * fit; -errno of opening a connection. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
                                                  const struct sxe_http_call *call,
                                                  uint64_t *handle);
@@ -190,6 +211,13 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
 /* End a call without any more callbacks; its borrowed body is free again. The connection that is
  * serving it closes. 0; -ENOENT: the call is over. */
 SXE_PUBLIC int sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle);
+
+/* After on_room: send the next part of the body, copied; last: it is the last one, which may be
+ * empty. 0; -ENOENT: the call is over; -EBUSY: on_room was not called since the last part; -EINVAL:
+ * more than body_length, or not all of it at the last part; any other -errno: the part cannot be
+ * sent, so cancel the call. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_client_write(struct sxe_http_client *client, uint64_t handle,
+                                                  const void *data, size_t length, bool last);
 
 /* After a pause on_body is not called until a resume; once the buffers are full the server has to
  * wait. Meanwhile stall_timeout does not run. 0; -ENOENT: the call is over. */

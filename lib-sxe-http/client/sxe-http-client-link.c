@@ -6,27 +6,32 @@
 
 #include <errno.h>
 
-#include "sxe-always-internal.h"
-
-/* Bytes of a borrowed body given to the socket at a time. stall_timeout begins again with each
- * piece. */
-#define PIECE (256u * 1024u)
-
 /* ---- States ---- */
 
 const char *
 sxe__http_link_state_to_string(unsigned state)
 {
     static const char *const names[SXE__HTTP_LINK_STATES] = {
-        "FREE", "CONNECTING", "SENDING", "HEAD", "BODY", "PAUSED", "IDLE", "ENDING",
+        "FREE", "CONNECTING", "SENDING", "ASKING", "HEAD", "BODY", "PAUSED", "IDLE", "ENDING",
     };
 
     return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
 }
 
+/* The stage of a call when its link enters the state; the other states do not change it. */
+static const uint8_t stages[SXE__HTTP_LINK_STATES] = {
+    [SXE__HTTP_LINK_CONNECTING] = SXE_HTTP_STAGE_CONNECTING,
+    [SXE__HTTP_LINK_SENDING] = SXE_HTTP_STAGE_SENDING,
+    [SXE__HTTP_LINK_HEAD] = SXE_HTTP_STAGE_HEAD,
+    [SXE__HTTP_LINK_BODY] = SXE_HTTP_STAGE_BODY,
+    [SXE__HTTP_LINK_PAUSED] = SXE_HTTP_STAGE_BODY,
+};
+
 void
 sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
 {
+    if (stages[to] != SXE_HTTP_STAGE_WAITING)
+        link->stage = stages[to];
     sxe_pool_move(link->client->links, sxe__http_link_id(link), sxe__http_link_state(link), to);
 }
 
@@ -77,6 +82,8 @@ sxe__http_exchange(struct sxe_http_client *client, unsigned job)
         }
         exchange.body = (struct sxe_span){room + client->config.limits.head_max, link->body_used};
         exchange.refusal = (enum sxe_http_refusal)link->refusal;
+        exchange.stage = (enum sxe_http_stage)link->stage;
+        exchange.is_answered = link->is_answered;
     }
     return exchange;
 }
@@ -128,10 +135,14 @@ attach_job(struct sxe__http_link *link, unsigned job)
     to->link = sxe__http_link_id(link);
     link->job = job;
     link->head_used = 0;
-    link->is_answered = link->has_head = false;
+    link->is_answered = link->has_head = link->is_asking = link->is_in_parts = false;
+    link->is_last_part = false;
+    link->part = 0;
     link->refusal = SXE_HTTP_NOT_REFUSED;
-    link->unsent = to->wanted.copy_body ? 0 : (size_t)to->wanted.request.body_length;
+    link->unsent =
+        to->wanted.copy_body && to->wanted.on_room == NULL ? 0 : to->wanted.request.body_length;
     link->body_used = 0;
+    link->stage = SXE_HTTP_STAGE_CONNECTING;
 }
 
 static void
@@ -142,41 +153,6 @@ detach(struct sxe__http_link *link)
 }
 
 /* ---- Sending ---- */
-
-static size_t
-next_piece(const struct sxe__http_link *link)
-{
-    return link->unsent < PIECE ? link->unsent : PIECE;
-}
-
-static void on_piece_sent(SXE *s, int result);
-
-static int
-send_piece(struct sxe__http_link *link)
-{
-    const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
-    const char *end = (const char *)call->body + call->request.body_length;
-
-    return sxe_send(link->socket, end - link->unsent, next_piece(link), on_piece_sent);
-}
-
-static void
-on_piece_sent(SXE *s, int result)
-{
-    struct sxe__http_link *link = s->user_data;
-
-    /* The socket is closed, and on_close deals with that. */
-    if (result < 0)
-        return;
-    link->unsent -= next_piece(link);
-    if (link->unsent > 0)
-        result = send_piece(link);
-    /* send_piece should not fail: the sent piece has left its place in the output queue. */
-    if (SXE_NEVER(result < 0))
-        sxe__http_job_fail(link->client, link->job, result);
-    else if (sxe__http_link_state(link) == SXE__HTTP_LINK_SENDING)
-        sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
-}
 
 /* The handshake is done, and what follows has timeouts of its own. */
 static void
@@ -201,7 +177,7 @@ send_request(struct sxe__http_link *link)
     if (result == 0 && shakes)
         result = sxe_send(link->socket, request, 0, on_head_sent);
     if (result == 0 && link->unsent > 0)
-        result = send_piece(link);
+        result = sxe__http_client_send_body(link);
     if (result == 0 && !shakes)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
     return result;
@@ -255,11 +231,8 @@ open_link(struct sxe__http_link *link)
 static bool
 may_retry(const struct sxe__http_link *link, int error)
 {
-    const struct sxe__http_job *job = sxe__http_link_job(link);
-    unsigned idempotent = 1u << SXE_HTTP_GET | 1u << SXE_HTTP_HEAD | 1u << SXE_HTTP_OPTIONS |
-                          1u << SXE_HTTP_TRACE | 1u << SXE_HTTP_PUT | 1u << SXE_HTTP_DELETE;
-
-    return link->is_reused && !link->is_answered && (idempotent >> job->asked.method & 1) != 0 &&
+    return link->is_reused && !link->is_answered && !link->is_in_parts &&
+           sxe__http_is_idempotent(sxe__http_link_job(link)->asked.method) &&
            (error == 0 || error == ECONNRESET || error == EPIPE);
 }
 
@@ -308,6 +281,31 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 
 /* ---- Which job has which link ---- */
 
+/* The idle link that the job may take, or SXE_POOL_NO_INDEX. */
+static unsigned
+find_idle_link(const struct sxe_http_client *client, unsigned job)
+{
+    const unsigned id = sxe_pool_get_youngest(client->links, SXE__HTTP_LINK_IDLE);
+    const SXE_TIME most = client->config.unsafe_idle_ms * (SXE_TIME)SXE_NS_PER_MS;
+
+    if (id == SXE_POOL_NO_INDEX || most == 0 ||
+        sxe__http_is_idempotent(client->jobs[job].asked.method) ||
+        sxe_time_turn_ns() <= sxe_pool_get_time(client->links, id) + most)
+        return id;
+    return SXE_POOL_NO_INDEX;
+}
+
+/* No place is free for a new link: close the link that has been idle for the longest time, unless
+ * one closes already. */
+static void
+close_longest_idle(struct sxe_http_client *client)
+{
+    const unsigned id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE);
+
+    if (id != SXE_POOL_NO_INDEX && sxe_pool_get_count(client->links, SXE__HTTP_LINK_ENDING) == 0)
+        sxe__http_link_end(&client->links[id], SXE__HTTP_END_AT_ONCE);
+}
+
 int
 sxe__http_job_start(struct sxe_http_client *client, unsigned job)
 {
@@ -315,7 +313,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     unsigned id;
     int result;
 
-    while ((id = sxe_pool_get_youngest(client->links, SXE__HTTP_LINK_IDLE)) != SXE_POOL_NO_INDEX) {
+    while ((id = find_idle_link(client, job)) != SXE_POOL_NO_INDEX) {
         link = &client->links[id];
         link->is_reused = true;
         attach_job(link, job);
@@ -325,8 +323,10 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
     }
     id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_FREE);
-    if (id == SXE_POOL_NO_INDEX)
+    if (id == SXE_POOL_NO_INDEX) {
+        close_longest_idle(client);
         return 1;
+    }
     link = &client->links[id];
     attach_job(link, job);
     result = open_link(link);

@@ -6,17 +6,18 @@
  *     sxe-http-client-write.c   a request's head                        pure
  *     sxe-http-client-read.c    bytes of a response -> callbacks
  *     sxe-http-client-link.c    links: every change of their state stands here
+ *     sxe-http-client-body.c    the body of a request, whole or in parts -> the socket
  *     sxe-http-client.c         new, delete, send, cancel, pause
  *
  * Shape: a link is in one of these states; in all but FREE it has a socket:
  *
  *     FREE --> CONNECTING --> SENDING --> HEAD --> BODY <--> PAUSED
- *      ^                         ^                   |
- *      |                         '------ IDLE <------'
+ *      ^                      ^ v   ^                |
+ *      |                   ASKING   '--- IDLE <------'
  *      '-- ENDING <-- any of them
  *
- * Without a borrowed body there is no SENDING, without a body in the response no BODY, and an early
- * response goes from SENDING to BODY. An upgrade makes a link FREE at once: its socket stays.
+ * Without a body there is no SENDING, without a body in the response no BODY, and an early response
+ * goes from SENDING or ASKING to BODY. An upgrade makes a link FREE at once: its socket stays.
  *
  * A job has the same index in two pools: `jobs`, whose timeout counts the time since send, and
  * `queue`, which keeps the order of the jobs that wait for a link.
@@ -31,7 +32,8 @@
 enum sxe__http_link_state {
     SXE__HTTP_LINK_FREE,
     SXE__HTTP_LINK_CONNECTING,
-    SXE__HTTP_LINK_SENDING, /* a borrowed body, piece by piece */
+    SXE__HTTP_LINK_SENDING, /* a body, piece by piece */
+    SXE__HTTP_LINK_ASKING,  /* the program has the body's next part */
     SXE__HTTP_LINK_HEAD,    /* waiting for a response's head */
     SXE__HTTP_LINK_BODY,
     SXE__HTTP_LINK_PAUSED, /* BODY, held back by the program */
@@ -65,9 +67,14 @@ struct sxe__http_link {
     uint32_t head_used; /* bytes of a head in its part of `responses` */
     bool is_reused;     /* the link served another job before this one */
     bool is_answered;   /* a byte came for this job */
+    bool is_asking;     /* on_room was called, and the program did not write yet */
+    bool is_in_parts;   /* on_room was called for this job */
+    bool is_last_part;  /* the last part is on its way */
     bool has_head;      /* the final response's, not that of a 1xx */
     uint8_t refusal;    /* enum sxe_http_refusal */
-    size_t unsent;      /* bytes of a borrowed body that are not the kernel's yet */
+    uint8_t stage;      /* enum sxe_http_stage */
+    uint32_t part;      /* bytes of `unsent` that are on their way */
+    uint64_t unsent;    /* bytes of a body that are not the kernel's yet; or SXE_HTTP_CHUNKED */
     uint64_t left;      /* bytes to come of a body of known length */
     uint32_t body_used; /* bytes of a body in its part of `responses` */
     struct sxe_http_parser parser;
@@ -95,12 +102,27 @@ SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head 
                                              char *room, size_t size,
                                              struct sxe__http_asked *asked);
 
+/* Whether a request may be sent twice (RFC 9110, 9.2.2). */
+static inline bool
+sxe__http_is_idempotent(unsigned method)
+{
+    const unsigned all = 1u << SXE_HTTP_GET | 1u << SXE_HTTP_HEAD | 1u << SXE_HTTP_OPTIONS |
+                         1u << SXE_HTTP_TRACE | 1u << SXE_HTTP_PUT | 1u << SXE_HTTP_DELETE;
+
+    return (all >> method & 1) != 0;
+}
+
 /* Whether the written request asks for each of these protocols, of which there is at least one. */
 bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols);
 
 /* ---- sxe-http-client-read.c ---- */
 
 void sxe__http_client_on_read(SXE *s, int length);
+
+/* ---- sxe-http-client-body.c ---- */
+
+/* After the head: begin to send a body that is not copied. 0 or -errno. */
+SXE_MUST_USE int sxe__http_client_send_body(struct sxe__http_link *link);
 
 /* ---- sxe-http-client-link.c ---- */
 

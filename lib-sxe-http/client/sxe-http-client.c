@@ -225,7 +225,7 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
     char *room = client->requests + id * size;
     ssize_t head;
 
-    if (call->on_done == NULL || request.body_length == SXE_HTTP_CHUNKED)
+    if (call->on_done == NULL || (request.body_length == SXE_HTTP_CHUNKED && call->on_room == NULL))
         return -EINVAL;
     *job = (struct sxe__http_job){.wanted = *call, .link = SXE_NONE};
     if (request.host.length == 0)
@@ -236,7 +236,7 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
     if (job->asked.upgrade && call->on_upgrade == NULL)
         return -EINVAL;
     job->length = (uint32_t)head;
-    if (!call->copy_body || request.body_length == 0)
+    if (!call->copy_body || call->on_room != NULL || request.body_length == 0)
         return 0;
     if (request.body_length > size - (size_t)head)
         return -EMSGSIZE;

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the head of the request that is sent on, made from what the parser understood; and the
+ * fields of the reply.
+ */
+#include "sxe-http-proxy-private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-http-list.h"
+#include "sxe-io.h"
+
+#define NAMED_MAX 32 /* fields that Connection may name */
+
+/* ---- Fields that are not passed on ---- */
+
+/* About one connection only (RFC 9110, 7.6.1), with names that were used before it. */
+static const char *const hop_fields[] = {
+    "Connection", "Keep-Alive",     "Proxy-Connection",  "Proxy-Authenticate",
+    "TE",         "Trailer",        "Transfer-Encoding", "Proxy-Authentication-Info",
+    "Upgrade",    "Content-Length",
+};
+
+/* Of requests: set by the proxy, meant for it, or (Proxy) dangerous to CGI programs. */
+static const char *const own_fields[] = {
+    "Expect",
+    "Forwarded",
+    "Host",
+    "HTTP2-Settings",
+    "Proxy",
+    "Proxy-Authorization",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Server",
+    "X-Forwarded-Scheme",
+    "X-Forwarded-Ssl",
+    "X-Real-IP",
+};
+
+/* Whether a field has that name, where an underscore is a dash: programs of CGI cannot tell
+ * them apart. */
+static bool
+has_field_name(struct sxe_span name, const char *wanted)
+{
+    size_t i = 0;
+
+    for (; i < name.length && wanted[i] != '\0'; i++) {
+        const char byte = name.base[i] == '_' ? '-' : name.base[i];
+
+        if (!sxe__http_is_same(&byte, &wanted[i], 1))
+            return false;
+    }
+    return i == name.length && wanted[i] == '\0';
+}
+
+static bool
+is_one_of_fields(struct sxe_span name, const char *const *names, size_t number)
+{
+    for (size_t i = 0; i < number; i++) {
+        if (has_field_name(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The fields that Connection names. */
+struct named {
+    struct sxe_span names[NAMED_MAX];
+    unsigned number;
+};
+
+static int
+find_named(const struct sxe_http_parser *head, const char *data, struct named *named)
+{
+    struct sxe_http_list list = sxe_http_list_of(head, data, SXE_HTTP_FIELD_CONNECTION);
+    struct sxe_span element;
+
+    named->number = 0;
+    while (sxe_http_list_next(&list, &element)) {
+        if (named->number == NAMED_MAX)
+            return -EINVAL;
+        named->names[named->number++] = element;
+    }
+    return 0;
+}
+
+static bool
+is_named_by_connection(const struct named *named, struct sxe_span name)
+{
+    for (unsigned i = 0; i < named->number; i++) {
+        if (named->names[i].length == name.length &&
+            sxe__http_is_same(named->names[i].base, name.base, name.length))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_about_connection(const struct named *named, struct sxe_span name)
+{
+    return is_one_of_fields(name, hop_fields, SXE_COUNT(hop_fields)) ||
+           is_named_by_connection(named, name);
+}
+
+static struct sxe_span
+name_of(const struct sxe_http_field *field, const char *data)
+{
+    return (struct sxe_span){data + field->name, field->name_length};
+}
+
+static struct sxe_span
+sent_value(const struct sxe_http_field *field, const char *data)
+{
+    return (struct sxe_span){data + field->value, field->value_length};
+}
+
+/* ---- The request ---- */
+
+static int
+add_sent_field(struct sxe__http_proxy_head *made, struct sxe_span name, struct sxe_span value)
+{
+    if (made->number == SXE_COUNT(made->fields))
+        return -EMSGSIZE;
+    made->fields[made->number++] = (struct sxe_http_pair){name, value};
+    return 0;
+}
+
+/* Whether this request's server makes that field itself. */
+static bool
+is_from_server(const struct sxe_http_request *request, struct sxe_span name)
+{
+    const char *id = request->http->config.request_id;
+
+    return (id != NULL && has_field_name(name, id)) ||
+           (request->is_traced &&
+            (has_field_name(name, "traceparent") || has_field_name(name, "tracestate")));
+}
+
+static int
+pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    struct named named;
+    int result = find_named(&request->head, request->data, &named);
+
+    for (unsigned i = 0; result == 0 && i < request->head.number; i++) {
+        const struct sxe_http_field *field = &request->head.fields[i];
+        const struct sxe_span name = name_of(field, request->data);
+
+        if (!is_about_connection(&named, name) &&
+            !is_one_of_fields(name, own_fields, SXE_COUNT(own_fields)) &&
+            !is_from_server(request, name))
+            result = add_sent_field(made, name, sent_value(field, request->data));
+    }
+    return result;
+}
+
+/* Print into the room, and return the text in *text. */
+static int SXE_PRINTF(3, 4)
+    print_text(struct sxe__http_proxy_head *made, struct sxe_span *text, const char *format, ...)
+{
+    const size_t room = sizeof(made->room) - made->used;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(made->room + made->used, room, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= room)
+        return -EMSGSIZE;
+    *text = (struct sxe_span){made->room + made->used, (size_t)length};
+    made->used += (size_t)length;
+    return 0;
+}
+
+#define ADD_FIELD(made, name, ...)              \
+    (print_text((made), &text, __VA_ARGS__) < 0 \
+         ? -EMSGSIZE                            \
+         : add_sent_field((made), sxe_http_span(name), text))
+
+static const char *
+asked_scheme(const struct sxe_http_request *request)
+{
+    const char *scheme = sxe_http_forwarded_scheme(request);
+
+    if (*scheme != '\0')
+        return scheme;
+    return sxe_http_socket(request)->io == sxe_io_of_sockets() ? "http" : "https";
+}
+
+/* Host and port that the client asked for; length 0: it did not, or they are invalid. */
+static struct sxe_span
+asked_host(const struct sxe_http_request *request)
+{
+    struct sxe_span host = sxe_http_authority(request);
+
+    if (host.base == NULL || !sxe__http_host(host.base, host.length))
+        host.length = 0;
+    return host;
+}
+
+/* The client and what it asked for (RFC 7239). */
+static int
+add_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    const struct sxe_span host = asked_host(request);
+    const char *ip = sxe_http_peer_ip(request);
+    const char *before = *ip == '\0' ? "unknown" : strchr(ip, ':') != NULL ? "\"[" : "";
+    const char *after = strchr(ip, ':') != NULL ? "]\"" : "";
+    struct sxe_span text;
+
+    if (host.length == 0)
+        return ADD_FIELD(made, "Forwarded", "for=%s%s%s;proto=%s", before, ip, after,
+                         asked_scheme(request));
+    return ADD_FIELD(made, "Forwarded", "for=%s%s%s;host=\"%.*s\";proto=%s", before, ip, after,
+                     (int)host.length, host.base, asked_scheme(request));
+}
+
+static int
+add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    const struct sxe_span host = asked_host(request);
+    const char *ip = sxe_http_peer_ip(request);
+    struct sxe_span text;
+    int result = 0;
+
+    if (*ip != '\0')
+        result = ADD_FIELD(made, "X-Forwarded-For", "%s", ip);
+    if (result == 0)
+        result = ADD_FIELD(made, "X-Forwarded-Proto", "%s", asked_scheme(request));
+    if (result == 0 && host.length > 0)
+        result = add_sent_field(made, sxe_http_span("X-Forwarded-Host"), host);
+    return result;
+}
+
+static int
+add_sent_trace(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    const struct sxe_span state = sxe_http_trace_state(request);
+    char parent[SXE_HTTP_TRACEPARENT + 1];
+    struct sxe_span text;
+    int result;
+
+    sxe_http_trace_write(sxe_http_trace(request), parent);
+    result = ADD_FIELD(made, "traceparent", "%s", parent);
+    return result == 0 && state.base != NULL
+               ? add_sent_field(made, sxe_http_span("tracestate"), state)
+               : result;
+}
+
+static int
+add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request,
+               struct sxe__http_proxy_head *made)
+{
+    const char *id = request->http->config.request_id;
+    struct sxe_span text;
+    int result = ADD_FIELD(made, "Via", "1.%u %s", request->head.minor > 0 ? 1u : 0u,
+                           proxy->via == NULL ? "sxe" : proxy->via);
+
+    if (result == 0 && proxy->fields == SXE_HTTP_PROXY_X_FORWARDED)
+        result = add_x_forwarded(request, made);
+    if (result == 0 && proxy->fields == SXE_HTTP_PROXY_FORWARDED)
+        result = add_forwarded(request, made);
+    if (result == 0 && id != NULL)
+        result =
+            add_sent_field(made, sxe_http_span(id), sxe_http_span(sxe_http_request_id(request)));
+    return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
+}
+
+/* The part of the path that stays: from the tail of the route's pattern on, with the slash in front
+ * of it. */
+static struct sxe_span
+tail_of_path(const struct sxe_http_request *request)
+{
+    const struct sxe_http_match *match = &request->match;
+    const size_t length = match->pattern == NULL ? 0 : strlen(match->pattern);
+    const struct sxe_span path = request->path;
+    size_t at;
+
+    if (length == 0 || match->number == 0 ||
+        (match->pattern[length - 1] != '*' &&
+         (length < 4 || memcmp(match->pattern + length - 4, "...}", 4) != 0)))
+        return (struct sxe_span){path.base, 0};
+    at = match->values[match->number - 1].offset;
+    if (at > 0 && path.base[at - 1] == '/')
+        at--;
+    return (struct sxe_span){path.base + at, path.length - at};
+}
+
+static int
+make_target(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request,
+            struct sxe__http_proxy_head *made)
+{
+    const struct sxe_span query = request->query;
+    struct sxe_span path = request->path;
+    size_t start = proxy->path == NULL || *path.base == '*' ? 0 : strlen(proxy->path);
+
+    if (start > 0) {
+        path = tail_of_path(request);
+        if (path.length > 0 && proxy->path[start - 1] == '/' && *path.base == '/')
+            start--;
+    }
+    return print_text(made, &made->head.target, "%.*s%.*s%s%.*s", (int)start,
+                      proxy->path == NULL ? "" : proxy->path, (int)path.length, path.base,
+                      query.base == NULL ? "" : "?", (int)query.length,
+                      query.base == NULL ? "" : query.base);
+}
+
+int
+sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
+                          const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    int result;
+
+    made->number = 0;
+    made->used = 0;
+    made->head = (struct sxe_http_request_head){.method = sxe_http_method_text(request),
+                                                .fields = made->fields};
+    made->head.host = proxy->host != NULL ? sxe_http_span(proxy->host) : asked_host(request);
+    result = make_target(proxy, request, made);
+    if (result == 0)
+        result = pass_fields(request, made);
+    if (result == 0)
+        result = add_own_fields(proxy, request, made);
+    made->head.fields_number = made->number;
+    return result;
+}
+
+/* ---- The reply ---- */
+
+int
+sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_http_parser *reply,
+                           const char *data, struct sxe__http_proxy_head *made)
+{
+    char *to = made->room;
+    struct named named;
+    int result = find_named(reply, data, &named);
+
+    for (unsigned i = 0; result == 0 && i < reply->number; i++) {
+        const struct sxe_span name = name_of(&reply->fields[i], data);
+        const struct sxe_span value = sent_value(&reply->fields[i], data);
+
+        if (is_about_connection(&named, name) || has_field_name(name, "Date"))
+            continue;
+        to = mempcpy(to, name.base, name.length);
+        to = mempcpy(to, ": ", 2);
+        to = mempcpy(to, value.base, value.length);
+        to = mempcpy(to, "\r\n", 2);
+    }
+    if (result < 0)
+        return result;
+    return sxe__http_add_lines(response, (struct sxe_span){made->room, (size_t)(to - made->room)});
+}
+
+uint64_t
+sxe__http_proxy_length(const struct sxe_http_parser *reply, const char *data)
+{
+    const struct sxe_http_field *field = sxe_http_known(reply, SXE_HTTP_FIELD_CONTENT_LENGTH);
+    uint64_t length = 0;
+
+    if (reply->body == SXE_HTTP_BODY_LENGTH)
+        return reply->length;
+    if (reply->body != SXE_HTTP_BODY_NONE || field == NULL)
+        return SXE_HTTP_LENGTH_UNKNOWN;
+    /* The parser has checked the digits, and forgets them where no body follows. */
+    for (unsigned i = 0; i < field->value_length; i++)
+        length = length * 10 + (uint64_t)(data[field->value + i] - '0');
+    return length;
+}

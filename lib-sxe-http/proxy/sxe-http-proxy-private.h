@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of the reverse proxy share.
+ *
+ *     sxe-http-upstream.c       new, delete; the addresses, their counts and their health
+ *     sxe-http-proxy-balance.c  which address gets a request
+ *     sxe-http-proxy-head.c     a request -> the one that is sent on; a reply's fields
+ *     sxe-http-proxy.c          a request's way to the upstream and back
+ *
+ * Shape: a passage is a request that is being passed on. It exists from the handler until the
+ * request's on_done, and has a call of the client most of that time:
+ *
+ *     FREE -> BUSY: call -> (fails) -> call to another address -> reply ended -> on_done -> FREE
+ */
+#ifndef SXE_HTTP_PROXY_PRIVATE_H
+#define SXE_HTTP_PROXY_PRIVATE_H
+
+#define SXE_LOG_CONTROL sxe__http_log
+
+#include "sxe-http-client-private.h"
+#include "sxe-http-private.h"
+#include "sxe-http-proxy.h"
+#include "sxe-http-server-private.h"
+
+struct sxe__http_address {
+    struct sxe_http_client *client;
+    char name[256];
+    unsigned weight;
+    int64_t current; /* of the round robin */
+    uint64_t hash;   /* of its name */
+    uint64_t requests;
+    uint64_t failures;
+    unsigned under_way;
+    unsigned fails; /* since fails_since */
+    SXE_TIME fails_since;
+    SXE_TIME down_until; /* 0: it is up */
+    SXE_TIME slow_until; /* it gets a part of its share until then */
+};
+
+enum sxe__http_passage_state {
+    SXE__HTTP_PASSAGE_FREE,
+    SXE__HTTP_PASSAGE_BUSY,
+    SXE__HTTP_PASSAGE_STATES
+};
+
+struct sxe__http_passage {
+    const struct sxe_http_proxy *proxy;
+    struct sxe_http_request *request;
+    struct sxe_http_response *response;
+    uint64_t call;    /* handle; valid if is_calling */
+    uint32_t tried;   /* a bit for each address that was tried */
+    unsigned address; /* index, of the call */
+    unsigned status;  /* that answers the client if no address is left */
+    bool is_calling;
+    bool is_resent;   /* it was sent to two addresses: never to a third one */
+    bool is_in_parts; /* the client's body is being read */
+};
+
+/* The head that is sent on, and the memory for its parts. */
+struct sxe__http_proxy_head {
+    struct sxe_http_request_head head;
+    unsigned number;                  /* of fields */
+    size_t used;                      /* bytes of room */
+    struct sxe_http_pair fields[253]; /* Host and the framing are two more */
+    /* For target and values that are made; or for all fields of a reply, each with a blank more. */
+    char room[UINT16_MAX + 1024];
+};
+
+struct sxe_http_upstream {
+    struct sxe_http_upstream_config config; /* with all defaults */
+    char name[64];
+    unsigned number; /* of addresses */
+    unsigned turn;   /* where BALANCE_LEAST begins to look */
+    struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
+    struct sxe__http_passage *passages; /* a pool */
+    struct sxe__http_proxy_head made;   /* for the request or reply that is looked at */
+};
+
+/* ---- sxe-http-upstream.c ---- */
+
+/* Count a failure of the address, and leave it out if it is one too many. */
+void sxe__http_address_failed(struct sxe_http_upstream *upstream,
+                              struct sxe__http_address *address);
+
+/* Begin with 0; the same bytes lead to the same number in each process. */
+uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
+
+/* ---- sxe-http-proxy-balance.c ---- */
+
+/* Choose an address that is not in the set `tried`; SXE_NONE: there is none. */
+unsigned sxe__http_choose_address(struct sxe_http_upstream *upstream,
+                                  const struct sxe_http_request *request, uint32_t tried);
+
+/* ---- sxe-http-proxy-head.c ---- */
+
+/* Make the head for a request, without its framing. 0; -EMSGSIZE: there is no room; -EINVAL:
+ * Connection names too many fields. */
+SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
+                                           const struct sxe_http_request *request,
+                                           struct sxe__http_proxy_head *made);
+
+/* Add the fields of an upstream's reply to ours. 0; -ENOBUFS; -EINVAL as above. */
+SXE_MUST_USE int sxe__http_proxy_add_fields(struct sxe_http_response *response,
+                                            const struct sxe_http_parser *reply, const char *data,
+                                            struct sxe__http_proxy_head *made);
+
+/* The length of the reply's body, or SXE_HTTP_LENGTH_UNKNOWN; for HEAD, that of the GET. */
+uint64_t sxe__http_proxy_length(const struct sxe_http_parser *reply, const char *data);
+
+#endif

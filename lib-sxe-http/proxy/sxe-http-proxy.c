@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a request's way to an address of the upstream, and the way back of its reply. Calls of the
+ * client fail here, and become calls to other addresses, or errors for the server's client.
+ */
+#include "sxe-http-proxy-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Output that the client has not taken, in bytes, with which the upstream has to wait. With a part
+ * of a body it fills two chunks, which is what a connection may count on. */
+#define UNSENT_MAX 8192u
+
+/* ---- Passages ---- */
+
+static struct sxe__http_address *
+address_of_passage(const struct sxe__http_passage *passage)
+{
+    return &passage->proxy->upstream->addresses[passage->address];
+}
+
+/* The call is over. */
+static void
+end_call(struct sxe__http_passage *passage)
+{
+    passage->is_calling = false;
+    address_of_passage(passage)->under_way--;
+}
+
+static void
+cancel_call(struct sxe__http_passage *passage)
+{
+    if (!passage->is_calling)
+        return;
+    end_call(passage);
+    (void)sxe_http_client_cancel(address_of_passage(passage)->client, passage->call);
+}
+
+static void
+free_passage(struct sxe__http_passage *passage)
+{
+    struct sxe__http_passage *passages = passage->proxy->upstream->passages;
+
+    sxe_pool_move(passages, (unsigned)(passage - passages), SXE__HTTP_PASSAGE_BUSY,
+                  SXE__HTTP_PASSAGE_FREE);
+}
+
+/* The request has no upstream any more: its reply is ended next, or has ended. */
+static struct sxe_http_response *
+leave_passage(struct sxe__http_passage *passage)
+{
+    struct sxe_http_response *response = passage->response;
+
+    cancel_call(passage);
+    response->user = NULL;
+    response->on_done = NULL;
+    free_passage(passage);
+    return response;
+}
+
+/* The request ends before its reply: the client is gone, or the library answered. */
+static void
+on_request_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    SXE_UNUSED_PARAMETER(request);
+    SXE_UNUSED_PARAMETER(result);
+    (void)leave_passage(response->user);
+}
+
+/* ---- Failures ---- */
+
+static const char *
+reason_of_failure(const struct sxe_http_exchange *exchange, int result)
+{
+    static const char *const timeouts[] = {
+        [SXE_HTTP_STAGE_WAITING] = "no connection is free",
+        [SXE_HTTP_STAGE_CONNECTING] = "time-out of connecting",
+        [SXE_HTTP_STAGE_SENDING] = "time-out: it does not read the request's body",
+        [SXE_HTTP_STAGE_HEAD] = "time-out: no reply",
+        [SXE_HTTP_STAGE_BODY] = "time-out: the reply's body stalls",
+    };
+
+    if (result == -ETIMEDOUT)
+        return timeouts[exchange->stage];
+    if (result == -EPROTO && exchange->refusal != SXE_HTTP_NOT_REFUSED)
+        return sxe_http_refusal_text(exchange->refusal);
+    if (result == -EPROTO && exchange->stage != SXE_HTTP_STAGE_CONNECTING)
+        return "it switches protocols without being asked";
+    if (result == -ECONNRESET && exchange->stage >= SXE_HTTP_STAGE_HEAD)
+        return "it closed the connection before the reply was whole";
+    return strerror(-result);
+}
+
+static void
+log_passage_failure(const struct sxe__http_passage *passage, const char *reason,
+                    const char *outcome)
+{
+    const struct sxe_span method = sxe_http_method_text(passage->request);
+    const struct sxe_span path = passage->request->path;
+
+    SXE_WARN("%s: %s: %s: %.*s %.*s %s", passage->proxy->upstream->name,
+             address_of_passage(passage)->name, reason, (int)method.length, method.base,
+             (int)path.length, path.base, outcome);
+}
+
+/* Answer the client by an error, or reset its connection if the reply has begun. */
+static void
+fail_passage(struct sxe__http_passage *passage, const char *reason)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(passage->response);
+    const unsigned status = passage->status;
+    char outcome[32];
+
+    if (slot->progress != SXE__HTTP_UNANSWERED) {
+        log_passage_failure(passage, reason, "is cut");
+        sxe_http_abort(leave_passage(passage));
+        return;
+    }
+    snprintf(outcome, sizeof(outcome), "is answered %u", status);
+    log_passage_failure(passage, reason, outcome);
+    (void)sxe_http_reply_status(leave_passage(passage), status);
+}
+
+/* ---- The request's body ---- */
+
+/* A part of the client's body: send it on. The next one is read when the upstream's kernel has this
+ * one. */
+static void
+pass_part(struct sxe_http_request *request, struct sxe_http_response *response,
+          struct sxe_span part, bool last)
+{
+    struct sxe__http_passage *passage = response->user;
+    int result = sxe_http_client_write(address_of_passage(passage)->client, passage->call,
+                                       part.base, part.length, last);
+
+    if (result < 0) {
+        passage->status = 502;
+        fail_passage(passage, strerror(-result));
+    } else if (!last) {
+        sxe_http_pause(request);
+    }
+}
+
+static void
+on_upstream_room(const struct sxe_http_exchange *exchange)
+{
+    struct sxe__http_passage *passage = exchange->user;
+
+    if (passage->is_in_parts)
+        sxe_http_resume(passage->request);
+    else
+        sxe_http_read(passage->request, pass_part);
+    passage->is_in_parts = true;
+}
+
+/* ---- The reply ---- */
+
+static void
+fail_reply_head(struct sxe__http_passage *passage, const char *reason)
+{
+    sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
+    passage->status = 502;
+    fail_passage(passage, reason);
+}
+
+static void
+on_reply_head(const struct sxe_http_exchange *exchange)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    struct sxe_http_response *response = passage->response;
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    const uint64_t length = sxe__http_proxy_length(exchange->response, exchange->head);
+    const uint32_t fields_used = slot->fields_used;
+    int result;
+
+    if (exchange->response->upgrade) /* the client refuses it next */
+        return;
+    if (sxe_http_set_status(response, exchange->response->status) < 0) {
+        fail_reply_head(passage, "its reply has a status above 599");
+        return;
+    }
+    result = sxe__http_proxy_add_fields(response, exchange->response, exchange->head,
+                                        &passage->proxy->upstream->made);
+    if (result == 0)
+        result = sxe_http_begin(response, length);
+    if (slot->progress == SXE__HTTP_UNANSWERED) /* an error is sent without the reply's fields */
+        slot->fields_used = fields_used;
+    if (result < 0)
+        fail_reply_head(passage, result == -EINVAL ? "its field Connection names too many fields"
+                                                   : "no room for the head of its reply");
+}
+
+static void
+on_client_room(struct sxe_http_response *response)
+{
+    const struct sxe__http_passage *passage = response->user;
+
+    if (passage != NULL)
+        (void)sxe_http_client_resume(address_of_passage(passage)->client, passage->call);
+}
+
+static void
+on_reply_part(const struct sxe_http_exchange *exchange, struct sxe_span part)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    int result = sxe_http_write(passage->response, part.base, part.length);
+
+    if (result == 0 && sxe_unsent(sxe_http_socket(passage->request)) > UNSENT_MAX) {
+        result = sxe_http_on_room(passage->response, on_client_room);
+        if (result == 0)
+            (void)sxe_http_client_pause(exchange->client, exchange->handle);
+    }
+    if (result < 0)
+        fail_passage(passage, "no room for its reply");
+}
+
+/* ---- One address after the other ---- */
+
+static void try_addresses(struct sxe__http_passage *passage, const char *reason);
+
+/* Whether the request may go to another address: nothing of it was sent; or once, if it does no
+ * harm twice. */
+static bool
+may_call_another(struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange,
+                 int result)
+{
+    if (exchange->stage <= SXE_HTTP_STAGE_CONNECTING)
+        return true;
+    if (result == -ETIMEDOUT || exchange->is_answered || passage->is_in_parts ||
+        passage->is_resent || !sxe__http_is_idempotent(sxe_http_method(passage->request)))
+        return false;
+    passage->is_resent = true;
+    return true;
+}
+
+static void
+on_call_done(const struct sxe_http_exchange *exchange, int result)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    const char *reason;
+
+    end_call(passage);
+    if (result == 0) {
+        struct sxe_http_response *response = leave_passage(passage);
+
+        if (sxe_http_end(response, NULL, 0) < 0)
+            sxe_http_abort(response);
+        return;
+    }
+    reason = reason_of_failure(exchange, result);
+    passage->status = result == -ETIMEDOUT ? 504 : 502;
+    sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
+    if (may_call_another(passage, exchange, result))
+        try_addresses(passage, reason);
+    else
+        fail_passage(passage, reason);
+}
+
+/* Send the request to the address. 0 or -errno. */
+static int
+call_address(struct sxe__http_passage *passage)
+{
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(passage->request);
+    struct sxe_http_request *request = passage->request;
+    struct sxe_http_call call = {.user = passage,
+                                 .body = request->body.base,
+                                 .on_response = on_reply_head,
+                                 .on_body = on_reply_part,
+                                 .on_done = on_call_done};
+    struct sxe__http_proxy_head *made = &passage->proxy->upstream->made;
+    int result = sxe__http_proxy_make_head(passage->proxy, request, made);
+
+    if (result < 0)
+        return result;
+    call.request = made->head;
+    call.request.body_length = request->body.length;
+    if (slot->is_body_streamed && !slot->is_body_whole) {
+        call.request.body_length =
+            request->head.body == SXE_HTTP_BODY_CHUNKED ? SXE_HTTP_CHUNKED : request->head.length;
+        call.on_room = on_upstream_room;
+    }
+    return sxe_http_client_send(address_of_passage(passage)->client, &call, &passage->call);
+}
+
+/* The outcome of a call that was not sent: the status that answers it if no address takes it. */
+static void
+note_refused_call(struct sxe__http_passage *passage, int result)
+{
+    if (result == -ENOBUFS) { /* all of its connections are in use, which is no failure */
+        passage->status = 503;
+        return;
+    }
+    passage->status = 502;
+    sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
+}
+
+/* Send the request to the next address, or if there is none, answer. reason: why the last one
+ * failed; NULL: none did. */
+static void
+try_addresses(struct sxe__http_passage *passage, const char *reason)
+{
+    struct sxe_http_upstream *upstream = passage->proxy->upstream;
+    unsigned next;
+
+    while ((next = sxe__http_choose_address(upstream, passage->request, passage->tried)) !=
+           SXE_NONE) {
+        int result;
+
+        if (reason != NULL)
+            log_passage_failure(passage, reason, "is sent to another address");
+        passage->address = next;
+        passage->tried |= UINT32_C(1) << next;
+        result = call_address(passage);
+        if (result == 0) {
+            passage->is_calling = true;
+            address_of_passage(passage)->under_way++;
+            address_of_passage(passage)->requests++;
+            return;
+        }
+        if (result == -EINVAL || result == -EMSGSIZE) {
+            passage->status = result == -EINVAL ? 400 : 431;
+            fail_passage(passage, "the request cannot be sent on");
+            return;
+        }
+        note_refused_call(passage, result);
+        reason = result == -ENOBUFS ? "all connections are in use" : strerror(-result);
+    }
+    fail_passage(passage, reason);
+}
+
+/* ---- The handler ---- */
+
+enum sxe_http_verdict
+sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request *request,
+                    struct sxe_http_response *response)
+{
+    struct sxe__http_passage *passages = proxy->upstream->passages;
+    const unsigned id = sxe_pool_get_oldest(passages, SXE__HTTP_PASSAGE_FREE);
+    struct sxe__http_passage *passage = &passages[id];
+
+    if (sxe_http_method(request) == SXE_HTTP_TRACE)
+        return sxe_http_reply_status(response, 501);
+    if (id == SXE_POOL_NO_INDEX) {
+        SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
+        return sxe_http_reply_status(response, 503);
+    }
+    sxe_pool_move(passages, id, SXE__HTTP_PASSAGE_FREE, SXE__HTTP_PASSAGE_BUSY);
+    *passage = (struct sxe__http_passage){.proxy = proxy, .request = request, .response = response};
+    response->user = passage;
+    response->on_done = on_request_done;
+    try_addresses(passage, NULL);
+    return SXE_HTTP_LATER;
+}
+
+enum sxe_http_verdict
+sxe_http_proxy_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    return sxe_http_proxy_send(request->user, request, response);
+}

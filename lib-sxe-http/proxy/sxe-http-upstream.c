@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: making and deleting upstreams, and the health of their addresses.
+ */
+#include "sxe-http-proxy-private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_FAILS       3u
+#define DEFAULT_FAIL_MS     10000u
+#define DEFAULT_CONNECTIONS 256u
+#define DEFAULT_IDLE        32u
+#define DEFAULT_CONNECT_MS  3000u
+#define DEFAULT_WAIT_MS     60000u
+#define DEFAULT_IDLE_MS     15000u
+#define DEFAULT_UNSAFE_MS   500u
+#define DEFAULT_REQUEST     24576u
+
+/* ---- Making and deleting ---- */
+
+static void
+set_default(uint32_t *number, uint32_t value)
+{
+    if (*number == 0)
+        *number = value;
+}
+
+static int
+configure_upstream(struct sxe_http_upstream *upstream,
+                   const struct sxe_http_upstream_config *wanted)
+{
+    static const struct sxe_http_limits usual = SXE_HTTP_LIMITS;
+    struct sxe_http_upstream_config *config = &upstream->config;
+
+    *config = *wanted;
+    snprintf(upstream->name, sizeof(upstream->name), "%s",
+             wanted->name == NULL ? "upstream" : wanted->name);
+    if (config->limits.head_max == 0)
+        config->limits = usual;
+    set_default(&config->max_fails, DEFAULT_FAILS);
+    set_default(&config->fail_timeout_ms, DEFAULT_FAIL_MS);
+    set_default(&config->connections_max, DEFAULT_CONNECTIONS);
+    set_default(&config->idle_max, DEFAULT_IDLE);
+    set_default(&config->connect_timeout_ms, DEFAULT_CONNECT_MS);
+    set_default(&config->first_byte_timeout_ms, DEFAULT_WAIT_MS);
+    set_default(&config->stall_timeout_ms, DEFAULT_WAIT_MS);
+    set_default(&config->idle_timeout_ms, DEFAULT_IDLE_MS);
+    set_default(&config->unsafe_idle_ms, DEFAULT_UNSAFE_MS);
+    set_default(&config->request_max, DEFAULT_REQUEST);
+    if (wanted->addresses_number == 0 || wanted->addresses_number > SXE_HTTP_UPSTREAM_ADDRESSES ||
+        (wanted->balance == SXE_HTTP_BALANCE_FIELD && wanted->hash_field == NULL))
+        return -EINVAL;
+    return 0;
+}
+
+/* Make the client of the next address. 0 or -errno. */
+static int
+add_upstream_address(struct sxe_http_upstream *upstream,
+                     const struct sxe_http_upstream_address *wanted)
+{
+    const struct sxe_http_upstream_config *config = &upstream->config;
+    struct sxe__http_address *address = &upstream->addresses[upstream->number];
+    struct sxe_http_client_config client = {
+        .ip = wanted->ip,
+        .port = wanted->port,
+        .path = wanted->path,
+        .connections_max = config->connections_max,
+        .idle_max = config->idle_max,
+        .calls_max = config->connections_max,
+        .request_max = config->request_max,
+        .body_max = 1,
+        .limits = config->limits,
+        .connect_timeout_ms = config->connect_timeout_ms,
+        .head_timeout_ms = config->first_byte_timeout_ms,
+        .stall_timeout_ms = config->stall_timeout_ms,
+        .idle_timeout_ms = config->idle_timeout_ms,
+        .unsafe_idle_ms = config->unsafe_idle_ms,
+        .tls = config->tls,
+        .use_tls = config->use_tls,
+        .tls_name = config->tls_name,
+    };
+
+    address->client = sxe_http_client_new(&client);
+    if (address->client == NULL)
+        return -errno;
+    upstream->number++;
+    snprintf(address->name, sizeof(address->name), "%s",
+             wanted->path != NULL ? wanted->path : address->client->host);
+    address->hash = sxe__http_hash(0, address->name, strlen(address->name));
+    address->weight = wanted->weight == 0 ? 1 : wanted->weight;
+    return 0;
+}
+
+struct sxe_http_upstream *
+sxe_http_upstream_new(const struct sxe_http_upstream_config *config)
+{
+    struct sxe_http_upstream *upstream = calloc(1, sizeof(*upstream));
+    int result = upstream == NULL ? -ENOMEM : configure_upstream(upstream, config);
+
+    for (unsigned i = 0; result == 0 && i < config->addresses_number; i++)
+        result = add_upstream_address(upstream, &config->addresses[i]);
+    if (result == 0) {
+        upstream->passages = sxe_pool_new(
+            "http passages", upstream->number * upstream->config.connections_max,
+            sizeof(*upstream->passages), SXE__HTTP_PASSAGE_STATES, SXE_POOL_OPTION_UNLOCKED);
+        if (upstream->passages == NULL)
+            result = -errno;
+    }
+    if (result < 0) {
+        sxe_http_upstream_delete(upstream);
+        errno = -result;
+        return NULL;
+    }
+    return upstream;
+}
+
+void
+sxe_http_upstream_delete(struct sxe_http_upstream *upstream)
+{
+    if (upstream == NULL)
+        return;
+    for (unsigned i = 0; i < upstream->number; i++)
+        sxe_http_client_delete(upstream->addresses[i].client);
+    sxe_pool_delete(upstream->passages);
+    free(upstream);
+}
+
+/* ---- Health ---- */
+
+void
+sxe__http_address_failed(struct sxe_http_upstream *upstream, struct sxe__http_address *address)
+{
+    const struct sxe_http_upstream_config *config = &upstream->config;
+    const SXE_TIME period = config->fail_timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
+    const SXE_TIME now = sxe_time_turn_ns();
+
+    address->failures++;
+    if (now - address->fails_since > period) {
+        address->fails_since = now;
+        address->fails = 0;
+    }
+    address->fails++;
+    if (upstream->number == 1 || address->fails < config->max_fails || address->down_until > now)
+        return;
+    address->down_until = now + period;
+    SXE_WARN("%s: %s failed %u times, and is left out for %u ms", upstream->name, address->name,
+             address->fails, config->fail_timeout_ms);
+}
+
+int
+sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
+                       struct sxe_http_upstream_state *state)
+{
+    const struct sxe__http_address *address = &upstream->addresses[index];
+
+    if (index >= upstream->number)
+        return -EINVAL;
+    *state = (struct sxe_http_upstream_state){.name = address->name,
+                                              .requests = address->requests,
+                                              .failures = address->failures,
+                                              .under_way = address->under_way,
+                                              .is_down = address->down_until > sxe_time_turn_ns()};
+    return 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a reverse proxy: a handler that sends requests on to one of the addresses of an upstream,
+ * and hands back the reply. Both bodies pass through in parts; none is ever kept whole.
+ *
+ * Place: over sxe-http.h and sxe-http-client.h. It is the handler of a server or of a route; the
+ * handler's user is a struct sxe_http_proxy, which says how the route changes requests.
+ *
+ * Shape: an upstream has a client for each address, with connections that are kept.
+ *
+ *     request --> struct sxe_http_proxy --> upstream ------> address 0 --> [ connections ]
+ *                 path, Host, Via           balance, health '-> address 1 --> [ connections ]
+ *
+ *     client ==> part ==> upstream      the next part is read when the kernel has the last one, so a
+ *     client <== part <== upstream      slow reader makes the sender wait, in either direction
+ *
+ *     | answer | when                                                                           |
+ *     | 400    | the request cannot be sent on, for example a forwarded host that is none        |
+ *     | 431    | the head is too long with the fields that are added                             |
+ *     | 501    | TRACE, and any request to switch protocols is sent on without its Upgrade       |
+ *     | 502    | no address can be connected to, the reply is not HTTP, or it is cut             |
+ *     | 503    | all connections of all addresses are in use                                     |
+ *     | 504    | a timeout: of connecting, of the first byte, or between bytes                   |
+ *
+ * Rules: 1 the request is written again from what the parser understood: its path in the normal
+ * form, one framing, no field that is about one connection only (RFC 9110, 7.6.1), and none of
+ * those by which the proxy names its client. 2 the reply likewise. A reply that is cut resets the
+ * client's connection, so it never looks whole. 3 a request is sent to another address only if not
+ * a byte of it was sent; or once more, if its method is idempotent, no byte of a reply came, and
+ * its body is not on its way in parts. 4 when the client is gone, the request to the upstream ends,
+ * too. 5 each failure is a line in the log, with the address and the reason.
+ *
+ * Health: an address that fails max_fails times within fail_timeout_ms is left out for
+ * fail_timeout_ms, and then gets its share little by little, for slow_start_ms. If all addresses
+ * are left out, all are used.
+ *
+ * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx) and trailers are not passed
+ * on; TRACE is not either. Make the server's routes with SXE_HTTP_ROUTE_STREAM, or its
+ * config.stream true: otherwise bodies come whole, up to its body_max. sxe_http_upstream_new
+ * reserves all memory: two heads for each connection.
+ *
+ * Example:
+ *     struct sxe_http_upstream_address address = {.ip = "127.0.0.1", .port = 3000};
+ *     struct sxe_http_upstream_config pool = {.addresses = &address, .addresses_number = 1};
+ *     struct sxe_http_proxy proxy = {.upstream = sxe_http_upstream_new(&pool)};
+ *     struct sxe_http_config config = {
+ *         .handler = sxe_http_proxy_handle, .user = &proxy, .stream = true};
+ *     struct sxe_http *http = proxy.upstream == NULL ? NULL : sxe_http_new(&config);
+ *     return http == NULL || sxe_init() < 0 || sxe_http_listen(http, "127.0.0.1", 8000) < 0 ||
+ *            sxe_run() < 0;
+ */
+#ifndef SXE_HTTP_PROXY_H
+#define SXE_HTTP_PROXY_H
+
+#include "sxe-http-client.h"
+#include "sxe-http.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_HTTP_UPSTREAM_ADDRESSES 32
+
+struct sxe_http_upstream;
+
+enum sxe_http_balance {
+    SXE_HTTP_BALANCE_ROUND_ROBIN,
+    SXE_HTTP_BALANCE_LEAST,  /* the fewest requests under way, in proportion to the weights */
+    SXE_HTTP_BALANCE_CLIENT, /* a client's address always leads to the same address ... */
+    SXE_HTTP_BALANCE_PATH,   /* ... so does a path */
+    SXE_HTTP_BALANCE_FIELD   /* ... so does the value of the field hash_field */
+};
+
+struct sxe_http_upstream_address {
+    const char *ip; /* IPv4 or IPv6 text */
+    uint16_t port;
+    const char *path; /* of a unix socket, instead of ip and port */
+    uint16_t weight;  /* its share, against those of the others; 1; not for the hashes */
+};
+
+/* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
+ * but the addresses' texts, hash_field and tls is copied; those are borrowed until delete. */
+struct sxe_http_upstream_config {
+    const char *name; /* for the log; "upstream" */
+    const struct sxe_http_upstream_address *addresses;
+    unsigned addresses_number;
+    enum sxe_http_balance balance;
+    const char *hash_field;         /* of BALANCE_FIELD; requests without it count as one value */
+    uint32_t max_fails;             /* 3; UINT32_MAX: no address is left out */
+    uint32_t fail_timeout_ms;       /* 10000 */
+    uint32_t slow_start_ms;         /* default: none, all of its share at once */
+    uint32_t connections_max;       /* to each address; 256 */
+    uint32_t idle_max;              /* kept without a request, to each address; 32 */
+    uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
+    uint32_t first_byte_timeout_ms; /* from the request's end to the reply's whole head; 60000 */
+    uint32_t stall_timeout_ms;      /* between two parts of a body; 60000 */
+    uint32_t idle_timeout_ms;       /* of a connection that is kept; 15000 */
+    uint32_t unsafe_idle_ms;        /* a request that is not idempotent takes no connection that
+                                       has been idle for longer; 500 */
+    uint32_t request_max;           /* bytes of a request's head as it is sent on; 24576 */
+    struct sxe_http_limits limits;  /* of a reply's head; SXE_HTTP_LIMITS */
+    struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */
+    int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
+    const char *tls_name;
+};
+
+/* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:
+ * ENOMEM; EINVAL: no or too many addresses, an invalid one, a number that is too large, or no
+ * hash_field. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
+sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
+
+/* After sxe_fini. NULL is allowed. */
+SXE_PUBLIC void sxe_http_upstream_delete(struct sxe_http_upstream *upstream);
+
+/* The state of an address, for counters and tests. */
+struct sxe_http_upstream_state {
+    const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
+    uint64_t requests; /* sent to it, those sent again included */
+    uint64_t failures;
+    unsigned under_way;
+    bool is_down; /* it is left out */
+};
+
+/* The state of address `index`; -EINVAL: there is none. */
+SXE_PUBLIC int sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
+                                      struct sxe_http_upstream_state *state);
+
+/* The fields by which a proxy names its client. Those of the request itself are never passed on:
+ * the server has read those of proxies that it trusts, see sxe_http_peer. */
+enum sxe_http_proxy_fields {
+    SXE_HTTP_PROXY_X_FORWARDED, /* X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host */
+    SXE_HTTP_PROXY_FORWARDED,   /* Forwarded (RFC 7239) */
+    SXE_HTTP_PROXY_NO_FIELDS
+};
+
+/* How a route sends requests on. Borrowed as long as the server runs. */
+struct sxe_http_proxy {
+    struct sxe_http_upstream *upstream;
+    const char *path; /* takes the place of the start of the request's path, up to the {rest...} of
+                         the route's pattern; NULL: the path stays as it is */
+    const char *host; /* Host of the request; NULL: that of the client's request */
+    const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3); NULL: "sxe" */
+    enum sxe_http_proxy_fields fields;
+};
+
+/* The handler: request->user is the struct sxe_http_proxy. It sets the response's user and on_done.
+ */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_handle(struct sxe_http_request *request,
+                                                       struct sxe_http_response *response);
+
+/* Like sxe_http_proxy_handle, for a handler that decides itself; fields that it added to the
+ * response are sent with the upstream's. */
+SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_send(const struct sxe_http_proxy *proxy,
+                                                     struct sxe_http_request *request,
+                                                     struct sxe_http_response *response);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
