@@ -365,7 +365,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -376,6 +376,9 @@ mpi: ## build sxe-http-mpi, the load generator for several machines; it needs Op
 	@tools/deps.sh check build mpi
 	@$(MAKE) --no-print-directory $(parallel) MODE=$(MODE) $B/sxe-http-mpi
 	@echo "built: $B/sxe-http-mpi; next: mpirun -np 4 $B/sxe-http-mpi URL"
+
+deps: ## install what the build and the tests need, and nothing else (PEERS=all: the large peers, too)
+	@tools/deps.sh install $(test.deps) && echo "all is installed; next: make, make test"
 
 release: ## build the libraries and programs with MODE=release
 	@$(MAKE) --no-print-directory MODE=release all

@@ -85,7 +85,7 @@ for f in $(grep -l '^__asm__(' lib-*/*.c lib-*/*/*.c apps/*/*.c apps/*/*/*.c); d
     check "link-time optimisation finds what the assembly of $f defines" links_late "$f"
 done
 check "an unknown mode is refused" refuses MODE=fast build
-for target in all release run test debug coverage bench examples lint format compile_commands fuzz install uninstall clean help; do
+for target in all deps release run test debug coverage bench examples lint format compile_commands fuzz install uninstall clean help; do
     check "make help lists $target" lists $target
 done
 has_commands() { # one that compiles each source of libraries and programs, and none that does not
@@ -101,6 +101,10 @@ if command -v python3 >/dev/null; then
 else
     skip "compile_commands.json is JSON, because python3 is not installed"
 fi
+installs_nothing() { ! $make -n "$@" | grep 'deps.sh install'; }
+check "make installs nothing" installs_nothing
+check "make examples installs nothing" installs_nothing examples
+check "make deps installs only" sh -c "[ \"\$($make -n deps | grep -v '^echo\|deps.sh install build test ')\" = '' ]"
 check "make test adds up two flavours, three scripts and the gate" adds_up "6 passed, 0 failed" ""
 check "a script whose peer is missing is a skip, not a failure" sh -c \
     'SXE_LARGE_PEERS=0 T=h01-page tools/run-tests.sh release | grep -x "release: 0 passed, 0 failed, 1 skipped"'

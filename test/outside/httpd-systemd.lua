@@ -33,7 +33,7 @@ test("HTTP is served at all sockets that are passed, and at no other", function(
         equal(ask("127.0.0.1", first:port()), httpd.BODY)
         equal(ask(path), httpd.BODY)
         server.proc:signal("TERM")
-        equal(server.proc:output(20), "")
+        check(not server.proc:output(20):find "listening on")
         os.remove(path)
     end
 end)

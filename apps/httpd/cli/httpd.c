@@ -9,6 +9,7 @@
  *     cli/      options.c the command line; options-table.c its options
  *               options-tls.c the options of TLS
  *               options-check.c refuses values and combinations
+ *               first-steps.c the server without options
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-text.c its text, which workers share; config-check.c --check
  *     auth/     basic-auth.c checks users and passwords; passwords.c reads their files

@@ -10,6 +10,7 @@
 
 #include "admin.h"
 #include "command-line.h"
+#include "first-steps.h"
 #include "options-check.h"
 #include "options-table.h"
 #include "options-tls.h"
@@ -421,6 +422,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         !httpd_add_hsts(options) || !take_arguments(options, argc, argv))
         return COMMAND_LINE_WRONG;
     httpd_settle_redirect(options);
+    first_steps_choose(options);
     if (options->lua.memory_max == 0)
         options->lua.memory_max = options->lua.is_sandbox ? 32 * MIB : 256 * MIB;
     if (options->stats_from.number == 0 && !options->stats_from.has_unix)

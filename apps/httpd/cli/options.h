@@ -96,6 +96,7 @@ struct httpd_options {
     bool is_port_given;       /* ip, port or unix_path was given */
     bool is_place_wanted;     /* set by listening_open: serve at ip, port and unix_path */
     bool is_confined;         /* see confine.h */
+    bool is_bare;             /* no option was given, see first-steps.h */
     bool plan;
     struct become user;
     struct httpd_tls_options tls;

@@ -441,6 +441,7 @@ config_read(struct config_options *options, void *settings)
     status = read_environment(settings);
     if (status == COMMAND_LINE_GO_ON && options->file != NULL)
         status = read_file(options, settings);
+    options->is_empty = config.number == 0;
     command_line_place = "";
     return status;
 }

@@ -30,6 +30,7 @@ struct config_options {
     const char *file; /* of --config; NULL: no file */
     bool check;
     bool print;
+    bool is_empty;              /* no option was set: no flag, no variable, no file */
     struct config_sites *sites; /* of the file; NULL: it has no sites and no routes */
 };
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "first-steps.h"
 #include "handover.h"
 #include "port-holder.h"
 #include "redirect.h"
@@ -324,5 +325,6 @@ listening_say(const struct httpd_options *options)
 
     fputs(said, out);
     secure_say(out);
+    first_steps_say(options, out);
     fflush(out);
 }
