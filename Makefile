@@ -223,7 +223,8 @@ test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-si
                $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
-wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
+wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null)) \
+               $(if $(filter coverage,$(MODE)),-Wl$(comma)--wrap=__gcov_dump)
 
 app.archives := $(patsubst %,$B/test/libapp-%.a,mpi $(apps) common)
 unit.bin := $(patsubst %.c,$B/test/%,$(notdir $(unit.src)))

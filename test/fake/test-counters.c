@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keeps the coverage counters of cases in memory that the cases share. A case is a process, and
+ * libgcov, at the end of a process, merges its counters into a file for each source: some 150
+ * files for each of 14,000 cases. Here a process adds its counters to the shared ones, and the
+ * program adds these to its own when it ends, so that libgcov writes the files once.
+ *
+ * The structures are those of libgcov.h in gcc 12 to 14. With other compilers each case writes
+ * its files.
+ */
+#if defined(SXE_COVERAGE) && !defined(__clang__) && __GNUC__ >= 12 && __GNUC__ <= 14
+#    include <stdint.h>
+#    include <stdlib.h>
+#    include <sys/mman.h>
+#    include <unistd.h>
+
+#    define KINDS (__GNUC__ == 14 ? 9 : 8) /* of counters, GCOV_COUNTERS */
+#    define UNCOUNTED __attribute__((no_profile_instrument_function, no_sanitize_address))
+
+struct values {
+    unsigned number;
+    int64_t *value;
+};
+
+struct function {
+    const struct info *file; /* another file's: the linker has dropped this copy of the function */
+    unsigned ident, lines_sum, blocks_sum;
+    struct values values[]; /* for each kind that the file has */
+};
+
+struct info { /* of a source */
+    unsigned version;
+    struct info *next;
+    unsigned stamp, sum;
+    const char *name;
+    void (*merge[KINDS])(int64_t *values, unsigned number); /* NULL: the file has no such kind */
+    unsigned functions;
+    const struct function *const *function;
+};
+
+extern struct {
+    struct info *list;
+    unsigned dumped : 1; /* libgcov writes nothing at the end */
+    unsigned run_counted : 1;
+    void *next, *prev;
+} __gcov_root;
+
+void __real___gcov_dump(void);
+void __wrap___gcov_dump(void);
+
+static int64_t *shared; /* NULL: each process writes its files */
+static pid_t program;
+
+/* Add own counters to the shared ones, or, for the program at its end, the shared ones to its own.
+ * Returns how many counters there are. */
+UNCOUNTED static size_t
+each_counter(int64_t *sums, int is_program)
+{
+    size_t number = 0;
+
+    for (const struct info *info = __gcov_root.list; info != NULL; info = info->next) {
+        unsigned kinds = 0;
+        for (unsigned i = 0; i < KINDS; i++)
+            kinds += info->merge[i] != NULL;
+        for (unsigned f = 0; f < info->functions; f++) {
+            const struct function *function = info->function[f];
+            if (function == NULL || function->file != info)
+                continue;
+            for (unsigned k = 0; k < kinds; k++)
+                for (unsigned i = 0; i < function->values[k].number; i++, number++) {
+                    int64_t *value = &function->values[k].value[i];
+                    if (sums != NULL && is_program)
+                        *value += sums[number];
+                    else if (sums != NULL && *value != 0)
+                        __atomic_fetch_add(&sums[number], *value, __ATOMIC_RELAXED);
+                }
+        }
+    }
+    return number;
+}
+
+/* Called for libgcov's function, which is also what a fork or exec by our code calls. */
+UNCOUNTED void
+__wrap___gcov_dump(void)
+{
+    if (shared == NULL) {
+        __real___gcov_dump();
+    } else if (getpid() == program) {
+        each_counter(shared, 1);
+        __real___gcov_dump();
+    } else if (!__gcov_root.dumped) {
+        each_counter(shared, 0);
+        __gcov_root.dumped = 1;
+    }
+}
+
+UNCOUNTED __attribute__((constructor)) static void
+share_counters(void)
+{
+    void *memory = mmap(NULL, each_counter(NULL, 0) * sizeof(*shared) + 1, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return;
+    program = getpid();
+    shared = memory;
+    atexit(__wrap___gcov_dump);
+}
+#endif
