@@ -8,13 +8,14 @@
  * The structures are those of libgcov.h in gcc 12 to 14. With other compilers each case writes
  * its files.
  */
+#include <stdint.h>
+
 #if defined(SXE_COVERAGE) && !defined(__clang__) && __GNUC__ >= 12 && __GNUC__ <= 14
-#    include <stdint.h>
 #    include <stdlib.h>
 #    include <sys/mman.h>
 #    include <unistd.h>
 
-#    define KINDS (__GNUC__ == 14 ? 9 : 8) /* of counters, GCOV_COUNTERS */
+#    define KINDS     (__GNUC__ == 14 ? 9 : 8) /* of counters, GCOV_COUNTERS */
 #    define UNCOUNTED __attribute__((no_profile_instrument_function, no_sanitize_address))
 
 struct values {

@@ -55,7 +55,7 @@ note_bytes(void)
 {
     bytes_before = __sanitizer_get_current_allocated_bytes();
     if (getppid() == program)
-        bytes_before += 4096; /* libcheck writes a message before each case: stdio's buffer for it */
+        bytes_before += 4096; /* stdio's buffer for the message that libcheck writes first */
 }
 
 __attribute__((constructor)) static void
