@@ -46,10 +46,15 @@ crypto   := $(if $(tls),sxe-crypto)
 store      := $(shell echo '$(hash)include <lmdb.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-store)
 STORE_LIBS := $(if $(store),$(or $(shell $(PKG_CONFIG) --libs lmdb 2>/dev/null),-llmdb))
 
-# Libraries that scripts may have, each with a table of functions in apps/common/script-*.c.
-scripts := $(crypto) $(store)
+# Libpq, for the module sxe.postgres of scripts: without it lib-sxe-postgres is not built, and scripts have none.
+POSTGRES_CFLAGS := $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null || echo -I/usr/include/postgresql)
+postgres      := $(shell echo '$(hash)include <libpq-fe.h>' | $(CC) $(CPPFLAGS) $(POSTGRES_CFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-postgres)
+POSTGRES_LIBS := $(if $(postgres),$(or $(shell $(PKG_CONFIG) --libs libpq 2>/dev/null),-lpq))
 
-modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
+# Libraries that scripts may have, each with a table of functions in apps/common/script-*.c.
+scripts := $(crypto) $(store) $(postgres)
+
+modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store) $(if $(postgres),,sxe-postgres),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
 core    := sxe-http sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
@@ -60,10 +65,12 @@ uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the sources in a folder and in its rooms (subfolders). apps/http/mpi is left out, because it is
-# a program of its own. A file that needs OpenSSL or LMDB has a substitute: one of the two is built.
+# a program of its own. A file that needs OpenSSL, LMDB or libpq has a substitute: one of the two is
+# built.
 no_tls  := $(if $(tls),-none)
 no_store := $(if $(store),-none)
-sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c apps/common/script-store$(no_store).c,$(wildcard $1/*.c $1/*/*.c))
+no_postgres := $(if $(postgres),-none)
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c apps/common/script-store$(no_store).c apps/common/script-postgres$(no_postgres).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -148,8 +155,8 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
-httpd.libs := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) -ledit -lcrypt
-lua.libs   := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) -ledit
+httpd.libs := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -ledit -lcrypt
+lua.libs   := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
@@ -168,6 +175,7 @@ $B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-proxy.o: lib-sxe-lua/io/sxe-lua-proxy.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
+$B/obj/lib-sxe-postgres/sxe-postgres.o: lib-sxe-postgres/sxe-postgres.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-worker.o: lib-sxe-lua/io/sxe-lua-worker.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
 # An archive, so that a program has only what it uses of them.
@@ -202,6 +210,7 @@ programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
+	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq is not installed (Debian: libpq-dev)")
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
@@ -210,7 +219,7 @@ CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -l
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(postgres),,test/unit/lib-sxe-postgres/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -220,7 +229,7 @@ unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 unit.coverage := -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
+               $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) $(POSTGRES_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null)) \
@@ -261,12 +270,15 @@ $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.
 $(unit.bin): $(fake.obj) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(script.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) $(store.libs) -l:libev.a $(CHECK_LIBS) -lm
-lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-%,$(unit.bin))
+	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(script.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) $(store.libs) $(postgres.libs) -l:libev.a $(CHECK_LIBS) -lm
+lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-%,$(unit.bin))
 $(lua.tests): script.archives = $(scripts:%=$B/lib%.a)
 $(lua.tests): $(scripts:%=$B/lib%.a)
 # LMDB's archive, so that its calls of the system and its allocations are wrapped, too.
 $(lua.tests): store.libs = $(if $(store),-l:liblmdb.a)
+$(lua.tests): postgres.libs = $(POSTGRES_LIBS)
+# What postgres-world.h makes fail.
+$(filter $B/test/test-postgres-%,$(unit.bin)): postgres.libs += $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's/.*X.\(PQ[A-Za-z]*\),.*/\1/p' test/unit/lib-sxe-postgres/postgres-world.h 2>/dev/null))
 # What store-world.h makes fail, a call after the other.
 $(filter $B/test/test-store-%,$(unit.bin)): store.libs += $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's/.*X.\(mdb_[a-z0-9_]*\),.*/\1/p' test/unit/lib-sxe-store/store-world.h 2>/dev/null))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
@@ -322,7 +334,7 @@ $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/li
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -MMD -MP $(TEST_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
 
-tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
 $(tls.tests): tls.archive = $(tls:%=$B/lib%.a)
 $(tls.tests): tls.libs = $(TLS_LIBS)
 $(tls.tests): $(tls:%=$B/lib%.a)
@@ -353,7 +365,7 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c %/script-crypto.c %/script-store.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c %/script-crypto.c %/script-store.c %/script-postgres.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
 # The fuzzers as programs that only replay the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a $B/flags
@@ -496,7 +508,7 @@ installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
-           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h)
+           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h) $(if $(postgres),lib-sxe-postgres/sxe-postgres.h)
 # Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
 # not in /usr, whose folders pkg-config then would not know as those of the system, which need no flags.
 pc_dir    = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
@@ -542,7 +554,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
 	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done

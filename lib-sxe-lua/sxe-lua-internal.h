@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what lib-sxe-store uses of lib-sxe-lua, beside its public header: tasks that wait, how
- * calls fail, tables of options. sxe-lua-private.h says how a call parks its task.
+ * What: what lib-sxe-store and lib-sxe-postgres use of lib-sxe-lua, beside its public header: tasks
+ * that wait, how calls fail, tables of options, addresses of names. sxe-lua-private.h says how a
+ * call parks its task.
  *
  * Place: sxe-lua-private.h includes it; so do the files of libraries above that have modules whose
  * calls wait. It is not installed.
@@ -87,5 +88,31 @@ bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char 
 /* Use this in place of luaL_checkstring where a text of C is needed: it raises for a zero byte, too
  * (sxe-lua-text.c). */
 const char *sxe__lua_check_text(lua_State *L, int argument);
+
+/* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
+void sxe__lua_tls_check(lua_State *L, int options);
+
+/* ---- JSON (sxe-lua-json.c) ---- */
+
+/* Mark the table on top as a list, also while it is empty. */
+void sxe__lua_json_mark(lua_State *L);
+
+/* Mark the metatable on top: tables that have it are lists, also if they are empty. */
+void sxe__lua_json_mark_class(lua_State *L);
+
+/* ---- Names (sxe-lua-resolve.c) ---- */
+
+/* Make threads for look-ups, unless the loop has begun: once per module that looks names up. In a
+ * protected call. */
+void sxe__lua_open_resolve(lua_State *L);
+
+/* Park the running task until a thread has looked up the name's addresses of a family (AF_UNSPEC:
+ * any); k calls sxe__lua_resolved. */
+int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns,
+                     lua_KFunction k);
+
+/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil and what follows
+ * it, such as the reason, and return how many values these are. */
+int sxe__lua_resolved(lua_State *L);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * What: the part of a module that is written in Lua, inside of the library.
  *
- * Place: sxe-lua-client.c, -redis.c, -repl.c, and lib-sxe-store. The Makefile names each file of
+ * Place: sxe-lua-client.c, -redis.c, -repl.c, lib-sxe-store and lib-sxe-postgres. The Makefile names each file of
  * Lua once more, so that its object is made again when the file changes.
  *
  * Example:
@@ -41,7 +41,16 @@ struct sxe__lua_part {
 /* Push the part's function. Raises without memory. */
 void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
 
-int
-sxe__lua_now_s(lua_State *L); /* now(), for parts in Lua: seconds of a clock that is never set */
+/* ---- Functions for parts in Lua ---- */
+
+int sxe__lua_now_s(lua_State *L); /* now(): seconds of a clock that is never set */
+
+/* atomic(fn): a function that calls fn, which cannot make way, because it is called by a function
+ * of C. */
+int sxe__lua_atomic(lua_State *L);
+
+/* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
+ * limits end the first one. */
+int sxe__lua_insist(lua_State *L);
 
 #endif

@@ -144,6 +144,7 @@ struct sxe_lua_config {
     const struct sxe_lua_inflate *inflate; /* borrowed; NULL: replies are asked for as they are */
     int (*crypto)(struct lua_State *L);    /* sxe_crypto_open; NULL: scripts have no sxe.crypto */
     int (*store)(struct lua_State *L);     /* sxe_store_open; NULL: scripts have no sxe.store */
+    int (*postgres)(struct lua_State *L);  /* sxe_postgres_open; NULL: no sxe.postgres */
 
     /* Gets each error before the log does, its text with the traceback; true: do not log it. May
      * be NULL. */

@@ -39,6 +39,8 @@ more=
 [ ! -e build/release/libsxe-tls.a ] || more="$more test/manifest-tls"
 # And with LMDB.
 [ ! -e build/release/libsxe-store.a ] || more="$more test/manifest-store"
+# And with libpq.
+[ ! -e build/release/libsxe-postgres.a ] || more="$more test/manifest-postgres"
 sort test/manifest $more >"$work/manifest"
 check "what is installed is what the manifest says" diff "$work/manifest" "$work/list"
 man3=$root$prefix/share/man/man3
@@ -178,6 +180,24 @@ if [ -e build/release/libsxe-store.a ]; then
     check "its script has the store" sh -c "LD_LIBRARY_PATH=$root$prefix/lib '$work/embed-store' '$work/embed-store.lua'"
 else
     skip "programs with the store, because liblmdb-dev is not installed"
+fi
+links_no_libpq() {
+    nm -u "$1" >"$work/needs" 2>/dev/null
+    nm -uD "$1" >>"$work/needs" 2>/dev/null
+    [ -s "$work/needs" ] && ! grep ' PQ' "$work/needs" && ! { readelf -d "$1" 2>/dev/null | grep 'NEEDED.*libpq'; }
+}
+for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool sxe-http; do
+    check "$file needs no libpq" links_no_libpq "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+done
+if [ -e build/release/libsxe-postgres.a ]; then
+    sed 's/{.argc/{.postgres = sxe_postgres_open, .argc/; s/^#include "sxe-lua.h"/&\n#include "sxe-postgres.h"/; s/^#include <sxe-lua.h>/&\n#include <sxe-postgres.h>/' \
+        "$work/embed.c" >"$work/embed-postgres.c"
+    printf 'require "sxe.postgres"\nos.exit(0)\n' >"$work/embed-postgres.lua"
+    check "a program with scripts and PostgreSQL" ${CC:-gcc} $c -o "$work/embed-postgres" "$work/embed-postgres.c" \
+        $(flags --cflags --libs sxe-postgres)
+    check "its script has PostgreSQL" sh -c "LD_LIBRARY_PATH=$root$prefix/lib '$work/embed-postgres' '$work/embed-postgres.lua'"
+else
+    skip "programs with PostgreSQL, because libpq-dev is not installed"
 fi
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version

@@ -18,6 +18,8 @@ compiles() { # compiles 'source' flags...: does a program of that source link?
 }
 lua_flags="$(${PKG_CONFIG:-pkg-config} --cflags --libs lua5.4 2>/dev/null || echo -I/usr/include/lua5.4 -llua5.4)"
 
+pq_flags="$(${PKG_CONFIG:-pkg-config} --cflags --libs libpq 2>/dev/null || echo -I/usr/include/postgresql -lpq)"
+
 missing=
 absent=
 want() { # want PACKAGE command...: like need, but without the package tests are skipped
@@ -55,6 +57,9 @@ int main(void) { return OPENSSL_VERSION_MAJOR < 3 || TLS_method() == 0; }' -lssl
     # For lib-sxe-store, which is not built without it.
     want liblmdb-dev compiles '#include <lmdb.h>
 int main(void) { return mdb_version(0, 0, 0) == 0; }' -llmdb
+    # For lib-sxe-postgres, which is not built without it.
+    want libpq-dev compiles '#include <libpq-fe.h>
+int main(void) { return PQlibVersion() == 0; }' $pq_flags
 }
 
 # For sxe-http-mpi.
@@ -97,6 +102,8 @@ probe_peers() {
     want redis-server command -v redis-server
     want cmake command -v cmake
     want meson command -v meson
+    want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
+    want pgbouncer command -v pgbouncer
 }
 
 probe_lint() {

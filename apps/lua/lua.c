@@ -19,6 +19,7 @@
 #include "program.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-postgres.h"
 #include "script-store.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
@@ -307,6 +308,7 @@ run_script(void)
                                     .inflate = script_inflate(),
                                     .crypto = script_crypto(),
                                     .store = script_store(),
+                                    .postgres = script_postgres(),
                                     .on_error = on_error};
     int result;
 

@@ -41,6 +41,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.encoding", sxe__lua_open_encoding, true},
     {"sxe.crypto", sxe__lua_open_crypto, false},
     {"sxe.store", sxe__lua_open_store, false},
+    {"sxe.postgres", sxe__lua_open_postgres, false},
     {"sxe.log", sxe__lua_open_log, true},
     {"sxe.stats", sxe__lua_open_stats, true},
     {"sxe.tap", sxe__lua_open_tap, false},

@@ -44,8 +44,8 @@
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
- *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto, and "sxe.store", which is
- *                         lib-sxe-store
+ *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto, "sxe.store", which is
+ *                         lib-sxe-store, and "sxe.postgres", which is lib-sxe-postgres
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-worker*.c   require "sxe.worker", see sxe-lua-worker-private.h; sxe-lua-clone*.c
@@ -273,6 +273,7 @@ int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);
 int sxe__lua_open_store(lua_State *L);
+int sxe__lua_open_postgres(lua_State *L);
 int sxe__lua_open_log(lua_State *L);
 int sxe__lua_open_stats(lua_State *L);
 int sxe__lua_open_tap(lua_State *L);

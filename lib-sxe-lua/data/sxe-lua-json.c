@@ -31,6 +31,13 @@ sxe__lua_json_mark(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
+void
+sxe__lua_json_mark_class(lua_State *L)
+{
+    lua_pushboolean(L, 1);
+    lua_rawsetp(L, -2, &list_key);
+}
+
 bool
 sxe__lua_json_is_marked(lua_State *L)
 {
@@ -39,8 +46,9 @@ sxe__lua_json_is_marked(lua_State *L)
     if (lua_getmetatable(L, -1) == 0)
         return false;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &list_key);
-    is_marked = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
+    lua_rawgetp(L, -2, &list_key);
+    is_marked = lua_rawequal(L, -2, -3) || lua_toboolean(L, -1);
+    lua_pop(L, 3);
     return is_marked;
 }
 

@@ -312,9 +312,7 @@ enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
 
 /* ---- JSON (sxe-lua-json.c, sxe-lua-json-decode.c, sxe-lua-json-encode.c) ---- */
 
-/* The first function marks the table on top as a list, also while it is empty; the second returns
- * whether it is marked. */
-void sxe__lua_json_mark(lua_State *L);
+/* Whether sxe__lua_json_mark, or its class, marked the table on top. */
 bool sxe__lua_json_is_marked(lua_State *L);
 
 /* Write the value on top as JSON into room. Returns the length; -1: the value cannot be written as

@@ -73,49 +73,6 @@ fill_reader(lua_State *L)
     return go_on_filling(L, LUA_OK, (lua_KContext)sxe__lua_deadline(L, SECONDS));
 }
 
-static int
-call_atomic(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
-}
-
-/* atomic(fn): a function that calls fn, which cannot make way, because it is called by a function
- * of C. */
-static int
-l_redis_atomic(lua_State *L)
-{
-    lua_settop(L, 1);
-    lua_pushcclosure(L, call_atomic, 1);
-    return 1;
-}
-
-static int
-call_insisting(lua_State *L)
-{
-    lua_settop(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushvalue(L, 1);
-    if (lua_pcall(L, 1, 0, 0) == LUA_OK)
-        return 0;
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 0);
-    return lua_error(L);
-}
-
-/* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
- * limits end the first one. */
-static int
-l_redis_insist(lua_State *L)
-{
-    lua_settop(L, 1);
-    lua_pushcclosure(L, call_insisting, 1);
-    return 1;
-}
-
 /* check_tls(options): raise for an option tls that tcp.connect would refuse */
 static int
 check_redis_tls(lua_State *L)
@@ -129,7 +86,7 @@ sxe__lua_open_redis(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"is_idle", is_idle},           {"fill", fill_reader},
-        {"atomic", l_redis_atomic},     {"insist", l_redis_insist},
+        {"atomic", sxe__lua_atomic},    {"insist", sxe__lua_insist},
         {"now", sxe__lua_now_s},        {"reset", sxe__lua_conn_reset},
         {"check_tls", check_redis_tls}, {NULL, NULL}};
 

@@ -97,23 +97,8 @@ int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, cons
 
 uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
 
-/* ---- Names (sxe-lua-resolve.c) ---- */
-
-/* Make threads for look-ups, unless the loop has begun: once per module that looks names up. In a
- * protected call. */
-void sxe__lua_open_resolve(lua_State *L);
-
 /* Whether the host is an address already, not a name. */
 bool sxe__lua_is_ip(const char *host);
-
-/* Park the running task until a thread has looked up the name's addresses of a family (AF_UNSPEC:
- * any); k calls sxe__lua_resolved. */
-int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns,
-                     lua_KFunction k);
-
-/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil and what follows
- * it, such as the reason, and return how many values these are. */
-int sxe__lua_resolved(lua_State *L);
 
 bool sxe__lua_is_public(const char *address); /* an address of the internet; in sxe-lua-client.c */
 
@@ -121,9 +106,6 @@ void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-infl
 void sxe__lua_add_proxy(lua_State *L);   /* likewise; in sxe-lua-proxy.c */
 
 /* ---- TLS (sxe-lua-tls.c) ---- */
-
-/* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
-void sxe__lua_tls_check(lua_State *L, int options);
 
 /* Push the value that sxe__lua_tls_begin needs for these options (nil: they want no TLS), and
  * return 0. On failure push nil, why and a code, and return how many values these are. */

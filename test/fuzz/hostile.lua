@@ -47,7 +47,7 @@ local function chance(n) return random(n) == 1 end
 
 -- Methods, properties and options, ours and Lua's.
 local names = words [[
-    call code cores cpu_ms calls map memory name parent receive renew destroy secret token persistent lifetime guard filter cookie
+    arrays bytea columns command exec prepare query rows_max bytes_max transaction isolation retries conninfo call code cores cpu_ms calls map memory name parent receive renew destroy secret token persistent lifetime guard filter cookie
     abort accept acquire add addr address after age all any append at atomic batch body buf
     bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
     comment connect connections cookie cookies count counter ctx cwd data deadline debug dec decode delete diag
@@ -280,6 +280,12 @@ local more = {
         local other = tcp.serve("127.0.0.1", 0, some_function())
         keep(other)
         return require "sxe.redis".new{port = server and chance(2) and server.port or 1, timeout = 1}
+    end,
+    function()
+        local has, postgres = pcall(require, "sxe.postgres")
+        if not has then return end
+        for _, name in ipairs{"bytea", "json", "array"} do pcall(postgres[name], one_of(texts)) end
+        return postgres.new{host = "127.0.0.1", port = server and chance(2) and server.port or 1, user = "u", timeout = 1}
     end,
     function()
         local scheme, jar = one_of{"http", "https"}, chance(2) and client.jar() or nil

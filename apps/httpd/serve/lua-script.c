@@ -14,6 +14,7 @@
 #include "handover.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-postgres.h"
 #include "script-store.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
@@ -121,6 +122,7 @@ script_load(const struct httpd_options *options, int link)
     config.inflate = script_inflate();
     config.crypto = script_crypto();
     config.store = script_store();
+    config.postgres = script_postgres();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/sessions.md, docs/store.md and docs/workers.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/sessions.md, docs/store.md and docs/workers.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store", "session", "worker" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "session", "worker" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -30,6 +30,7 @@ local receivers = {
   crypto = { hash = "Hash", key = "Key" },
   session = { sessions = "Sessions", s = "Session" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
+  postgres = { db = "Postgres", tx = "PostgresTransaction" },
   spawn = { child = "Child" },
   worker = { w = "Worker", parent = "WorkerParent" },
   stats = { counters = "Counters" },
@@ -50,11 +51,11 @@ end
 local function names_in_sources()
   local names = {}
 
-  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c lib-sxe-store/*.c"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c lib-sxe-store/*.c lib-sxe-postgres/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
-  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-lua/http/*.lua lib-sxe-store/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-lua/http/*.lua lib-sxe-store/*.lua lib-sxe-postgres/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
@@ -172,6 +173,18 @@ local function store_objects()
   return db, db:snapshot(), transaction
 end
 
+local function postgres_objects()
+  local P = dofile "test/unit/lib-sxe-postgres/postgres-server.lua"
+  local web = P.serving{}
+  local db = require "sxe.postgres".new{ host = "127.0.0.1", port = web.tcp.port, user = "names", tls = false }
+  local transaction
+
+  assert(db:transaction(function(tx) transaction = tx end))
+  db:close()
+  web.tcp:close()
+  return db, transaction
+end
+
 -- A worker, and an object with the names that its `parent` has.
 local function worker_objects(candidates)
   local w = require "sxe.worker".new{ code = function()
@@ -187,6 +200,7 @@ end
 
 local function objects(req, res, candidates)
   local of_redis = redis_objects()
+  local pg, tx = postgres_objects()
   local w, parent = worker_objects(candidates)
   local db, db_snapshot, txn = store_objects()
   local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
@@ -202,6 +216,7 @@ local function objects(req, res, candidates)
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
     Hash = require "sxe.crypto".new_digest "sha256",
     Key = require "sxe.crypto".private_key(dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256),
+    Postgres = pg, PostgresTransaction = tx,
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
@@ -218,7 +233,7 @@ local function add_missing_classes(lines, all)
   for _, object in pairs(all) do
     seen[debug.getmetatable(object).__name or tostring(object):match("^(.*) %d+$") or "?"] = true
   end
-  seen["sxe pool"], seen["sxe timer"] = true, true
+  for _, name in ipairs{ "sxe pool", "sxe timer", "sxe postgres connection", "sxe postgres options" } do seen[name] = true end
   for _, name in ipairs(require "names".classes()) do
     if not seen[name] then lines[#lines + 1] = "lua-docs.lua has no object of the class " .. name end
   end
@@ -283,7 +298,7 @@ local function explained_names()
 
   local text = ""
 
-  for _, page in ipairs{ "lua-handlers", "crypto", "sessions", "store", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "sessions", "store", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do

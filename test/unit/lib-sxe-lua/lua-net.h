@@ -23,6 +23,7 @@ static unsigned net_open_before;
 
 static const struct sxe_lua_inflate *net_inflate; /* for the state; NULL: no decompression */
 static int (*net_store)(lua_State *L);            /* sxe_store_open; NULL: no sxe.store */
+static int (*net_postgres)(lua_State *L);         /* sxe_postgres_open; NULL: no sxe.postgres */
 static int (*net_crypto)(lua_State *L);           /* sxe_crypto_open; NULL: no sxe.crypto */
 static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
@@ -41,6 +42,7 @@ net_start_with(const struct sxe_config *config, const char *text)
                                               .argv = argv,
                                               .inflate = net_inflate,
                                               .store = net_store,
+                                              .postgres = net_postgres,
                                               .crypto = net_crypto});
     sxe_register(8, 0);
     if (net_on_state != NULL)

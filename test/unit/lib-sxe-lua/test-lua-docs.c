@@ -14,6 +14,7 @@
 #include <ctype.h>
 
 #include "sxe-crypto.h"
+#include "sxe-postgres.h"
 #include "sxe-store.h"
 
 enum { BLOCKS_MAX = 200, TEXT_SIZE = 200000, SAID_SIZE = 10000, LINE_SIZE = 500, REAL_TURNS = 5 };
@@ -255,7 +256,7 @@ run_block(const char *page_text, const char *where)
                                            .argc = 1,
                                            .argv = argv,
                                            .crypto = sxe_crypto_open,
-                                           .store = sxe_store_open});
+                                           .store = sxe_store_open, .postgres = sxe_postgres_open});
     add_global("print", l_print);
     ck_assert_msg(sxe_lua_load_text(lua, where, text, strlen(text)) == 0, "%s", log_line(0));
     http = start_block();
@@ -351,7 +352,7 @@ START_TEST(names_are_described_and_explained)
     int events;
 
     load_site("", &(struct sxe_lua_config){
-                      .tasks = 64, .crypto = sxe_crypto_open, .store = sxe_store_open});
+                      .tasks = 64, .crypto = sxe_crypto_open, .store = sxe_store_open, .postgres = sxe_postgres_open});
     ck_assert_int_eq(sxe_lua_module(lua, "names", functions), 0);
     ck_assert_msg(sxe_lua_load(lua, "test/unit/lib-sxe-lua/lua-docs.lua") == 0, "%s", log_line(0));
     http = start_block();

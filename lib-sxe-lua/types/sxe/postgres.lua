@@ -1,0 +1,125 @@
+---@meta sxe.postgres
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.postgres
+---@field null lightuserdata a null of the server; json.null
+local postgres = {}
+
+---@class sxe.postgres.options
+---@field conninfo? string a connection string or URI of libpq
+---@field host? string a name, an address, or the directory of a unix socket
+---@field port? integer
+---@field user? string
+---@field password? string
+---@field database? string
+---@field application_name? string "sxe"
+---@field tls? boolean|sxe.tls.options true: verify the host against the system's authorities
+---@field max? integer connections at most, 10
+---@field waiters? integer tasks that wait for a connection at most, 1000
+---@field timeout? sxe.seconds of a call, 30
+---@field connect_timeout? sxe.seconds 5
+---@field idle_timeout? sxe.seconds after which an unused connection is closed, 60
+---@field prepare? boolean whether statements are prepared by name, true
+---@field statements? integer prepared statements of a connection at most, 100
+---@field rows_max? integer rows of a result, 100000
+---@field bytes_max? integer bytes of a result, 64 MiB
+---@field arrays? boolean rows as lists, false
+
+---A query with options of its own.
+---@class sxe.postgres.query
+---@field [1] string
+---@field timeout? sxe.seconds
+---@field prepare? boolean
+---@field rows_max? integer
+---@field bytes_max? integer
+---@field arrays? boolean
+
+---@class sxe.postgres.rows
+---@field [integer] table a row
+---@field n integer rows that were returned or changed
+---@field columns string[]
+---@field command string "INSERT 0 1"
+
+---What the server said of an error.
+---@class sxe.postgres.error
+---@field sqlstate? string
+---@field severity? string
+---@field message? string
+---@field detail? string
+---@field hint? string
+---@field position? string
+---@field context? string
+---@field schema? string
+---@field table? string
+---@field column? string
+---@field datatype? string
+---@field constraint? string
+---@field routine? string
+
+---A pool of connections.
+---@class sxe.Postgres
+local Postgres = {}
+
+---Send a query with its values: the rows; or nil, message, SQLSTATE, and what the server said.
+---@param query string|sxe.postgres.query
+---@param ... any
+---@return sxe.postgres.rows? rows, sxe.error? why, string? code, sxe.postgres.error? fields
+function Postgres:query(query, ...) end
+
+---Send any number of statements without values.
+---@param query string|sxe.postgres.query
+---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
+function Postgres:exec(query) end
+
+---@class sxe.PostgresTransaction
+local Transaction = {}
+
+---@param query string|sxe.postgres.query
+---@param ... any
+---@return sxe.postgres.rows? rows, sxe.error? why, string? code, sxe.postgres.error? fields
+function Transaction:query(query, ...) end
+
+---@param query string|sxe.postgres.query
+---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
+function Transaction:exec(query) end
+
+---A savepoint.
+---@param fn fun(tx: sxe.PostgresTransaction): ...
+---@return true? ok, any result, any ...
+function Transaction:transaction(fn) end
+
+---@class sxe.postgres.transaction.options
+---@field isolation? "read committed"|"repeatable read"|"serializable"
+---@field read_only? boolean
+---@field deferrable? boolean
+---@field retries? integer after a conflict with others, 0
+
+---Commit what the function does, or undo it: true and what the function returned; or nil, why, code, fields.
+---@param fn fun(tx: sxe.PostgresTransaction): ...
+---@param options? sxe.postgres.transaction.options
+---@return true? ok, any result, any ...
+function Postgres:transaction(fn, options) end
+
+---Its calls fail, "closed".
+function Postgres:close() end
+
+---@param options sxe.postgres.options|string
+---@return sxe.Postgres
+function postgres.new(options) end
+
+---Bytes as a value for a query.
+---@param bytes string
+---@return string
+function postgres.bytea(bytes) end
+
+---A value for a json or jsonb column.
+---@param value any
+---@return string
+function postgres.json(value) end
+
+---A list, perhaps of lists, as a value for a query.
+---@param list any[]
+---@return string
+function postgres.array(list) end
+
+return postgres

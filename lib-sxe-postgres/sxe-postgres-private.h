@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of sxe.postgres share.
+ *
+ *     sxe-postgres.lua     pools, statements, transactions, of the functions below
+ *     sxe-postgres.c       the module; connection strings; names of servers
+ *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed, its query cancelled
+ *     sxe-postgres-query.c what is sent, and the results, a row at a time
+ *     sxe-postgres-value.c a value in PostgreSQL's text form as a value of Lua
+ *     sxe-postgres-array.c the scanner of arrays in that form, which knows nothing of Lua
+ */
+#ifndef SXE_POSTGRES_PRIVATE_H
+#define SXE_POSTGRES_PRIVATE_H
+
+#include <ev.h>
+#include <lauxlib.h>
+#include <libpq-fe.h>
+#include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SXE__POSTGRES_CONN "sxe postgres connection"
+
+struct sxe__postgres_conn {
+    PGconn *pg;       /* NULL: not begun, or closed */
+    PGresult *result; /* the one that is being read; owned */
+    struct ev_loop *loop;
+    ev_io io;      /* the task's wait, or the rest */
+    ev_timer idle; /* the end of the rest */
+    uint64_t task; /* that waits; 0: none */
+    uint64_t rows; /* of the result so far */
+    uint64_t bytes;
+    bool is_busy;    /* a reply is missing */
+    bool is_resting; /* no task has it */
+    bool is_next;    /* the next result replaces this one */
+};
+
+/* ---- sxe-postgres-conn.c ---- */
+
+void sxe__postgres_add_conn(lua_State *L); /* the class */
+void sxe__postgres_end_jobs(void);         /* a state begins or ends: nobody waits for a cancel */
+void sxe__postgres_plan_jobs(void);        /* threads, before the loop runs */
+
+/* The connection at an argument; raises for anything else. */
+struct sxe__postgres_conn *sxe__postgres_check(lua_State *L, int argument);
+
+/* Park the task until its descriptor is ready for events of libev's; k gets the deadline as its
+ * context. */
+int sxe__postgres_wait(lua_State *L, struct sxe__postgres_conn *conn, int events,
+                       uint64_t deadline_ns, lua_KFunction k);
+
+/* Close the connection; a query that is under way is cancelled in the server first. */
+void sxe__postgres_abandon(struct sxe__postgres_conn *conn);
+
+/* nil, message, code of a connection; of libpq's message the first line. */
+int sxe__postgres_fail(lua_State *L, const struct sxe__postgres_conn *conn, const char *code);
+
+int sxe__postgres_l_new(lua_State *L);     /* new() */
+int sxe__postgres_l_connect(lua_State *L); /* connect(conn, list, seconds) */
+int sxe__postgres_l_rest(lua_State *L);    /* rest(conn, seconds) */
+int sxe__postgres_l_take(lua_State *L);    /* take(conn): whether it is still connected */
+int sxe__postgres_l_status(lua_State *L);  /* status(conn) */
+int sxe__postgres_l_abandon(lua_State *L); /* abandon(conn) */
+
+/* ---- sxe-postgres-query.c ---- */
+
+int sxe__postgres_l_text_of(lua_State *L); /* text_of(number) */
+int sxe__postgres_l_send(lua_State *L);    /* send(conn, kind, name, sql, ...) */
+int sxe__postgres_l_receive(lua_State *L); /* receive(conn, seconds, as_lists, rows, bytes) */
+
+/* ---- sxe-postgres-value.c ---- */
+
+/* Its address is the registry's key of the function decode of sxe.json. */
+extern const char sxe__postgres_json_key;
+
+/* Push a value of a type, whose text ends with a zero byte. */
+void sxe__postgres_push(lua_State *L, Oid type, const char *text, size_t length);
+
+/* ---- sxe-postgres-array.c ---- */
+
+enum { SXE__POSTGRES_DEPTH = 6 }; /* PostgreSQL's MAXDIM */
+
+enum sxe__postgres_token {
+    SXE__POSTGRES_OPEN,
+    SXE__POSTGRES_CLOSE,
+    SXE__POSTGRES_NULL,
+    SXE__POSTGRES_ELEMENT,
+    SXE__POSTGRES_END, /* the array is over, and whole */
+    SXE__POSTGRES_BAD
+};
+
+/* A scanner: all zero but text, end and room. Elements are written to room, which has as many bytes
+ * as the text, each with a zero byte at its end. */
+struct sxe__postgres_array {
+    const char *text; /* rw: the next byte */
+    const char *end;
+    char *room;    /* of the element */
+    size_t length; /* ro: of the element */
+    unsigned depth;
+    bool is_begun;
+    bool is_after; /* an element or a list was just read */
+};
+
+enum sxe__postgres_token sxe__postgres_array_next(struct sxe__postgres_array *array);
+
+#endif

@@ -1,0 +1,759 @@
+-- SPDX-License-Identifier: MIT
+--
+-- require "sxe.postgres": pools of connections to PostgreSQL, queries and transactions. The functions of c, in
+-- sxe-postgres.c, connect, send and receive; this file says which task has which connection, and returns the module and
+-- json.decode.
+--
+-- A link is a connection, and belongs to one holder, which its task closes. A holder that finds no link waits in the
+-- pool's line; the first one in the line gets the link of the next holder that closes:
+--
+--   new_holder -> take: a link that rests, or a new one, or wait in line -> send, receive -> holder closes:
+--     is the connection clean (no reply missing, no transaction)? the first in line has it, or it rests
+--     otherwise it is closed, and the first in line opens another
+--
+-- A task may end at any place: cancelled, by its limit of CPU time, or without memory. An atomic function is one step
+-- for other tasks. One that insists may be cut off once, and then runs again: so each of its steps can be repeated. The
+-- field link.holder alone says whose a link is.
+local c = ...
+local encoding, json, stats, task = require "sxe.encoding", require "sxe.json", require "sxe.stats", require "sxe.task"
+local atomic, insist = c.atomic, c.insist
+local concat, unpack = table.concat, table.unpack
+local find, format, gmatch, gsub, lower, match = string.find, string.format, string.gmatch, string.gsub, string.lower,
+  string.match
+local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
+local getmetatable, rawget, select, setmetatable = getmetatable, rawget, select, setmetatable
+local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, type
+
+local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
+local NEVER <const> = 1e8
+local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
+local SOCKETS <const> = "/var/run/postgresql"
+local AUTHORITIES <const> = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt" }
+
+local OPTIONS <const> = {
+  conninfo = "string", host = "string", port = "number", user = "string", password = "string", database = "string",
+  application_name = "string", tls = "boolean or table", max = "number", waiters = "number", timeout = "number",
+  connect_timeout = "number", idle_timeout = "number", prepare = "boolean", statements = "number", rows_max = "number",
+  bytes_max = "number", arrays = "boolean",
+}
+local DEFAULTS <const> = {
+  max = 10, waiters = 1000, timeout = 30, connect_timeout = 5, idle_timeout = 60, prepare = true, statements = 100,
+  rows_max = 100000, bytes_max = 64 << 20, arrays = false,
+}
+-- The options of one query.
+local OF_QUERY <const> = {
+  timeout = "number", prepare = "boolean", rows_max = "number", bytes_max = "number", arrays = "boolean",
+}
+local RANGES <const> = {
+  max = 1000, waiters = 1 << 20, statements = 10000, rows_max = 1 << 40, bytes_max = 1 << 40, port = 65535,
+}
+
+local counters
+
+local function count(name)
+  counters[name] = counters[name] + 1
+end
+
+local function left_of(deadline)
+  return max(deadline - c.now(), A_TURN)
+end
+
+-- ---- Links and holders ----
+
+-- The holder that has waited longest for a link.
+local function first_in_line(pool)
+  local line = pool.line
+
+  while line.first <= line.last do
+    local holder = line[line.first]
+
+    if holder and not holder.is_over and not holder.link then return holder end
+    line[line.first] = nil
+    line.first = line.first + 1
+  end
+end
+
+local function new_link(pool, holder)
+  return { pool = pool, holder = holder, conn = c.new(), is_new = true, statements = {}, number = 0, clock = 0 }
+end
+
+-- Holders that wait get new links, as long as there may be more.
+local function serve_line(pool)
+  local holder = first_in_line(pool)
+
+  while holder and not pool.is_closed and #pool.links < pool.options.max do
+    local link = new_link(pool, holder)
+
+    holder.event:set()
+    holder.link = link
+    pool.links[#pool.links + 1] = link
+    holder = first_in_line(pool)
+  end
+end
+
+local end_link = insist(function(link)
+  local links = link.pool.links
+
+  c.abandon(link.conn)
+  for i, one in ipairs(links) do
+    if one == link then table.remove(links, i) end
+  end
+  serve_line(link.pool)
+end)
+
+-- The first in line has the link from now on; or nobody has it.
+local function pass_on(link)
+  local pool = link.pool
+  local holder = first_in_line(pool)
+
+  if holder then
+    holder.link = link
+    holder.event:set()
+    link.holder = holder
+  else
+    c.rest(link.conn, pool.options.idle_timeout)
+    link.holder = nil
+  end
+end
+
+-- A holder is over: its task has its rows, or failed, or ended.
+local holders = { __close = insist(function(holder)
+  local link = holder.link
+
+  holder.is_over = true
+  if not link or link.holder ~= holder then return end
+  if c.status(link.conn) ~= "idle" or link.pool.is_closed then return end_link(link) end
+  pass_on(link)
+end) }
+
+local function new_holder(pool)
+  return setmetatable({ pool = pool }, holders)
+end
+
+-- The number of tasks that wait. The line loses those that gave up.
+local function count_line(pool)
+  local line, number = pool.line, 0
+  local rest = { first = 1 }
+
+  for i = line.first, line.last do
+    local holder = line[i]
+
+    if not holder.is_over and not holder.link then
+      number = number + 1
+      rest[number] = holder
+    end
+  end
+  rest.last = number
+  pool.line = rest
+  return number
+end
+
+-- A link that rests, or a new one; or the holder joins the line; or nil, why.
+local choose = atomic(function(pool, holder)
+  local links = pool.links
+
+  for i = #links, 1, -1 do
+    local link = links[i]
+
+    if not link.holder then
+      if c.take(link.conn) then
+        holder.link = link
+        link.holder = holder
+        return true
+      end
+      end_link(link) -- the server ended it, or its time to rest is over
+    end
+  end
+  if #links < pool.options.max then
+    holder.link = new_link(pool, holder)
+    links[#links + 1] = holder.link
+    return true
+  end
+  if pool.line.last - pool.line.first + 1 >= pool.options.waiters and count_line(pool) >= pool.options.waiters then
+    return nil, FULL
+  end
+  holder.event = task.event()
+  pool.line[pool.line.last + 1] = holder
+  pool.line.last = pool.line.last + 1
+  return true
+end)
+
+-- ---- Opening ----
+
+local function split_list(text)
+  local list = {}
+
+  for item in gmatch((text or "") .. ",", "([^,]*),") do list[#list + 1] = item end
+  return list
+end
+
+-- A list of where the server may be: { host =, address =, port = }; or nil, why, code.
+local function targets_of(pool, deadline)
+  local params, targets = pool.params, {}
+  local hosts, ports, addresses = split_list(params.host), split_list(params.port), split_list(params.hostaddr)
+  local why
+
+  for i, host in ipairs(hosts) do
+    local port = ports[i] or ports[1]
+    local address = addresses[i] or ""
+
+    if host == "" and address == "" then host = SOCKETS end
+    if find(host, "^[/@]") then
+      targets[#targets + 1] = { host = host, port = port }
+    else
+      if address == "" then address, why = c.lookup(host, left_of(deadline)) end
+      if why == "timeout" or why == "cancelled" then return nil, why end
+      for ip in gmatch(address or "", "[^ ]+") do
+        targets[#targets + 1] = { host = host ~= "" and host or nil, address = ip, port = port }
+      end
+    end
+  end
+  if targets[1] then return targets end
+  return nil, "postgres: " .. params.host .. ": " .. why, "08001"
+end
+
+-- What libpq is told of a target, each name before its value.
+local function list_of(pool, target)
+  local list = {}
+
+  for name, value in pairs(pool.params) do
+    if name ~= "host" and name ~= "hostaddr" and name ~= "port" then
+      list[#list + 1] = name
+      list[#list + 1] = value
+    end
+  end
+  local host = target.address and pool.tls_name or target.host
+
+  for name, value in pairs{ host = host, hostaddr = target.address, port = target.port } do
+    list[#list + 1] = name
+    list[#list + 1] = value
+  end
+  return list
+end
+
+-- Open a link: true; or nil, why, code. Each address gets its part of the time.
+local function open_link(link, deadline)
+  local pool = link.pool
+  local ok, why, code, targets
+
+  while not c.has_loop() do task.sleep(A_TURN) end
+  targets, why, code = targets_of(pool, deadline)
+  if not targets then return nil, why, code end
+  for i, target in ipairs(targets) do
+    count "connects"
+    ok, why, code = c.connect(link.conn, list_of(pool, target), left_of(deadline) / (#targets - i + 1))
+    if ok or why == "cancelled" or pool.is_closed then break end
+  end
+  if not ok then
+    count "failures"
+    return nil, why, code
+  end
+  link.is_new = nil
+  return true
+end
+
+-- A link for the holder: the link; or nil, why, code.
+local function take(holder, deadline)
+  local pool = holder.pool
+  local ok, why, code
+
+  if pool.is_closed then return nil, "closed" end
+  ok, why = choose(pool, holder)
+  if not ok then return nil, why, "53300" end
+  if not holder.link then count "waits" end
+  while not holder.link do
+    ok, why = holder.event:wait(left_of(deadline))
+    if not ok then return nil, why end
+    if pool.is_closed then return nil, "closed" end
+    holder.event:clear()
+  end
+  if holder.link.is_new then
+    ok, why, code = open_link(holder.link, min(deadline, c.now() + pool.options.connect_timeout))
+    if not ok then return nil, why, code end
+  end
+  return holder.link
+end
+
+-- ---- Queries ----
+
+-- Send, and wait for the rows; or nil, why, code, fields.
+local function exchange(link, of, kind, name, sql, ...)
+  local ok, why, code = c.send(link.conn, kind, name, sql, ...)
+
+  if not ok then return nil, why, code end
+  return c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max)
+end
+
+-- Have the server forget a statement.
+local function deallocate(link, of, name)
+  return exchange(link, of, "script", "", "DEALLOCATE " .. name)
+end
+
+-- Make room for another statement: forget the one that was used longest ago.
+local function drop_oldest(link, of)
+  local oldest, sql
+  local ok, why, code, fields
+
+  for text, statement in pairs(link.statements) do
+    if not oldest or statement.used < oldest.used then oldest, sql = statement, text end
+  end
+  ok, why, code, fields = deallocate(link, of, oldest.name)
+  if not ok then return nil, why, code, fields end
+  link.statements[sql] = nil
+  link.number = link.number - 1
+  return true
+end
+
+-- The statement of a text in this connection, which is prepared if it is not yet; or nil, why, code, fields.
+local function statement_of(link, of, sql)
+  local statement = link.statements[sql]
+  local ok, why, code, fields = true, nil, nil, nil
+
+  link.clock = link.clock + 1
+  if statement and not statement.is_stale then
+    statement.used = link.clock
+    return statement
+  end
+  if statement then
+    ok, why, code, fields = deallocate(link, of, statement.name)
+  elseif link.number >= link.pool.options.statements then
+    ok, why, code, fields = drop_oldest(link, of)
+  end
+  if not ok then return nil, why, code, fields end
+  local name = statement and statement.name or "sxe" .. link.clock
+  ok, why, code, fields = exchange(link, of, "prepare", name, sql)
+  if not ok then return nil, why, code, fields end
+  if not statement then link.number = link.number + 1 end
+  statement = { name = name, used = link.clock }
+  link.statements[sql] = statement
+  return statement
+end
+
+-- Whether the server had forgotten the statement, or a table of it has other columns now: it did not run.
+local function is_stale(link, sql, code, fields)
+  if code == "26000" then
+    link.statements[sql] = nil
+    link.number = link.number - 1
+    return true
+  end
+  if code ~= "0A000" or not fields or fields.routine ~= "RevalidateCachedQuery" then return false end
+  link.statements[sql].is_stale = true
+  return true
+end
+
+local function query_prepared(link, of, sql, ...)
+  local rows, why, code, fields, statement
+
+  for _ = 1, 2 do
+    statement, why, code, fields = statement_of(link, of, sql)
+    if not statement then return nil, why, code, fields end
+    rows, why, code, fields = exchange(link, of, "name", statement.name, "", ...)
+    if rows then return rows end
+    if not is_stale(link, sql, code, fields) or c.status(link.conn) ~= "idle" then break end
+    count "prepared_again"
+  end
+  return nil, why, code, fields
+end
+
+local function query_in(link, of, sql, ...)
+  count "queries"
+  if of.prepare then return query_prepared(link, of, sql, ...) end
+  return exchange(link, of, "text", "", sql, ...)
+end
+
+local function check_range(who, options, name)
+  local value = tointeger(options[name])
+
+  if not value or value < 1 or value > RANGES[name] then
+    error(format("%s: %s must be a whole number from 1 to %d, not %s", who, name, RANGES[name], options[name]), 0)
+  end
+  options[name] = value
+end
+
+local function check_seconds(who, options, name)
+  if not (options[name] > 0) then error(who .. ": " .. name .. " must be more than 0 seconds", 0) end
+  options[name] = min(options[name], NEVER)
+end
+
+-- The type and range of each option that is there.
+local function check_values(who, options, types)
+  for name, value in pairs(options) do
+    local wanted = types[name]
+
+    if not wanted then error(who .. ": there is no option '" .. tostring(name) .. "'", 0) end
+    if not find(wanted, type(value), 1, true) then
+      error(format("%s: %s must be a %s, not a %s", who, name, wanted, type(value)), 0)
+    end
+    if RANGES[name] then check_range(who, options, name) end
+    if find(name, "timeout", 1, true) then check_seconds(who, options, name) end
+  end
+end
+
+-- The text of a query and its options: those of the pool, and its own if it is a table.
+local function options_of(options, query)
+  local of, sql = {}, query
+
+  if type(query) == "table" then
+    for name, value in pairs(query) do
+      if name ~= 1 then of[name] = value end
+    end
+    sql = query[1]
+    check_values("postgres: a query", of, OF_QUERY)
+  end
+  for name in pairs(OF_QUERY) do
+    if of[name] == nil then of[name] = options[name] end
+  end
+  if type(sql) ~= "string" then error("postgres: a query is a string, not a " .. type(sql), 0) end
+  of.deadline = c.now() + of.timeout
+  return of, sql
+end
+
+-- Do something with a link of the pool.
+local function with_link(pool, deadline, fn, ...)
+  local holder <close> = new_holder(pool)
+  local link, why, code = take(holder, deadline)
+
+  if not link then return nil, why, code end
+  return fn(link, ...)
+end
+
+-- ---- Transactions ----
+
+local Transaction = {}
+local transactions = { __index = Transaction, __name = "sxe.postgres.transaction", __metatable = false }
+local states = setmetatable({}, { __mode = "k" }) -- of transactions: what scripts must not change
+local ISOLATION <const> = {
+  ["read committed"] = true, ["repeatable read"] = true, serializable = true, ["read uncommitted"] = true,
+}
+
+local function state_of(transaction)
+  local state = states[transaction]
+
+  if not state or state.is_over then error("postgres: the transaction is over", 0) end
+  return state
+end
+
+-- The first error of a transaction is why it cannot be committed.
+local function note_error(state, why, code, fields)
+  if not state.why then state.why, state.code, state.fields = why, code, fields end
+end
+
+function Transaction.query(transaction, query, ...)
+  local state = state_of(transaction)
+  local of, sql = options_of(state.link.pool.options, query)
+  local rows, why, code, fields = query_in(state.link, of, sql, ...)
+
+  if rows then return rows end
+  note_error(state, why, code, fields)
+  return nil, why, code, fields
+end
+
+-- Without a timeout of its own, the pool's.
+local function command(state, sql)
+  local of = options_of(state.link.pool.options, sql)
+
+  return exchange(state.link, of, "script", "", sql)
+end
+
+function Transaction.exec(transaction, query)
+  local state = state_of(transaction)
+  local of, sql = options_of(state.link.pool.options, query)
+  local rows, why, code, fields = exchange(state.link, of, "script", "", sql)
+
+  if rows then return true end
+  note_error(state, why, code, fields)
+  return nil, why, code, fields
+end
+
+-- The end of a state, and of those in it.
+local enders = { __close = function(state) state.is_over = true end }
+
+local function new_state(link, outer)
+  return setmetatable({ link = link, depth = outer and outer.depth + 1 or 0 }, enders)
+end
+
+-- Undo what a state did: true; or nil, why, code, and the link is of no more use.
+local function undo(state)
+  if state.depth == 0 then return command(state, "ROLLBACK") end
+  return command(state, format("ROLLBACK TO sxe%d; RELEASE sxe%d", state.depth, state.depth))
+end
+
+-- Keep what a state did, if no query of it failed.
+local function keep(state)
+  local status = c.status(state.link.conn)
+  local ok, why, code, fields
+
+  if status == "failed" then undo(state) end
+  if status == "failed" or not status then return nil, state.why or "closed", state.code, state.fields end
+  ok, why, code, fields = command(state, state.depth == 0 and "COMMIT" or "RELEASE sxe" .. state.depth)
+  if ok then return true end
+  if state.depth == 0 and not c.status(state.link.conn) then
+    return nil, why .. ": whether the transaction was committed is not known", "08007", fields
+  end
+  return nil, why, code, fields
+end
+
+-- Whether the server refused what others did at the same time: the transaction may be tried again.
+local function is_conflict(code)
+  return code == "40001" or code == "40P01"
+end
+
+local function settle(state, is_good, first, ...)
+  if not is_good then
+    undo(state)
+    if is_conflict(state.code) then return nil, state.why, state.code, state.fields end
+    error(first, 0)
+  end
+  if first == false then
+    undo(state)
+    return nil, "postgres: the function gave the transaction up"
+  end
+  local ok, why, code, fields = keep(state)
+  if not ok then return nil, why, code, fields end
+  return true, first, ...
+end
+
+local function run_in(state, fn)
+  local transaction = setmetatable({}, transactions)
+
+  states[transaction] = state
+  return settle(state, pcall(fn, transaction))
+end
+
+local function check_function(fn)
+  if type(fn) ~= "function" then error("postgres: a transaction is a function, not a " .. type(fn), 0) end
+end
+
+-- A conflict is one of the whole transaction.
+local function note_conflict(outer, ok, why, code, fields, ...)
+  if not ok and is_conflict(code) then note_error(outer, why, code, fields) end
+  return ok, why, code, fields, ...
+end
+
+function Transaction.transaction(transaction, fn)
+  local outer = state_of(transaction)
+  local ok, why, code, fields
+
+  check_function(fn)
+  local state <close> = new_state(outer.link, outer)
+  ok, why, code, fields = command(state, "SAVEPOINT sxe" .. state.depth)
+  if not ok then
+    note_error(outer, why, code, fields)
+    return nil, why, code, fields
+  end
+  return note_conflict(outer, run_in(state, fn))
+end
+
+-- The transaction once, in a link of its own.
+local function attempt(link, begin, fn)
+  local state <close> = new_state(link)
+  local ok, why, code, fields = command(state, begin)
+
+  if not ok then return nil, why, code, fields end
+  return run_in(state, fn)
+end
+
+-- What begins a transaction with these options, and how often it is tried again.
+local function check_transaction(options)
+  local parts = { "BEGIN" }
+
+  for name in pairs(options) do
+    if not find(" isolation read_only deferrable retries ", " " .. tostring(name) .. " ", 1, true) then
+      error("postgres: a transaction has no option '" .. tostring(name) .. "'", 0)
+    end
+  end
+  if options.isolation ~= nil then
+    if not ISOLATION[options.isolation] then
+      error("postgres: isolation must be 'read committed', 'repeatable read' or 'serializable'", 0)
+    end
+    parts[#parts + 1] = "ISOLATION LEVEL " .. options.isolation
+  end
+  if options.read_only then parts[#parts + 1] = "READ ONLY" end
+  if options.deferrable then parts[#parts + 1] = "DEFERRABLE" end
+  local retries = tointeger(options.retries or 0)
+  if not retries or retries < 0 then error("postgres: retries must be a whole number", 0) end
+  return concat(parts, " "), retries
+end
+
+local function transact(pool, begin, fn)
+  return with_link(pool, c.now() + pool.options.timeout, attempt, begin, fn)
+end
+
+-- ---- The module ----
+
+local POOL <const> = {} -- the field of a db that holds its pool
+local Db = {}
+
+-- No tail calls: the db is not collected, and so closed, as long as one of its calls waits.
+function Db.query(db, query, ...)
+  local pool = rawget(db, POOL)
+  local of, sql = options_of(pool.options, query)
+  local rows, why, code, fields = with_link(pool, of.deadline, query_in, of, sql, ...)
+
+  if rows then return rows end
+  return nil, why, code, fields
+end
+
+function Db.exec(db, query)
+  local pool = rawget(db, POOL)
+  local of, sql = options_of(pool.options, query)
+  local rows, why, code, fields = with_link(pool, of.deadline, exchange, of, "script", "", sql)
+
+  if rows then return true end
+  return nil, why, code, fields
+end
+
+function Db.transaction(db, fn, options)
+  check_function(fn)
+  local begin, retries = check_transaction(options or {})
+  local results
+
+  for _ = 0, retries do
+    results = table.pack(transact(rawget(db, POOL), begin, fn))
+    if results[1] or not is_conflict(results[3]) then break end
+    count "conflicts"
+  end
+  return unpack(results, 1, results.n)
+end
+
+-- Calls that wait fail, "closed".
+function Db.close(db)
+  local pool = rawget(db, POOL)
+  local line = pool.line
+
+  pool.is_closed = true
+  while pool.links[1] do end_link(pool.links[1]) end
+  for i = line.first, line.last do
+    if line[i].event then line[i].event:set() end
+  end
+end
+
+local metatable = { __index = Db, __close = Db.close, __gc = Db.close, __name = "sxe.postgres", __metatable = false }
+
+-- ---- Options ----
+
+-- The options, with defaults.
+local function check_options(options)
+  local all = {}
+  local is_good, why
+
+  if type(options) ~= "table" then
+    error("postgres.new: a table of options or a connection string is expected, not a " .. type(options), 0)
+  end
+  for name, value in pairs(options) do all[name] = value end
+  check_values("postgres.new", all, OPTIONS)
+  for name, value in pairs(all) do
+    if type(value) == "string" and find(value, "\0", 1, true) then
+      error("postgres.new: " .. name .. " has a zero byte", 0)
+    end
+  end
+  is_good, why = pcall(c.check_tls, all)
+  if not is_good then error("postgres.new: " .. why, 0) end
+  for name, value in pairs(DEFAULTS) do
+    if all[name] == nil then all[name] = value end
+  end
+  return all
+end
+
+-- The file of the system's authorities. Libpq can find them itself since 16.
+local function find_authorities()
+  local found = c.version() >= 160000 and "system"
+
+  for _, path in ipairs(AUTHORITIES) do
+    local file <close> = io.open(path)
+
+    found = found or file and path
+  end
+  return found or AUTHORITIES[1]
+end
+
+local function add_tls(params, tls)
+  if tls == nil then return end
+  if tls == false then
+    params.sslmode = "disable"
+    return
+  end
+  if tls == true then tls = {} end
+  if tls.alpn then error("postgres.new: tls: there is no option 'alpn'", 0) end
+  params.sslmode = tls.insecure and "require" or "verify-full"
+  params.sslrootcert = not tls.insecure and (tls.ca or find_authorities()) or nil
+  params.sslcert, params.sslkey = tls.cert, tls.key
+end
+
+-- What libpq is told: from the environment, the connection string, and the options.
+local function params_of(options)
+  local params = c.defaults()
+  local from, why = {}, nil
+
+  if options.conninfo then from, why = c.parse(options.conninfo) end
+  if not from then error("postgres.new: conninfo: " .. why, 0) end
+  for name, value in pairs(from) do params[name] = value end
+  for name, option in pairs{ host = "host", user = "user", password = "password", dbname = "database",
+    application_name = "application_name" } do
+    if options[option] then params[name] = options[option] end
+  end
+  if options.host then params.hostaddr = nil end
+  if options.port then params.port = tostring(options.port) end
+  add_tls(params, options.tls)
+  -- Kerberos would ask the network while the loop stands still.
+  params.gssencmode, params.client_encoding = "disable", "UTF8"
+  params.fallback_application_name = params.fallback_application_name or "sxe"
+  params.connect_timeout = nil -- libpq does not look at it here
+  return params
+end
+
+local postgres = { null = json.null, json = json.encode }
+
+function postgres.new(options)
+  if type(options) == "string" then options = { conninfo = options } end
+  local all = check_options(options)
+  local params = params_of(all)
+
+  counters = counters or stats{ "queries", "connects", "failures", "waits", "prepared_again", "conflicts",
+    name = "postgres" }
+  local pool = { options = all, params = params, links = {}, line = { first = 1, last = 0 },
+    tls_name = type(all.tls) == "table" and all.tls.name }
+  return setmetatable({ [POOL] = pool }, metatable)
+end
+
+-- ---- Values ----
+
+function postgres.bytea(bytes)
+  if type(bytes) ~= "string" then error("postgres.bytea: a string is expected, not a " .. type(bytes), 0) end
+  return "\\x" .. encoding.encode_hex(bytes)
+end
+
+local function quote(text)
+  return '"' .. gsub(text, '["\\]', "\\%0") .. '"'
+end
+
+-- The list in PostgreSQL's text form. The number of items is their count, or the field n, as nil is null.
+local function text_of_list(list, depth)
+  local texts = {}
+
+  if depth > 6 then error("postgres.array: lists are nested deeper than 6", 0) end
+  for i = 1, list.n or #list do
+    local value = list[i]
+    local kind = type(value)
+
+    if value == nil or value == json.null then
+      texts[i] = "NULL"
+    elseif kind == "table" then
+      texts[i] = text_of_list(value, depth + 1)
+    elseif kind == "number" or kind == "boolean" then
+      texts[i] = kind == "number" and c.text_of(value) or tostring(value)
+    elseif kind == "string" then
+      texts[i] = quote(value)
+    else
+      error("postgres.array: item " .. i .. " is a " .. kind, 0)
+    end
+  end
+  return "{" .. concat(texts, ",") .. "}"
+end
+
+function postgres.array(list)
+  if type(list) ~= "table" then error("postgres.array: a list is expected, not a " .. type(list), 0) end
+  return text_of_list(list, 1)
+end
+
+return postgres, json.decode

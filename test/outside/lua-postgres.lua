@@ -1,0 +1,446 @@
+-- SPDX-License-Identifier: MIT
+--
+-- sxe.postgres by docs/postgres.md, with a real server, and pgbouncer, if they are installed.
+
+if not os.execute(wire.program "sxe-lua" .. " -e 'require \"sxe.postgres\"' >/dev/null 2>&1") then
+    print("skipped: queries of PostgreSQL, because sxe-lua was built without libpq")
+    return
+end
+
+-- ---- The example, with a server that a script plays ----
+
+local httpd = require "httpd"
+local build = os.getenv("SXE_BUILD") or "build/release"
+local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
+
+local SERVER = [[
+local P = dofile "test/unit/lib-sxe-postgres/postgres-server.lua"
+local server = P.serving(setmetatable({}, { __index = function(_, sql)
+  if sql:find "^CREATE" then return { tag = "CREATE TABLE" } end
+  return function(values)
+    return { columns = { { "page", 25 }, { "number", 20 } }, rows = { { values[1], "7" } }, tag = "INSERT 0 1" }
+  end
+end }))
+require "sxe.task".start(function()
+  require "sxe.task".sleep(0)
+  io.stdout:write(server.tcp.port, "\n")
+  io.stdout:flush()
+end)
+]]
+
+-- Ask the example, whose server is at a port.
+local function ask_example(at, name)
+    local site <close> = httpd.spawn{wire.program "sxe-httpd", "-p", "0", "-w", "1", "--lua", "examples/lua/visits.lua",
+        counts and "--lua-coverage=" .. build .. "/lua/" .. name .. ".info" or nil,
+        env = {PGHOST = "127.0.0.1", PGPORT = tostring(at), PGUSER = "tester", SXE_LOG_LEVEL = "error"}}
+    local client <close> = site:connect()
+    client:send("GET /it's HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    return client:read_reply()
+end
+
+-- promise: docs/postgres.md: [visits.lua](../examples/lua/visits.lua) is a handler.
+test("the example counts visits, and replies with an error if there is no PostgreSQL", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", SERVER}
+    local body = ask_example(tonumber(proc:line()), "visits").body
+    check(body:find('"number":7', 1, true) and body:find("it's", 1, true), body)
+    equal(ask_example(wire.free_port(), "visits-none").status, 503)
+end)
+
+-- ---- The real server ----
+
+local function installed(name)
+    local list = io.popen("ls /usr/lib/postgresql/*/bin/" .. name .. " 2>/dev/null | tail -1")
+    local path = list:read "l"
+    list:close()
+    return path or wire.has(name)
+end
+
+local initdb, postgres = installed "initdb", installed "postgres"
+if not initdb or not postgres then
+    print("skipped: queries of the real PostgreSQL, because postgresql is not installed")
+    return
+end
+-- The server refuses to run as root.
+local function is_root()
+    local id = io.popen "id -u"
+    local uid = id:read "l"
+    id:close()
+    return uid == "0"
+end
+local become = {}
+if is_root() then
+    if not wire.has "setpriv" or not os.execute "id nobody >/dev/null 2>&1" then
+        print("skipped: queries of the real PostgreSQL, because it refuses root, and there is no setpriv or no user nobody")
+        return
+    end
+    become = {"setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"}
+end
+
+local function command(...)
+    local list = {table.unpack(become)}
+    for _, word in ipairs{...} do list[#list + 1] = word end
+    return list
+end
+
+local directory = os.tmpname()
+os.remove(directory)
+assert(os.execute("mkdir -m 777 " .. directory))
+
+local function write(name, text, mode)
+    local file <close> = assert(io.open(directory .. "/" .. name, "w"))
+    file:write(text)
+    file:close()
+    assert(os.execute(("chmod %s %s/%s"):format(mode or "644", directory, name)))
+end
+
+local port = wire.free_port()
+local data = directory .. "/data"
+do
+    local proc <close> = wire.spawn(command(initdb, "-D", data, "-U", "tester", "--auth=trust", "-N", "-E", "UTF8",
+                                            "--locale=C"))
+    proc:output(120)
+    equal(proc:wait(120), 0)
+end
+
+local function socket_path() return ("%s/.s.PGSQL.%d"):format(directory, port) end
+
+local function is_up()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local db = require "sxe.postgres".new{ host = "%s", port = %d, user = "tester", database = "postgres" }
+local rows = db:query "SELECT 1"
+os.exit(rows and 0 or 1)]]):format(directory, port)}
+    return proc:wait(60) == 0
+end
+
+local function spawn_server(...)
+    return wire.spawn(command(postgres, "-D", data, "-k", directory, "-p", tostring(port), "-c", "fsync=off",
+        "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=30", ...))
+end
+
+-- Start the server. After kill -9 the processes of the old one keep its memory for a moment, and the new one ends.
+local function start(...)
+    local proc
+    repeat
+        os.remove(data .. "/postmaster.pid")
+        proc = spawn_server(...)
+    until not pcall(proc.wait, proc, 0.9)
+    httpd.wait_until(is_up, "PostgreSQL listens")
+    return proc
+end
+
+local function stop(proc)
+    proc:signal "INT"
+    proc:wait(60)
+end
+
+-- Run a script whose `db` is a pool; open{...} makes others.
+local function run(text, env)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "--sockets", "100", "-e", ([[
+local postgres, task, json = require "sxe.postgres", require "sxe.task", require "sxe.json"
+local SOCKETS, PORT = "%s", %d
+local function open(options)
+  options = options or {}
+  options.host, options.port = options.host or SOCKETS, options.port or PORT
+  options.user, options.database, options.timeout = options.user or "tester", "postgres", options.timeout or 60
+  return postgres.new(options)
+end
+local db = open()
+]]):format(directory, port) .. text, env = env}
+    local output = proc:output(120)
+    equal(proc:errors(), "")
+    equal(proc:wait(120), 0)
+    return output
+end
+
+local server = start()
+
+-- The first block of the page.
+test("the page begins with a script that runs", function()
+    local page <close> = assert(io.open "docs/postgres.md")
+    local block = page:read "a":match "```lua\n(.-)```"
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", (block:gsub('user = "postgres"',
+        'user = "tester", port = ' .. port))}
+    equal(proc:output(60), "/it's\t1\n1\tINSERT 0 1\tpage number\n")
+    equal(proc:errors(), "")
+end)
+
+-- promise: docs/postgres.md: Values always go beside the text, never in it, so nothing needs quoting.
+test("values of all types go to the server and come back", function()
+    equal(run[[
+local rows = assert(db:query("SELECT $1::bigint a, $2::float8 b, $3::boolean c, $4::text d, $5::text e, $6::bytea f, $7::jsonb g, " ..
+  "$8::text[] h, $9::numeric i, $10::int[] j", math.maxinteger, 0.1, false, "'; DROP TABLE x; --\\", nil,
+  postgres.bytea "\0\\x\xff", postgres.json{ a = { 1, postgres.null } }, postgres.array{ 'a"b\\', postgres.null, "{}" }, "1.50",
+  postgres.array{ { 1, 2 }, { 3, 4 } }))
+local row = rows[1]
+print(row.a == math.maxinteger, row.b, row.c, row.d, row.e == postgres.null, row.f == "\0\\x\xff")
+print(json.encode(row.g), json.encode(row.h), row.i, json.encode(row.j))
+local bytes = {}
+for i = 0, 255 do bytes[i + 1] = string.char(i) end
+bytes = table.concat(bytes):rep(1000)
+print(db:query("SELECT $1::bytea b", postgres.bytea(bytes))[1].b == bytes)
+for i = 1, 200 do
+  local text = {}
+  for j = 1, 20 do text[j] = string.char(math.random(1, 127)) end
+  text = table.concat(text)
+  assert(db:query("SELECT $1::text t, $2::text[] a", text, postgres.array{ text })[1].a[1] == text)
+  local number = string.unpack("d", string.pack("j", math.random(0)))
+  local back = db:query("SELECT $1::float8 n", number)[1].n
+  assert(back == number or number ~= number, number)
+end
+]], [==[
+true	0.1	false	'; DROP TABLE x; --\	true	true
+{"a":[1,null]}	["a\"b\\",null,"{}"]	1.50	[[1,2],[3,4]]
+true
+]==])
+end)
+
+-- promise: docs/postgres.md: `code` is the SQLSTATE, `"23505"`.
+test("errors say what the server said", function()
+    equal(run[[
+assert(db:exec "CREATE TABLE u (id int PRIMARY KEY); INSERT INTO u VALUES (1)")
+local rows, why, code, fields = db:query("INSERT INTO u VALUES ($1)", 1)
+print(rows, why, code, fields.detail, fields.constraint)
+print((select(3, db:query "SELECT 1/0")))
+print((select(3, db:query "SELEC")))
+print((select(3, db:query("SELECT 1; SELECT 2"))))
+]], [[
+nil	duplicate key value violates unique constraint "u_pkey"	23505	Key (id)=(1) already exists.	u_pkey
+22012
+42601
+42601
+]])
+end)
+
+-- promise: docs/postgres.md: did not run, and is prepared and sent once more, except in a transaction.
+test("a statement whose table changes, or that was forgotten, is prepared again", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLE c (a int); INSERT INTO c VALUES (1)")
+print(#one:query "SELECT * FROM c".columns)
+assert(one:exec "ALTER TABLE c ADD b int")
+print(#one:query "SELECT * FROM c".columns)
+assert(one:exec "DISCARD ALL")
+print(#one:query "SELECT * FROM c".columns)
+local few <close> = open{ max = 1, statements = 3 }
+for round = 1, 3 do
+  for i = 1, 10 do assert(few:query("SELECT " .. i .. " AS n")[1].n == i) end
+end
+print(few:query "SELECT count(*) n FROM pg_prepared_statements"[1].n <= 3)
+local none <close> = open{ max = 1, prepare = false }
+assert(none:query("SELECT $1::int n", 1))
+print(none:query "SELECT count(*) n FROM pg_prepared_statements"[1].n)
+]], "1\n2\n2\ntrue\n0\n")
+end)
+
+-- promise: docs/postgres.md: An error in the function rolls back, and is raised.
+test("transactions commit, roll back, and have savepoints", function()
+    equal(run[[
+assert(db:exec "CREATE TABLE t (id int PRIMARY KEY)")
+print(db:transaction(function(tx) assert(tx:query "INSERT INTO t VALUES (1)") return "one" end))
+print(pcall(db.transaction, db, function(tx) assert(tx:query "INSERT INTO t VALUES (2)") error("no", 0) end))
+print(db:transaction(function(tx) assert(tx:query "INSERT INTO t VALUES (3)") return false end))
+print((select(3, db:transaction(function(tx) tx:query "INSERT INTO t VALUES (4)" tx:query "INSERT INTO t VALUES (1)" end))))
+print(db:transaction(function(tx)
+  assert(tx:query "INSERT INTO t VALUES (5)")
+  tx:transaction(function(inner) inner:query "INSERT INTO t VALUES (6)" inner:query "bad" end)
+  assert(tx:transaction(function(inner) assert(inner:query "INSERT INTO t VALUES (7)") end))
+end))
+local ids = {}
+for _, row in ipairs(db:query "SELECT id FROM t ORDER BY id") do ids[#ids + 1] = row.id end
+print(table.concat(ids, " "))
+assert(db:exec "CREATE TABLE n (v int); INSERT INTO n VALUES (0)")
+task.parallel({ 1, 2, 3, 4, 5, 6, 7, 8 }, function()
+  assert(db:transaction(function(tx)
+    local v = assert(tx:query "SELECT v FROM n")[1].v
+    assert(tx:query("UPDATE n SET v = $1", v + 1))
+  end, { isolation = "serializable", retries = 1000 }))
+end)
+print(db:query "SELECT v FROM n"[1].v)
+]], [[
+true	one
+false	no
+nil	postgres: the function gave the transaction up
+23505
+true	nil
+1 5 7
+8
+]])
+end)
+
+-- promise: docs/postgres.md: A query whose task is cancelled or timed out, or whose result is too large, is cancelled in the server, too.
+test("a query that times out, or whose task is cancelled, ends in the server", function()
+    equal(run[[
+local function running()
+  return db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n
+end
+local few <close> = open{ max = 2 }
+print((select(2, few:query{ "SELECT pg_sleep(600)", timeout = 0.1 })))
+local t = task.start(few.query, few, "SELECT pg_sleep(600)")
+while running() == 0 do task.sleep(0.01) end
+t:cancel()
+while running() > 0 do task.sleep(0.01) end
+print(few:query "SELECT 1 AS n"[1].n)
+print((select(2, few:query{ "SELECT generate_series(1, 100000000)", rows_max = 10 })))
+print((select(2, few:query{ "SELECT repeat('x', 1000000) FROM generate_series(1, 1000)", bytes_max = 10000000 })))
+t = task.start(few.transaction, few, function(tx) tx:query "CREATE TABLE never (a int)" task.sleep(600) end)
+task.sleep(0.1)
+t:cancel()
+t:join()
+while db:query "SELECT count(*) n FROM pg_stat_activity WHERE state LIKE 'idle in%'"[1].n > 0 do task.sleep(0.01) end
+print(db:query "SELECT to_regclass('never') c"[1].c == postgres.null)
+]], [[
+timeout
+1
+postgres: the result has more than 10 rows: see rows_max
+postgres: the result has more than 10000000 bytes: see bytes_max
+true
+]])
+end)
+
+-- promise: docs/postgres.md: A reply never reaches another task than its own.
+test("tasks that are cancelled at random never get the rows of others", function()
+    equal(run[[
+local few <close> = open{ max = 4 }
+local good, ended, tasks = 0, 0, {}
+for i = 1, 40 do
+  tasks[i] = task.start(function()
+    for j = 1, 50 do
+      local id = i * 1000 + j
+      local rows, why = few:query({ "SELECT $1::int AS id", timeout = math.random(3) == 1 and math.random() / 200 or 60 }, id)
+      if rows then
+        assert(rows[1].id == id and #rows == 1)
+        good = good + 1
+      else
+        assert(why == "timeout", why)
+      end
+    end
+    ended = ended + 1
+  end)
+end
+for i = 1, 10 do
+  task.sleep(0.01)
+  tasks[i * 4]:cancel()
+end
+for _, t in ipairs(tasks) do t:join() end
+print(good > 500, ended >= 30, few:query "SELECT 7 AS n"[1].n)
+]], "true\ttrue\t7\n")
+end)
+
+-- promise: docs/postgres.md: A connection that the server closed while it was idle is replaced before anything is sent.
+test("kill -9 of the server ends its queries, and after a restart the pool connects again", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local postgres, task = require "sxe.postgres", require "sxe.task"
+local db = postgres.new{ host = "127.0.0.1", port = %d, user = "tester", database = "postgres" }
+assert(db:query "SELECT 1")
+task.start(function()
+  print("slow", select(3, db:query "SELECT pg_sleep(600)"))
+  while not db:query "SELECT 1" do task.sleep(0.05) end
+  print "again"
+  os.exit(0)
+end)
+task.sleep(0.2)
+print "ready"
+io.stdout:flush()
+]]):format(port)}
+    httpd.wait_until(function() return is_up() end, "the server is up")
+    require "httpd".wait_until(function()
+        local active = run[[print(db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n)]]
+        return active == "1\n"
+    end, "the query is under way")
+    assert(os.execute("kill -9 $(head -1 " .. data .. "/postmaster.pid)"))
+    do local _dead <close> = server end
+    server = start()
+    local output = proc:output(120)
+    check(output:find "slow\t08006" or output:find "slow\t57P0", output)
+    check(output:find "again", output)
+end)
+
+stop(server)
+
+-- ---- TLS ----
+
+local function owned(name)
+    if is_root() then assert(os.execute(("chown nobody %s/%s"):format(directory, name))) end
+end
+
+-- promise: docs/postgres.md: With `tls = true` the server's certificate must be signed by an authority of the system, and be for the host.
+test("TLS verifies the server", function()
+    local made = wire.has "openssl" and os.execute("cd " .. directory .. " && openssl req -x509 -newkey ec -pkeyopt " ..
+        "ec_paramgen_curve:P-256 -nodes -keyout key -out cert -subj /CN=a.example -days 9 -addext " ..
+        "subjectAltName=IP:127.0.0.1 >/dev/null 2>&1 && chmod 644 cert && chmod 600 key")
+    if not made then
+        print("skipped: TLS to PostgreSQL, because the openssl command is not installed")
+        return
+    end
+    owned "key"
+    server = start("-c", "ssl=on", "-c", "ssl_cert_file=" .. directory .. "/cert", "-c", "ssl_key_file=" .. directory .. "/key")
+    equal(run(([[
+local CERT = "%s/cert"
+local function try(options)
+  local one <close> = open(options)
+  local rows, why, code = one:query "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+  print(rows and rows[1].ssl, code, why and (why:match "certificate verify failed" or why:match "does not match"))
+end
+try{ host = "127.0.0.1", tls = { ca = CERT } }
+try{ host = "127.0.0.1", tls = true }
+try{ host = "127.0.0.1", tls = { insecure = true } }
+try{ host = "127.0.0.1", tls = false }
+try{ host = "localhost", tls = { ca = CERT } }
+local long <close> = open{ host = "127.0.0.1", tls = { ca = CERT }, max = 2 }
+local text = ("x"):rep(3000000)
+print(long:query("SELECT $1::text t", text)[1].t == text)
+print((select(2, long:query{ "SELECT pg_sleep(600)", timeout = 0.1 })))
+print(long:query "SELECT 1 n"[1].n)
+]]):format(directory)), "true\tnil\tnil\nnil\t08001\tcertificate verify failed\ntrue\tnil\tnil\nfalse\tnil\tnil\n" ..
+    "nil\t08001\tdoes not match\ntrue\ntimeout\n1\n")
+    stop(server)
+end)
+
+-- ---- pgbouncer ----
+
+-- promise: docs/postgres.md: In transaction mode each statement may go to another connection of the server, so give `prepare = false`
+test("with pgbouncer in transaction mode, without prepared statements", function()
+    if not wire.has "pgbouncer" then
+        print("skipped: pgbouncer, because it is not installed")
+        return
+    end
+    server = start()
+    local front = wire.free_port()
+    write("users", '"tester" ""\n')
+    write("bouncer.ini", ([[
+[databases]
+postgres = host=127.0.0.1 port=%d dbname=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = trust
+auth_file = %s/users
+pool_mode = transaction
+default_pool_size = 2
+]]):format(port, front, directory))
+    local bouncer <close> = wire.spawn(command(wire.has "pgbouncer", directory .. "/bouncer.ini"))
+    httpd.wait_until(function() return (pcall(wire.connect, "127.0.0.1", front)) end, "pgbouncer listens")
+    equal(run(([[
+local front <close> = open{ host = "127.0.0.1", port = %d, prepare = false, max = 8 }
+assert(front:exec "CREATE TABLE b (id int)")
+local list = {}
+for i = 1, 50 do list[i] = i end
+task.parallel(list, function(i)
+  assert(front:query("SELECT $1::int AS i", i)[1].i == i)
+  assert(front:transaction(function(tx)
+    assert(tx:query("INSERT INTO b VALUES ($1)", i))
+    assert(tx:query "SELECT pg_backend_pid() p"[1].p == tx:query "SELECT pg_backend_pid() p"[1].p)
+  end))
+end)
+print(front:query "SELECT count(*) n FROM b"[1].n)
+print((select(2, front:query{ "SELECT pg_sleep(600)", timeout = 0.1 })))
+while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(600)%%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n > 0 do
+  task.sleep(0.01)
+end
+print(front:query "SELECT 1 n"[1].n)
+]]):format(front)), "50\ntimeout\n1\n")
+    stop(server)
+end)
+
+os.execute("rm -rf " .. directory)

@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: MIT
+-- For test-postgres-module.c: calls of libpq that fail. pq_fault(name) makes the next call of that name fail.
+local P = dofile "test/unit/lib-sxe-postgres/postgres-server.lua"
+local postgres, task = require "sxe.postgres", require "sxe.task"
+local equal, fails = P.equal, P.fails
+
+local server, db
+
+local function open()
+  server = P.serving{ a = P.one "1", b = P.one("\\x61", 17), slow = function() return P.MUTE end }
+  db = postgres.new{ host = "127.0.0.1", port = server.tcp.port, user = "u", max = 1 }
+end
+
+local function works()
+  equal(assert(db:query "a")[1].a, "1")
+end
+
+local function connecting_fails()
+  pq_fault "PQconnectStartParams"
+  fails("not enough memory", db:query "a")
+  works()
+  db:close()
+  open()
+  pq_fault "PQsetnonblocking"
+  equal(select(3, db:query "a"), "08001")
+  works()
+end
+
+local function queries_fail()
+  pq_fault "PQsendQueryParams"
+  equal(select(3, db:query{ "a", prepare = false }), "08006")
+  works()
+  pq_fault "PQunescapeBytea"
+  fails("not enough memory", pcall(db.query, db, "b"))
+  equal(assert(db:query "b")[1].a, "a")
+  while server.count "cancel" == 0 do task.sleep(0.001) end
+  server.log = {}
+end
+
+-- A query that cannot be cancelled ends with its connection.
+local function cancelling_fails()
+  pq_fault "PQgetCancel"
+  fails("timeout", db:query{ "slow", timeout = 0.01 })
+  works()
+  pq_fault "calloc"
+  fails("timeout", db:query{ "slow", timeout = 0.01 })
+  works()
+  equal(server.count "cancel", 0)
+  fails("timeout", db:query{ "slow", timeout = 0.01 })
+  while server.count "cancel" == 0 do task.sleep(0.001) end
+  works()
+end
+
+local function options_fail()
+  pq_fault "PQconndefaults"
+  fails("not enough memory", pcall(postgres.new, {}))
+  pq_fault "PQconninfoParse"
+  fails("not enough memory", pcall(postgres.new, "host=a"))
+end
+
+-- Calls where no task can wait raise.
+local function waits_need_tasks()
+  fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return db:query "a" end))
+  local numbered <close> = postgres.new "hostaddr=127.0.0.1 port=1 user=u"
+  fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return numbered:query "a" end))
+  local named <close> = postgres.new{ host = "localhost", user = "u" }
+  fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return named:query "a" end))
+  works()
+  fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return db:query "a" end))
+  works()
+end
+
+local function cancelled_tasks_send_nothing()
+  local result
+
+  server.log = {}
+  task.start(function()
+    task.self():cancel()
+    result = { db:query "a" }
+  end):join()
+  fails("cancelled", table.unpack(result))
+  equal(#server.log, 0)
+  fails("closed", db:transaction(function(tx)
+    db:close()
+    fails("closed", tx:query "a")
+  end))
+end
+
+P.run{ open, connecting_fails, queries_fail, cancelling_fails, options_fail, waits_need_tasks, cancelled_tasks_send_nothing }
