@@ -327,7 +327,8 @@ sxe__work_open(void)
     /* This watcher must not keep the loop running: works under way do, see hold_loop. */
     ev_unref(w->loop);
     c->workers = w;
-    start_missing_threads(w);
+    if (!c->wanted.lazy_threads)
+        start_missing_threads(w);
     return 0;
 }
 

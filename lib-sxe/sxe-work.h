@@ -24,7 +24,8 @@
  * socket. 4 the loop does not end while work is under way. 5 fork before sxe_init: a child has no
  * threads.
  *
- * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init.
+ * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init,
+ * or by the first submit if the configuration has lazy_threads.
  * No more works run at a time, so a look-up that takes 5 s keeps a thread from the others for 5 s.
  * A part of the program whose work may hang (looking up names, a file system) registers a group. A
  * group's works run in no more threads than it registered, so the works of other groups always have

@@ -144,10 +144,11 @@ struct sxe_config {
                                         start of the loop's turn in which the state began */
     bool reap_idle; /* no free socket: close the longest IDLE one to accept the next connection */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
+    bool lazy_threads; /* the first sxe_work_submit starts the threads, not sxe_init */
 };
-#define SXE_CONFIG_DEFAULT                       \
-    {                                            \
-        NULL, 0, 0, 0, 0, 0, 0, {0}, false, NULL \
+#define SXE_CONFIG_DEFAULT                              \
+    {                                                   \
+        NULL, 0, 0, 0, 0, 0, 0, {0}, false, NULL, false \
     }
 
 /* Before sxe_init, any number of times: how many sockets (listeners too) this part of the program

@@ -11,7 +11,7 @@
 
 #include "sxe-lua-clock.h"
 
-enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200 };
+enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200, FAILURE_SIZE = 300 };
 
 /* In the registry: the value that last left a coroutine as an error, and its traceback. */
 static const char raised_key = 0;
@@ -183,13 +183,20 @@ struct report {
     char room[ID_SIZE + 1];
 };
 
+static bool
+tell_program(const char *where, const char *text)
+{
+    bool (*on_error)(const char *, const char *) = sxe__lua_config()->on_error;
+
+    return on_error != NULL && on_error(where, text);
+}
+
 static void
 log_lines(const struct report *report, const char *text)
 {
     size_t length = strcspn(text, "\n");
-    bool (*on_error)(const char *, const char *) = sxe__lua_config()->on_error;
 
-    if (on_error != NULL && on_error(report->where, text))
+    if (tell_program(report->where, text))
         return;
     SXE_ERROR("%s%s: %.*s", report->prefix, report->where, (int)length, text);
     text += length;
@@ -312,6 +319,16 @@ sxe__lua_log_error(lua_State *from, const char *where)
         lua_pop(L, 1);
     }
     return report.id;
+}
+
+void
+sxe__lua_log_failure(const char *call, const char *text)
+{
+    char whole[FAILURE_SIZE];
+
+    snprintf(whole, sizeof(whole), "%s %s", call, text);
+    if (!tell_program(call, whole))
+        SXE_ERROR("%s", whole);
 }
 
 uint64_t

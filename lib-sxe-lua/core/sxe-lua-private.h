@@ -248,6 +248,9 @@ int sxe__lua_task_message_handler(lua_State *L);
  * valid until this thread's next call. Never raises. */
 const char *sxe__lua_log_error(lua_State *L, const char *where);
 
+/* Give the program, or the log, the failure "http.serve cannot listen at ...". */
+void sxe__lua_log_failure(const char *call, const char *text);
+
 /* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
 void sxe__lua_relieve(void);
 

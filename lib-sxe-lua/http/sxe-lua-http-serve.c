@@ -325,6 +325,20 @@ server_stop(lua_State *L)
     return wait_for_end(L, server, deadline_ns);
 }
 
+static void
+log_refusal(const struct sxe__lua_server *server, int error)
+{
+    char text[sizeof(server->path) + 100];
+    const char *why = strerrordesc_np(error);
+
+    if (server->path[0] != '\0')
+        snprintf(text, sizeof(text), "cannot listen at %s: %s", server->path, why);
+    else
+        snprintf(text, sizeof(text), "cannot listen at %s port %u: %s",
+                 server->ip[0] == '\0' ? "*" : server->ip, server->port, why);
+    sxe__lua_log_failure("http.serve", text);
+}
+
 /* Begin to listen. Returns 0, or -EINVAL after logging why not. */
 static int
 listen_http_server(struct sxe__lua_server *server)
@@ -333,12 +347,7 @@ listen_http_server(struct sxe__lua_server *server)
                                          : sxe_http_listen(server->http, server->ip, server->port);
 
     if (result < 0) {
-        if (server->path[0] != '\0')
-            SXE_ERROR("http.serve cannot listen at %s: %s", server->path, strerrordesc_np(-result));
-        else
-            SXE_ERROR("http.serve cannot listen at %s:%u: %s",
-                      server->ip[0] == '\0' ? "*" : server->ip, server->port,
-                      strerrordesc_np(-result));
+        log_refusal(server, -result);
         return -EINVAL;
     }
     server->is_listening = true;

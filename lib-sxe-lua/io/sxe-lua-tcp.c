@@ -213,7 +213,7 @@ l_tcp_serve(lua_State *L)
     if (result == 0)
         return push_server(L, server);
     give_server(L, server);
-    return sxe__lua_fail_errno(L, -result, "tcp.serve");
+    return sxe__lua_fail_errno(L, -result, lua_pushfstring(L, "tcp.serve: %s port %d", ip, port));
 }
 
 /* The server of a handle; NULL: it was closed. */

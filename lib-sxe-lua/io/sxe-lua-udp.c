@@ -367,7 +367,7 @@ open_udp_socket(lua_State *L, const char *ip, uint16_t port)
     }
     luaL_unref(L, LUA_REGISTRYINDEX, ring->reference);
     sxe_close(s);
-    return sxe__lua_fail_errno(L, -result, "udp.open");
+    return sxe__lua_fail_errno(L, -result, lua_pushfstring(L, "udp.open: %s port %d", ip, port));
 }
 
 static int

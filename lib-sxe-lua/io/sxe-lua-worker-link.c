@@ -219,6 +219,7 @@ sxe__lua_worker_release(struct sxe__lua_worker *worker)
     sxe__lua_clone_free(&worker->plan.code);
     free(worker->plan.text);
     free(worker->problem);
+    free(worker->start_error);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
 }

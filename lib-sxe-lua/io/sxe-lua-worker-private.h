@@ -103,7 +103,9 @@ struct sxe__lua_worker {
     struct sxe__lua_messages inbox;
     struct sxe__lua_line readers;
     uint32_t serving_number;
-    bool is_loaded;
+    bool is_loaded;    /* the code has returned */
+    bool is_started;   /* the loop runs */
+    char *start_error; /* the last one before that; NULL: none */
 };
 
 /* The workers of a state. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sxe-lua-core-private.h"
+#include "sxe-work.h"
 
 enum { STACK_SIZE = 1 << 20, SOCKETS = 16, LOOP_MEMORY = 1 << 16 };
 
@@ -262,7 +263,8 @@ sxe__lua_worker_push_parent(lua_State *L)
 
 /* ---- The state ---- */
 
-/* on_error of the state: an error of the code is why the worker ends; at the end nobody asks. */
+/* on_error of the state: an error of the code is why the worker ends, and so may be the last one of
+ * the start, after the code, when servers begin to listen. At the end nobody asks. */
 static bool
 thread_on_error(const char *where, const char *text)
 {
@@ -270,6 +272,10 @@ thread_on_error(const char *where, const char *text)
     struct sxe__lua_worker *worker = lua->worker;
 
     SXE_UNUSED_PARAMETER(where);
+    if (worker != NULL && !worker->is_started) {
+        free(worker->start_error);
+        worker->start_error = strdup(text);
+    }
     if (worker == NULL || worker->is_loaded || sxe_lua_loaded(lua) != -EINVAL)
         return is_ending();
     sxe__lua_worker_set_problem(worker, text);
@@ -347,8 +353,10 @@ load_code(struct sxe_lua *lua, struct ev_loop *loop)
     int result;
 
     config.loop = loop;
+    config.lazy_threads = true; /* most workers need none, but a call may open a file */
     sxe_configure(&config);
     sxe_register(SOCKETS, 0);
+    sxe_work_register(SXE_WORK_THREADS);
     result = sxe__lua_protect(lua, restrict_state, NULL, "worker.new");
     if (result == 0)
         result = sxe_lua_module(lua, "sxe-worker", functions);
@@ -383,8 +391,11 @@ run_state(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *l
     lua->worker = worker;
     publish(worker, lua, NULL);
     result = load_code(lua, loop);
+    worker->is_started = result == 0;
     if (result < 0) {
-        sxe__lua_worker_set_problem(worker, strerror(-result));
+        const bool is_told = result == -EINVAL && worker->start_error != NULL;
+
+        sxe__lua_worker_set_problem(worker, is_told ? worker->start_error : strerror(-result));
     } else {
         ev_async_init(&worker->wake, on_wake);
         ev_async_start(loop, &worker->wake);

@@ -222,6 +222,50 @@ test("map names the argument that is of another type", function()
         "worker.map: options must be a table, not a number\n")
 end)
 
+-- promise: docs/workers.md: If its code fails, or a server that the code plans cannot listen, each call returns that error.
+test("a server of a worker names the port that is in use", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    for module, options in pairs{tcp = "'127.0.0.1', PORT, print", http = "{ ip = '127.0.0.1', port = PORT, handler = print }"} do
+        local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
+            local w = worker.new{ code = "require 'sxe.%s'.serve(%s)" }
+            for _ = 1, 2 do print((select(2, w:call(fib, 1)):match "[^\n]*")) end]]):format(module,
+            options:gsub("PORT", listener:port()))}
+        equal(proc:output(200), ("worker 'code': %s.serve cannot listen at 127.0.0.1 port %d: Address already in use\n")
+            :format(module, listener:port()):rep(2))
+        equal(proc:wait(60), 0)
+    end
+end)
+
+-- promise: docs/workers.md: A function of `worker.run` or a call requires modules where it needs them, `sxe.file` and
+--   `sxe.store` too.
+test("functions in the shared workers read and write files", function()
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+    equal(run(([[
+        local directory = "%s"
+        local names = { "a", "b", "c", "d" }
+        local function write(name)
+            local f <close> = assert(require "sxe.file".open(directory .. "/" .. name, "w"))
+            return assert(f:write(name:rep(1000)))
+        end
+        local function read(name)
+            return #assert(require "sxe.file".read(directory .. "/" .. name))
+        end
+        local function keep(name)
+            local db <close> = assert(require "sxe.store".open(directory .. "/" .. name .. ".db"))
+            assert(db:put("name", name))
+            return db:get "name"
+        end
+        assert(worker.map(names, write))
+        print(table.concat(worker.map(names, read), " "))
+        print(table.concat(worker.map(names, keep), " "))
+        print(worker.run(read, "b"))
+        local w <close> = worker.new{ code = "" }
+        print(w:call(read, "c"))]]):format(directory)), "1000 1000 1000 1000\na b c d\n1000\n1000\n")
+    os.execute("rm -r " .. directory)
+end)
+
 -- promise: docs/workers.md: Functions (but the first argument of a call), userdata, coroutines, and tables as keys are
 --   refused, and the error names the path.
 test("what cannot be copied is named", function()

@@ -193,6 +193,17 @@ static const char *const stories[] = {
     "local w = worker.new{file = path} assert(w:call 'f' == nil and w.name == path:sub(1, 31))\n"
     "os.remove(path)",
 
+    /* servers at a port that is in use */
+    "local tcp = require 'sxe.tcp' task.sleep(0) local s = tcp.serve('127.0.0.1', 0, spin)\n"
+    "local text = (' cannot listen at 127.0.0.1 port %d: Address already in use'):format(s.port)\n"
+    "local w = new('require \"sxe.tcp\".serve(\"127.0.0.1\", ' .. s.port .. ', print) '..\n"
+    "    'require \"sxe.task\".start(error, 1)')\n"
+    "fails(\"worker 'code': tcp.serve\" .. text, w:call 'x')\n"
+    "fails('http.serve' .. text, new('require \"sxe.http\".serve{ip = \"127.0.0.1\", port = ' ..\n"
+    "    s.port .. ', handler = print}'):call 'x')\n"
+    "fails('tcp.serve: 127.0.0.1 port ' .. s.port .. ': Address already in use',\n"
+    "    tcp.serve('127.0.0.1', s.port, spin)) s:close()",
+
     /* options */
     "raises('no option', worker.new, {cod = ''}) raises('either code or file', worker.new, {})\n"
     "raises('either', worker.new, {code = '', file = ''}) raises('table expected', worker.new)\n"

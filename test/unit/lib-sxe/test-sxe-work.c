@@ -27,6 +27,37 @@ START_TEST(it_runs_in_a_thread_and_is_done_in_the_loop)
 }
 END_TEST
 
+/* Count the threads of this process. */
+static unsigned
+count_threads(void)
+{
+    char line[200];
+    unsigned number = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+
+    ck_assert_ptr_nonnull(file);
+    while (number == 0 && fgets(line, sizeof(line), file) != NULL)
+        (void)sscanf(line, "Threads: %u", &number);
+    fclose(file);
+    return number;
+}
+
+START_TEST(lazy_threads_start_with_the_first_work)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+    unsigned before = count_threads();
+
+    config.lazy_threads = true;
+    sxe_configure(&config);
+    start_threads(3);
+    ck_assert_uint_eq(count_threads(), before);
+    submit_range(0, 1, look_around);
+    ck_assert_uint_eq(count_threads(), before + 3);
+    EXPECT_DONE(0);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(its_threads_get_no_signal)
 {
     start_threads(1);
@@ -394,6 +425,7 @@ work_suite(void)
     tcase_add_test(loop, only_work_under_way_keeps_the_loop_running);
     tcase_add_test(loop, it_is_done_in_a_loop_under_sustained_load_too);
     tcase_add_test(loop, each_loop_has_threads_of_its_own);
+    tcase_add_test(loop, lazy_threads_start_with_the_first_work);
     suite_add_tcase(suite, loop);
     return suite;
 }
