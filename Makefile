@@ -378,7 +378,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -471,6 +471,11 @@ compile_commands: ## write build/compile_commands.json, by which clangd understa
 	    awk -v dir="$$PWD" -f tools/compile-commands.awk > build/compile_commands.json
 	@echo "written: build/compile_commands.json, where clangd looks for it"
 
+site: ## write the documentation and the reference as pages for a browser, in build/site
+	@tools/deps.sh install build site
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/sxe-lua
+	@build/release/sxe-lua tools/site/site.lua build/site
+
 format: ## rewrite the sources in the house style
 	@tools/deps.sh install lint
 	@clang-format-14 -i $$(git ls-files '*.c' '*.h' ':!test/2010')
@@ -516,7 +521,7 @@ pc_prefix = $(if $(filter $(filter-out /usr,$(PREFIX))/%,$(LIBDIR)),$${pcfiledir
 pc_names := $(patsubst tools/%.pc.in,%,$(wildcard tools/*.pc.in))
 pc_built  = $(filter sxe $(modules),$(pc_names))
 # A page of the manual for each public function, in the folder $1.
-man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk $(headers)
+man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk -f tools/reference-man.awk $(headers)
 pc_file  = sed 's|@PREFIX@|$(pc_prefix)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR

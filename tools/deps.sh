@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test peers lint fuzz deb
+# usage: deps.sh check|install GROUP...      groups: build mpi check test site peers lint fuzz deb
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -93,6 +93,14 @@ probe_test() {
     need g++ command -v g++
     need git command -v git
     need curl command -v curl
+    want cmark-gfm command -v cmark-gfm
+    want mandoc command -v mandoc
+}
+
+# What make site calls.
+probe_site() {
+    need cmark-gfm command -v cmark-gfm
+    need mandoc command -v mandoc
 }
 
 probe_peers() {

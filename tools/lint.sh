@@ -149,8 +149,19 @@ foreign_headers() {
 # Public functions without a comment, and errors in the pages of the manual that are made of the comments.
 undescribed() {
     mkdir "$work/man3"
-    sources 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' | xargs awk -v dir="$work/man3" -v date="January 1, 2026" -f tools/reference.awk 2>&1
+    sources 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' | xargs awk -v dir="$work/man3" -v date="January 1, 2026" -f tools/reference.awk -f tools/reference-man.awk 2>&1
     find "$work/man3" -name '*.3' | xargs grep -L '^\.so ' | xargs mandoc -T lint -W error
+}
+# Functions that libraries export and headers do not declare, so that neither the manual nor the site has them.
+unlisted_functions() {
+    mkdir "$work/reference"
+    sources 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' | xargs awk -v dir="$work/reference" -f tools/reference.awk -f tools/reference-html.awk
+    awk -F '\t' '$1 == "function" { print $2 }' "$work/reference/index.tsv" | sort -u >"$work/listed"
+    for library in build/release/libsxe.so.0 build/release/libsxe-*.a; do
+        readelf -sW "$library" 2>/dev/null | awk '$4 == "FUNC" && $5 == "GLOBAL" && $6 == "DEFAULT" && $7 != "UND" && $8 ~ /^sxe_[a-z]/ { sub(/@.*/, "", $8); print $8 }'
+    done | sort -u >"$work/exported"
+    [ -s "$work/exported" ] || echo "readelf finds no function in build/release"
+    comm -23 "$work/exported" "$work/listed" | sed 's/$/: no public header declares it/'
 }
 stale_man_pages() {
     for source in docs/*.1.in; do
@@ -223,6 +234,7 @@ for page in docs/*.1; do
 done
 check "the man pages name every option" empty undocumented_options
 check "a comment says what each public function does" empty undescribed
+check "the reference has each exported function" empty unlisted_functions
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
 check "no two static functions have the same name" empty shared_names

@@ -84,6 +84,11 @@ END
         BEGIN { while ((getline line < failures) > 0) failed[line] = 1 }
         $1 != page { page = $1; printf "\n## %s\n\n| promise | test | result |\n|---|---|---|\n", page }
         { result = failed[$3 "\t" $4] ? "**fails**" : "holds"
+          # Links of other pages would lead elsewhere from this one: keep their text.
+          while (match($2, /\[[^]]*\]\([^)]*\)/)) {
+              link = substr($2, RSTART + 1, RLENGTH - 1)
+              $2 = substr($2, 1, RSTART - 1) substr(link, 1, index(link, "](") - 1) substr($2, RSTART + RLENGTH)
+          }
           gsub(/\|/, "\\|", $2); gsub(/\|/, "\\|", $4); test = $3; sub(/.*\//, "", test)
           printf "| %s | %s: %s | %s |\n", $2, test, $4, result }'
 }

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# usage: awk -v dir=DIR -v date=DATE -f reference.awk HEADER...    writes DIR/FUNCTION.3 of each public function
+# usage: awk ... -f reference.awk -f reference-man.awk HEADER...     (or reference-html.awk, see there)
 #
-# A page is made of what the header says: functions declared together, without an empty line between them, share the
-# comment above them and a page; the comments after a declaration belong to it. Types that the declarations name are
-# shown if the header defines them. `/* ---- Title ----` begins a section, whose functions refer to one another.
+# Reads what public headers say of their functions, and calls write_header() of the other file for each header. Functions
+# declared together, without an empty line between them, share the comment above them and are one group; the comments
+# after a declaration belong to it. `/* ---- Title ----` begins a section. The first comment of a header is its essay.
 function trim(text) {
     sub(/^[ \t]+/, "", text)
     sub(/[ \t]+$/, "", text)
     return text
-}
-function escaped(text) {
-    gsub(/\\/, "\\e", text)
-    return text == "" || text ~ /^[.']/ ? "\\&" text : text
 }
 # The comment's lines, without its marks.
 function uncommented(line) {
@@ -33,22 +29,6 @@ function begin_section(line) {
     sections++
     section_text = ""
     is_section = 1
-}
-# Lines with an indentation stay as they are; others are filled.
-function print_text(text, file,    lines, n, i, is_literal, is_indented) {
-    n = split(text, lines, "\n")
-    for (i = 1; i <= n; i++) {
-        is_indented = lines[i] ~ /^  / || (is_literal && lines[i] ~ /^ /)
-        if (is_indented != is_literal)
-            print is_indented ? ".Bd -literal" : ".Ed" > file
-        is_literal = is_indented
-        if (trim(lines[i]) != "")
-            print escaped(is_literal ? lines[i] : trim(lines[i])) > file
-        else if (!is_literal && i < n)
-            print ".Pp" > file
-    }
-    if (is_literal)
-        print ".Ed" > file
 }
 # The first sentence, as a line of apropos.
 function summary(text) {
@@ -77,66 +57,30 @@ function end_group(    i) {
     }
     if (names == 0 && is_section)
         section_text = comment
+    else if (essay == "" && groups == 0)
+        essay = comment
     is_section = 0
     notes = ""
     forget_group()
 }
-function write_page(g,    file, i, t, seen, text, also) {
-    file = dir "/" group_name[g, 1] ".3"
-    print ".\\\" Made of " header " by tools/reference.awk." > file
-    print ".Dd " date > file
-    print ".Dt " toupper(group_name[g, 1]) " 3" > file
-    print ".Os" > file
-    print ".Sh NAME" > file
-    for (i = 1; i <= group_names[g]; i++)
-        print ".Nm " group_name[g, i] (i < group_names[g] ? " ," : "") > file
-    text = group_text[g] != "" ? group_text[g] : group_notes[g] != "" ? group_notes[g] : group_title[g]
-    print ".Nd " escaped(summary(text)) > file
-    print ".Sh LIBRARY" > file
-    print "pkg-config module " module > file
-    print ".Sh SYNOPSIS" > file
-    print ".In " header > file
-    print ".Bd -literal" > file
-    printf "%s", group_declarations[g] > file
-    print ".Ed" > file
-    print ".Sh DESCRIPTION" > file
-    print_text(text, file)
-    if (group_more[g] != "") {
-        print ".Pp" > file
-        print_text(group_more[g], file)
-    }
-    for (t = 1; t <= types; t++)
-        if (group_declarations[g] ~ ("(^|[^a-zA-Z0-9_])" type_name[t] "[^a-zA-Z0-9_]")) {
-            if (!seen++)
-                print ".Sh TYPES" > file
-            print ".Bd -literal" > file
-            printf "%s", type_text[t] > file
-            print ".Ed" > file
-        }
-    for (i = 1; i <= groups; i++)
-        if (i != g && group_section[i] == group_section[g])
-            also = also (also == "" ? "" : " ,\n") ".Xr " group_name[i, 1] " 3"
-    print ".Sh SEE ALSO" > file
-    print (also == "" ? "" : also " .\n.Pp\n") "The essay that opens\n.In " header "\nsays what these functions are for." > file
-    close(file)
-    for (i = 2; i <= group_names[g]; i++) {
-        print ".so man3/" group_name[g, 1] ".3" > (dir "/" group_name[g, i] ".3")
-        close(dir "/" group_name[g, i] ".3")
-    }
-}
-function end_header(    g) {
+function end_header() {
     end_group()
-    for (g = 1; g <= groups; g++)
-        write_page(g)
+    if (header != "")
+        write_header()
     groups = types = sections = 0
-    section = section_text = ""
+    section = section_text = essay = ""
 }
 
 FNR == 1 {
     end_header()
-    header = FILENAME
+    header = path = FILENAME
     sub(/.*\//, "", header)
-    module = match(header, /^sxe-(crypto|lua|store|tls)/) ? substr(header, 1, RLENGTH) : "sxe"
+    module = path
+    sub(/\/[^\/]*$/, "", module)
+    sub(/.*lib-/, "", module)
+    if ((getline line < ("tools/" module ".pc.in")) < 0)
+        module = "sxe"
+    close("tools/" module ".pc.in")
     in_comment = in_type = in_declaration = 0
 }
 in_type {
@@ -157,6 +101,7 @@ in_type {
     sub(/ *\{.*/, "", type_name[types])
     sub(/^typedef /, "", type_name[types])
     type_text[types] = escaped($0) "\n"
+    type_comment[types] = comment
     in_type = $0 !~ /}/
     next
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd without any option: the folder that it serves, and the ways to go on that it prints. The
- * child listens at a socket that the test passes, so no port is fixed.
+ * sxe-httpd without any option: the folder that it serves, and the ways to go on that it prints. It
+ * listens at a socket that the test passes, so no port is fixed.
  */
 #include "../../../../apps/httpd/cli/first-steps.h"
 
