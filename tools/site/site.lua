@@ -113,9 +113,10 @@ local function library_pages()
         local path = "reference/" .. library .. ".html"
         if not libraries[library] then
             libraries[library] = read_me:find("(" .. library .. "/", 1, true) or math.maxinteger
-            group[#group + 1] = add{title = library .. ": reference", menu = library, path = path, source = library, is_reference = true,
-                body = ('<h1>%s</h1>\n<p>The public headers of <code>%s</code>: their functions and types.</p>\n%s'):format(library, library, '<ul>\n' .. headers_of[library] .. '</ul>\n' ..
-                    read(work .. "/" .. library .. ".html"))}
+            local body = ('<h1>%s</h1>\n<p>The public headers of <code>%s</code>: their functions and types.</p>\n<ul>\n%s</ul>\n%s')
+                :format(library, library, headers_of[library], read(work .. "/" .. library .. ".html"))
+            group[#group + 1] = add{title = library .. ": reference", menu = library, path = path, source = library,
+                is_reference = true, body = body}
         end
         names[name:gsub("^%a+ ", "")] = path .. "#" .. anchor
         names[name] = path .. "#" .. anchor
