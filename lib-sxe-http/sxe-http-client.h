@@ -129,6 +129,8 @@ struct sxe_http_client_config {
                                       been idle for longer, because the server may just close it;
                                       default: any */
 
+    bool unref; /* sxe_run does not wait for its connections, see sxe_unref */
+
     /* tls: from sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: sxe_tls_use. tls_name: the
      * name or address that the server's certificate must have; NULL: that of `host`, or `ip`. */
     struct sxe_tls *tls;

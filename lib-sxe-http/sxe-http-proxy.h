@@ -79,7 +79,7 @@ struct sxe_http_upstream_address {
 };
 
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
- * but the addresses' texts, hash_field and tls is copied; those are borrowed until delete. */
+ * but hash_field and tls is copied; those are borrowed until delete. */
 struct sxe_http_upstream_config {
     const char *name; /* for the log; "upstream" */
     const struct sxe_http_upstream_address *addresses;

@@ -220,6 +220,8 @@ open_link(struct sxe__http_link *link)
         sxe_close(s);
         return result;
     }
+    if (config->unref)
+        sxe_unref(s);
     link->socket = s;
     link->is_reused = false;
     sxe__http_link_move(link, SXE__HTTP_LINK_CONNECTING);

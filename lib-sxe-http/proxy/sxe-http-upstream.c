@@ -77,6 +77,7 @@ add_upstream_address(struct sxe_http_upstream *upstream,
         .stall_timeout_ms = config->stall_timeout_ms,
         .idle_timeout_ms = config->idle_timeout_ms,
         .unsafe_idle_ms = config->unsafe_idle_ms,
+        .unref = true, /* the server's clients keep the loop alive */
         .tls = config->tls,
         .use_tls = config->use_tls,
         .tls_name = config->tls_name,

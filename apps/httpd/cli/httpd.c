@@ -17,7 +17,7 @@
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               serve-as.c opens files as root, and becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
- *               redirect.c the plain port of --http-redirect
+ *               redirect.c the plain port of --http-redirect; upstreams.c those of --proxy
  *               rate-limit.c how many requests a client may send in a time
  *               client-key.c which address is which client
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page

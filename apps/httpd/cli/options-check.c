@@ -220,6 +220,16 @@ httpd_add_place(struct httpd_options *options)
                        "TLS, or the path of a unix socket, with a slash in it");
 }
 
+bool
+httpd_add_proxy(struct httpd_options *options)
+{
+    if (options->passes_number == HTTPD_PROXIES_MAX)
+        return httpd_wrong("a path and its upstream (--proxy)", "one of at most 8");
+    return upstream_read_proxy(optarg, &options->passes[options->passes_number++]) ||
+           httpd_wrong("a path and its upstream (--proxy)",
+                       "PATH=URL, such as /api=http://127.0.0.1:3000");
+}
+
 const char *
 httpd_unix_path(const struct httpd_options *options)
 {

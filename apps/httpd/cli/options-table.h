@@ -18,6 +18,7 @@ enum {
     FORWARDED,
     LISTEN,
     LISTING,
+    PROXY,
     INDEX,
     CACHE_CONTROL,
     TYPE,

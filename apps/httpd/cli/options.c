@@ -201,6 +201,8 @@ take_files(struct httpd_options *options, int val)
     case LISTING:
         options->files.listing = true;
         break;
+    case PROXY:
+        return httpd_add_proxy(options);
     case INDEX:
         return httpd_add_index(options);
     case TYPE:

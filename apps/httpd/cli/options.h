@@ -16,6 +16,7 @@
 #include "sxe-http-file.h"
 #include "sxe-http.h"
 #include "sxe-lua.h"
+#include "upstreams.h"
 
 #define HTTPD_FIELDS_MAX 4096
 #define HTTPD_TYPES_MAX  4096
@@ -66,6 +67,8 @@ struct httpd_options {
     const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
     char types[HTTPD_TYPES_MAX];            /* lines of --type */
     struct error_pages error_pages;
+    struct httpd_proxy passes[HTTPD_PROXIES_MAX]; /* of --proxy */
+    unsigned passes_number;
     struct sxe_cidr_list proxies;
     struct sxe_cidr_list trusted;
     uint32_t stall_timeout_ms;

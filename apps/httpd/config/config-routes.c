@@ -200,11 +200,36 @@ missing(struct sxe_http_request *request, struct sxe_http_response *response)
                                (struct sxe_span){route->fallback, strlen(route->fallback)});
 }
 
+/* Make the upstreams, and tell the routes theirs. */
+static int
+open_upstreams(struct config_sites *sites, struct sxe_http_config *http)
+{
+    for (struct upstream *upstream = sites->upstreams; upstream != NULL;
+         upstream = upstream->next) {
+        const int result = upstream_open(upstream, http);
+
+        if (result < 0)
+            return result;
+        http->stream = true;
+    }
+    for (struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (struct config_route *route = site->routes; route != NULL; route = route->next) {
+            if (route->upstream != NULL)
+                route->send.upstream = route->upstream->made;
+        }
+    }
+    return 0;
+}
+
 int
-config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual)
+config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
+                   struct sxe_http_config *http)
 {
     struct sxe_http_files_config config = *usual;
+    const int result = open_upstreams(sites, http);
 
+    if (result < 0)
+        return result;
     config.missing = missing;
     for (struct config_site *site = sites->first; site != NULL; site = site->next) {
         for (struct config_route *route = site->routes; route != NULL; route = route->next) {
@@ -233,6 +258,8 @@ config_routes_close(struct config_sites *sites)
             route->files = NULL;
         }
     }
+    for (struct upstream *upstream = sites->upstreams; upstream != NULL; upstream = upstream->next)
+        upstream_close(upstream);
     config_passwords_close(sites);
     basic_auth_end();
 }
@@ -290,6 +317,8 @@ answer(struct sxe_http_request *request, struct sxe_http_response *response)
         return sxe_http_files_send(route->files, request, file_of(route, request));
     case CONFIG_REDIRECT:
         return redirect(route, request, response);
+    case CONFIG_PROXY:
+        return sxe_http_proxy_send(&route->send, request, response);
     case CONFIG_SCRIPT:
         return sxe_lua_http_handle(request, response);
     case CONFIG_REPLY:

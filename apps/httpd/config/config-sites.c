@@ -12,104 +12,11 @@
 
 #include "command-line.h"
 #include "config-internal.h"
+#include "config-reader.h"
 #include "options-check.h"
 #include "sxe-http-list.h"
 
-struct reader {
-    struct config_file *file;
-    lua_State *L;
-    struct config_sites *sites;
-    uint64_t place; /* of the table on top, see config-lines.h */
-    unsigned line;  /* of the table on top, or of the key that was read last */
-};
-
 static struct config_sites *all;
-
-/* ---- Messages ---- */
-
-static bool
-fail(const struct reader *reader, const char *key, const char *given, const char *must)
-{
-    config_be_at(reader->line, key);
-    fprintf(stderr, "sxe-httpd: %s%s%s%s%s\n", command_line_place, given == NULL ? "" : "it is ",
-            given == NULL ? "" : given, given == NULL ? "" : "; it must be ", must);
-    return false;
-}
-
-static void
-note_line_of_key(struct reader *reader, const char *key)
-{
-    const size_t length = strlen(key);
-    const unsigned line = config_lines_find(
-        reader->file->lines, config_key(reader->place, key, length), config_anywhere(key, length));
-
-    reader->line = line > 0 ? line : reader->line;
-}
-
-/* Check that the table on top has no other keys than these. False after a message. */
-static bool
-has_only(struct reader *reader, const char *const *names)
-{
-    lua_State *L = reader->L;
-
-    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
-        const char *nearest = NULL;
-        unsigned fewest = 0;
-        unsigned i = 0;
-        char text[128];
-
-        while (names[i] != NULL && strcmp(names[i], key) != 0)
-            i++;
-        if (names[i] != NULL)
-            continue;
-        for (i = 0; names[i] != NULL; i++)
-            nearest =
-                command_line_is_nearer(key, strlen(key), names[i], &fewest) ? names[i] : nearest;
-        snprintf(text, sizeof(text), "there is no such key here%s%s%s",
-                 nearest == NULL ? "" : "; did you mean ", nearest == NULL ? "" : nearest,
-                 nearest == NULL ? "" : "?");
-        note_line_of_key(reader, key);
-        return fail(reader, key, NULL, text);
-    }
-    return true;
-}
-
-/* ---- Values ---- */
-
-/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text.
- */
-static const char *
-take_text(struct reader *reader, const char *key)
-{
-    const char *text = NULL;
-    size_t length = 0;
-
-    if (lua_type(reader->L, -1) == LUA_TSTRING)
-        text = lua_tolstring(reader->L, -1, &length);
-    if (text == NULL || strlen(text) != length) {
-        (void)fail(reader, key, luaL_typename(reader->L, -1), "a text without zero bytes");
-        return NULL;
-    }
-    text = config_file_keep(reader->file);
-    if (text == NULL)
-        luaL_error(reader->L, "no memory");
-    return text;
-}
-
-/* Read the text of a key of the table on top; *text is not changed if there is no such key. False
- * after a message, like all functions here that read. */
-static bool
-read_text(struct reader *reader, const char *key, const char **text)
-{
-    if (lua_getfield(reader->L, -1, key) == LUA_TNIL) {
-        lua_pop(reader->L, 1);
-        return true;
-    }
-    note_line_of_key(reader, key);
-    *text = take_text(reader, key);
-    return *text != NULL;
-}
 
 static bool
 is_of_redirect(lua_Integer status)
@@ -118,7 +25,7 @@ is_of_redirect(lua_Integer status)
 }
 
 static bool
-read_status(struct reader *reader, const char *key, bool is_redirect, unsigned *status)
+read_status(struct config_reader *reader, const char *key, bool is_redirect, unsigned *status)
 {
     lua_Integer value;
     int is_number = 0;
@@ -127,85 +34,42 @@ read_status(struct reader *reader, const char *key, bool is_redirect, unsigned *
         lua_pop(reader->L, 1);
         return true;
     }
-    note_line_of_key(reader, key);
+    config_note_key(reader, key);
     value = lua_tointegerx(reader->L, -1, &is_number);
     if (is_number == 0 || !(is_redirect ? is_of_redirect(value) : value >= 200 && value <= 599))
-        return fail(reader, key,
-                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
-                    is_redirect ? "one of 301, 302, 303, 307 and 308" : "a status from 200 to 599");
+        return config_fail(
+            reader, key, is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
+            is_redirect ? "one of 301, 302, 303, 307 and 308" : "a status from 200 to 599");
     lua_pop(reader->L, 1);
     *status = (unsigned)value;
     return true;
 }
 
-/* Read a text or a list of texts into texts, which has room for `most`. */
-static bool
-read_texts(struct reader *reader, const char *key, const char **texts, unsigned most,
-           unsigned *number)
-{
-    lua_State *L = reader->L;
-    const int type = lua_getfield(L, -1, key);
-    const lua_Unsigned length = type == LUA_TTABLE ? lua_rawlen(L, -1) : type != LUA_TNIL;
-    char must[64];
-
-    *number = 0;
-    note_line_of_key(reader, key);
-    if (type == LUA_TTABLE && !config_is_list(L, lua_gettop(L)))
-        return fail(reader, key, "a table with names", "a text, or a list of texts");
-    if (length > most) {
-        snprintf(must, sizeof(must), "there may be %u of them at most", most);
-        return fail(reader, key, NULL, must);
-    }
-    for (lua_Unsigned i = 1; i <= length; i++) {
-        if (type == LUA_TTABLE)
-            (void)lua_rawgeti(L, -1, (lua_Integer)i);
-        else
-            lua_pushvalue(L, -1);
-        texts[*number] = take_text(reader, key);
-        if (texts[(*number)++] == NULL)
-            return false;
-    }
-    lua_pop(L, 1);
-    return true;
-}
-
-static bool
-read_switch(struct reader *reader, const char *key, bool *is_on)
-{
-    const int type = lua_getfield(reader->L, -1, key);
-
-    note_line_of_key(reader, key);
-    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
-        return fail(reader, key, luaL_typename(reader->L, -1), "true or false");
-    *is_on = lua_toboolean(reader->L, -1) != 0;
-    lua_pop(reader->L, 1);
-    return true;
-}
-
 /* Read the keys "rate" and "burst". */
 static bool
-read_rate(struct reader *reader, struct rate_limit *rate)
+read_rate(struct config_reader *reader, struct rate_limit *rate)
 {
     const char *text = NULL;
     lua_Integer burst;
     int is_number = 0;
 
-    if (!read_text(reader, "rate", &text))
+    if (!config_read_text(reader, "rate", &text))
         return false;
     if (text != NULL && !rate_limit_parse(rate, text))
-        return fail(reader, "rate", text,
-                    "a number of requests and a time, such as \"10/s\", \"100/m\" or \"1000/h\"");
+        return config_fail(
+            reader, "rate", text,
+            "a number of requests and a time, such as \"10/s\", \"100/m\" or \"1000/h\"");
     rate->route = reader->place;
     if (lua_getfield(reader->L, -1, "burst") == LUA_TNIL) {
         lua_pop(reader->L, 1);
         return true;
     }
-    note_line_of_key(reader, "burst");
+    config_note_key(reader, "burst");
     burst = lua_tointegerx(reader->L, -1, &is_number);
     if (text == NULL || is_number == 0 || burst < 1 || burst > RATE_LIMIT_MOST)
-        return fail(reader, "burst",
-                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
-                    "a number from 1 to 1000000, beside a rate");
+        return config_fail(reader, "burst",
+                           is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
+                           "a number from 1 to 1000000, beside a rate");
     lua_pop(reader->L, 1);
     rate->burst = (uint32_t)burst;
     return true;
@@ -214,7 +78,7 @@ read_rate(struct reader *reader, struct rate_limit *rate)
 /* Read the keys "passwords" and "realm" of a route, or of a site: its routes have the same, unless
  * they have their own. passwords may be false: none, for a route whose site has them. */
 static bool
-read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line, bool is_site)
+read_auth(struct config_reader *reader, struct basic_auth *auth, unsigned *line, bool is_site)
 {
     const char *const inherited = auth->realm;
     const int type = lua_getfield(reader->L, -1, "passwords");
@@ -223,29 +87,29 @@ read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line, bool i
     lua_pop(reader->L, 1);
     if (is_off)
         auth->file = NULL;
-    else if (!read_text(reader, "passwords", &auth->file))
+    else if (!config_read_text(reader, "passwords", &auth->file))
         return false;
     if (type != LUA_TNIL)
         *line = reader->line;
-    if (!read_text(reader, "realm", &auth->realm))
+    if (!config_read_text(reader, "realm", &auth->realm))
         return false;
     if (auth->realm != inherited && auth->file == NULL && !is_off && !is_site)
-        return fail(reader, "realm", NULL, "a realm needs a file: add passwords = \"FILE\"");
+        return config_fail(reader, "realm", NULL, "a realm needs a file: add passwords = \"FILE\"");
     if (auth->realm != NULL && !basic_auth_is_realm(auth->realm))
-        return fail(reader, "realm", auth->realm,
-                    "1 to 128 characters of ASCII without quotation marks and backslashes");
+        return config_fail(reader, "realm", auth->realm,
+                           "1 to 128 characters of ASCII without quotation marks and backslashes");
     return true;
 }
 
 /* ---- Routes ---- */
 
 static bool
-is_header(struct reader *reader, const struct config_route *route)
+is_header(struct config_reader *reader, const struct config_route *route)
 {
     for (unsigned i = 0; i < route->headers_number; i++) {
         if (!httpd_is_field(route->headers[i]))
-            return fail(reader, "header", route->headers[i],
-                        "'Name: value', and not a field that sxe-httpd sets itself");
+            return config_fail(reader, "header", route->headers[i],
+                               "'Name: value', and not a field that sxe-httpd sets itself");
     }
     return true;
 }
@@ -293,32 +157,35 @@ has_names(const char *pattern, const char *redirect)
 
 /* Choose the route's action from its keys. False after a message. */
 static bool
-choose_action(struct reader *reader, struct config_route *route, bool is_script)
+choose_action(struct config_reader *reader, struct config_route *route, bool is_script)
 {
     const int actions = (route->root != NULL) + (route->redirect != NULL) + is_script +
-                        (route->status != 0 && route->redirect == NULL);
+                        (route->proxy != NULL) + (route->status != 0 && route->redirect == NULL);
     const struct sxe_span type = {route->type, route->type == NULL ? 0 : strlen(route->type)};
     const struct sxe_span to = {route->redirect,
                                 route->redirect == NULL ? 0 : strlen(route->redirect)};
 
     reader->line = route->line;
     if (actions != 1)
-        return fail(reader, route->pattern, NULL,
-                    "a route has one of root, redirect, status and script");
+        return config_fail(reader, route->pattern, NULL,
+                           "a route has one of root, redirect, status, proxy and script");
     if (route->fallback != NULL && (route->root == NULL || *route->fallback != '/'))
-        return fail(reader, "fallback", route->fallback,
-                    "a path such as /index.html, in a route with root");
+        return config_fail(reader, "fallback", route->fallback,
+                           "a path such as /index.html, in a route with root");
     if (!sxe_http_is_field_value(type) || !sxe_http_is_field_value(to))
-        return fail(reader, route->pattern, NULL,
-                    "type and redirect have to be valid values of a header");
+        return config_fail(reader, route->pattern, NULL,
+                           "type and redirect have to be valid values of a header");
     if (route->redirect != NULL && !names_its_server(route->redirect))
-        return fail(reader, "redirect", route->redirect,
-                    "a path such as /people/{id}, or a URL with a {name} only after its server");
+        return config_fail(
+            reader, "redirect", route->redirect,
+            "a path such as /people/{id}, or a URL with a {name} only after its server");
     if (route->redirect != NULL && !has_names(route->pattern, route->redirect))
-        return fail(reader, "redirect", route->redirect, "one with {name}s of the path only");
+        return config_fail(reader, "redirect", route->redirect,
+                           "one with {name}s of the path only");
     reader->sites->has_passwords |= route->auth.file != NULL;
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
+                    : route->proxy != NULL    ? CONFIG_PROXY
                     : is_script               ? CONFIG_SCRIPT
                                               : CONFIG_REPLY;
     if (route->status == 0)
@@ -330,24 +197,27 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
 
 /* Read the route whose table is on top. */
 static bool
-read_route(struct reader *reader, struct config_route *route)
+read_route(struct config_reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {"body",   "burst", "fallback", "header", "passwords",
-                                        "rate",   "realm", "redirect", "root",   "script",
-                                        "status", "type",  NULL};
+    static const char *const names[] = {
+        "body", "burst", "fallback", "forwarded", "header", "host",   "passwords", "path", "proxy",
+        "rate", "realm", "redirect", "root",      "script", "status", "type",      "via",  NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))
-        return fail(reader, route->pattern, luaL_typename(reader->L, -1),
-                    "a table such as { root = \"public\" }");
-    if (!has_only(reader, names) || !read_text(reader, "root", &route->root) ||
-        !read_text(reader, "fallback", &route->fallback) ||
-        !read_text(reader, "redirect", &route->redirect) ||
-        !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
-        !read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
+        return config_fail(reader, route->pattern, luaL_typename(reader->L, -1),
+                           "a table such as { root = \"public\" }");
+    if (!config_has_only(reader, names) || !config_read_text(reader, "root", &route->root) ||
+        !config_read_text(reader, "fallback", &route->fallback) ||
+        !config_read_text(reader, "redirect", &route->redirect) ||
+        !config_read_text(reader, "body", &route->body) ||
+        !config_read_text(reader, "type", &route->type) ||
+        !config_read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
+        !config_read_proxy(reader, route) ||
         !read_auth(reader, &route->auth, &route->auth_line, false) ||
         !read_status(reader, "status", route->redirect != NULL, &route->status) ||
-        !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
+        !config_read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX,
+                           &route->headers_number))
         return false;
     return is_header(reader, route) && choose_action(reader, route, is_script);
 }
@@ -377,19 +247,20 @@ fault_of(const struct sxe_http_router *router, const char *pattern)
 
 /* Read the routes of a site. Their table is on top. */
 static bool
-read_routes(struct reader *reader, struct config_site *site)
+read_routes(struct config_reader *reader, struct config_site *site)
 {
     lua_State *L = reader->L;
     const uint64_t place = reader->place;
 
     if (!lua_istable(L, -1))
-        return fail(reader, "routes", luaL_typename(L, -1),
-                    "a table such as { [\"/\"] = { root = \"public\" } }");
+        return config_fail(reader, "routes", luaL_typename(L, -1),
+                           "a table such as { [\"/\"] = { root = \"public\" } }");
     for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
         struct config_route *route;
 
         if (lua_type(L, -2) != LUA_TSTRING)
-            return fail(reader, "routes", NULL, "a key is a path, such as [\"/a/{rest...}\"]");
+            return config_fail(reader, "routes", NULL,
+                               "a key is a path, such as [\"/a/{rest...}\"]");
         route = calloc(1, sizeof(*route));
         if (route == NULL)
             return luaL_error(L, "no memory");
@@ -397,11 +268,11 @@ read_routes(struct reader *reader, struct config_site *site)
         site->routes = route;
         lua_pushvalue(L, -2);
         reader->place = place;
-        note_line_of_key(reader, lua_tostring(L, -1));
+        config_note_key(reader, lua_tostring(L, -1));
         route->line = reader->line;
         route->auth = site->auth;
         route->auth_line = site->auth_line;
-        route->pattern = take_text(reader, "routes");
+        route->pattern = config_take_text(reader, "routes");
         if (route->pattern == NULL) /* it has a zero byte */
             return false;
         reader->place = config_key(place, route->pattern, strlen(route->pattern));
@@ -409,7 +280,8 @@ read_routes(struct reader *reader, struct config_site *site)
             return false;
         reader->line = route->line;
         if (add_to_router(site, route) < 0)
-            return fail(reader, route->pattern, NULL, fault_of(site->router, route->pattern));
+            return config_fail(reader, route->pattern, NULL,
+                               fault_of(site->router, route->pattern));
     }
     reader->place = place;
     return true;
@@ -418,7 +290,7 @@ read_routes(struct reader *reader, struct config_site *site)
 /* ---- Sites ---- */
 
 static struct config_site *
-add_site(struct reader *reader)
+add_site(struct config_reader *reader)
 {
     struct config_site *site = calloc(1, sizeof(*site));
 
@@ -433,20 +305,21 @@ add_site(struct reader *reader)
 }
 
 static bool
-has_good_names(struct reader *reader, const struct config_site *site)
+has_good_names(struct config_reader *reader, const struct config_site *site)
 {
     for (unsigned i = 0; i < site->names_number; i++) {
         if (!config_is_name(site->names[i]))
-            return fail(reader, "names", site->names[i],
-                        "a name without port and final dot, such as example.com, *.example.com or "
-                        "*");
+            return config_fail(
+                reader, "names", site->names[i],
+                "a name without port and final dot, such as example.com, *.example.com or "
+                "*");
     }
     return true;
 }
 
 /* Read the site whose table is on top. */
 static bool
-read_site(struct reader *reader)
+read_site(struct config_reader *reader)
 {
     static const char *const names[] = {"names", "passwords", "realm", "routes", NULL};
     const uint64_t place = reader->place;
@@ -455,21 +328,21 @@ read_site(struct reader *reader)
     bool is_good;
 
     if (!lua_istable(reader->L, -1))
-        return fail(reader, "sites", luaL_typename(reader->L, -1),
-                    "a table such as { names = \"example.com\", routes = { ... } }");
-    if (!has_only(reader, names))
+        return config_fail(reader, "sites", luaL_typename(reader->L, -1),
+                           "a table such as { names = \"example.com\", routes = { ... } }");
+    if (!config_has_only(reader, names))
         return false;
     site = add_site(reader);
-    if (!read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number) ||
+    if (!config_read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number) ||
         !read_auth(reader, &site->auth, &site->auth_line, true))
         return false;
     reader->line = line;
     if (site->names_number == 0)
-        return fail(reader, "sites", NULL, "a site needs names");
+        return config_fail(reader, "sites", NULL, "a site needs names");
     if (!has_good_names(reader, site))
         return false;
     (void)lua_getfield(reader->L, -1, "routes");
-    note_line_of_key(reader, "routes");
+    config_note_key(reader, "routes");
     reader->place = config_key(place, "routes", 6);
     is_good = read_routes(reader, site);
     lua_pop(reader->L, 1);
@@ -477,15 +350,15 @@ read_site(struct reader *reader)
 }
 
 static bool
-read_sites(struct reader *reader)
+read_sites(struct config_reader *reader)
 {
     lua_State *L = reader->L;
     const uint64_t place = config_key(CONFIG_ROOT, "sites", 5);
     bool is_good = true;
 
     if (!lua_istable(L, -1) || !config_is_list(L, lua_gettop(L)))
-        return fail(reader, "sites", luaL_typename(L, -1),
-                    "a list of sites: { { names = \"example.com\", routes = { ... } } }");
+        return config_fail(reader, "sites", luaL_typename(L, -1),
+                           "a list of sites: { { names = \"example.com\", routes = { ... } } }");
     for (lua_Unsigned i = 1; i <= lua_rawlen(L, -1) && is_good; i++) {
         const unsigned line = config_lines_find(reader->file->lines, config_item(place, i), 0);
 
@@ -499,19 +372,21 @@ read_sites(struct reader *reader)
 }
 
 static bool
-read_both(struct reader *reader)
+read_all_tables(struct config_reader *reader)
 {
     lua_State *L = reader->L;
 
+    if (!config_read_upstreams(reader))
+        return false;
     if (lua_getfield(L, 1, "sites") != LUA_TNIL) {
-        note_line_of_key(reader, "sites");
+        config_note_key(reader, "sites");
         if (!read_sites(reader))
             return false;
     }
     reader->place = CONFIG_ROOT;
     if (lua_getfield(L, 1, "routes") == LUA_TNIL)
         return true;
-    note_line_of_key(reader, "routes");
+    config_note_key(reader, "routes");
     reader->place = config_key(CONFIG_ROOT, "routes", 6);
     reader->sites->usual = add_site(reader);
     return read_routes(reader, reader->sites->usual);
@@ -520,7 +395,7 @@ read_both(struct reader *reader)
 struct config_sites *
 config_sites_read(struct config_file *file, bool *is_good)
 {
-    struct reader reader = {.file = file, .L = file->L, .place = CONFIG_ROOT};
+    struct config_reader reader = {.file = file, .L = file->L, .place = CONFIG_ROOT};
 
     reader.sites = calloc(1, sizeof(*reader.sites));
     if (reader.sites == NULL)
@@ -528,7 +403,7 @@ config_sites_read(struct config_file *file, bool *is_good)
     reader.sites->path = file->path;
     reader.sites->before = all;
     all = reader.sites;
-    *is_good = read_both(&reader);
+    *is_good = read_all_tables(&reader);
     lua_settop(file->L, 1);
     return reader.sites->first == NULL ? NULL : reader.sites;
 }
@@ -559,6 +434,7 @@ config_sites_end(void)
             sites->first = site->next;
             free_site(site);
         }
+        config_upstreams_free(sites);
         free(sites);
     }
 }

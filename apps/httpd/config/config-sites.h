@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: sites and routes of a configuration file: the names of a site, and how its paths are
- * answered. config-sites.c reads them from the file's table; config-routes.c serves them.
+ * answered. config-sites.c and config-upstreams.c read them from the file's table; config-routes.c
+ * serves them.
  *
  * Place: config.c calls config_sites_read while it reads the file; service.c serves the result,
  * options.config.sites.
@@ -26,11 +27,18 @@
 #include "rate-limit.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
+#include "upstreams.h"
 
 #define CONFIG_NAMES_MAX   16
 #define CONFIG_HEADERS_MAX 8
 
-enum config_action { CONFIG_REPLY, CONFIG_ROOT_OF_FILES, CONFIG_REDIRECT, CONFIG_SCRIPT };
+enum config_action {
+    CONFIG_REPLY,
+    CONFIG_ROOT_OF_FILES,
+    CONFIG_REDIRECT,
+    CONFIG_PROXY,
+    CONFIG_SCRIPT
+};
 
 struct config_route {
     enum config_action action;
@@ -48,6 +56,9 @@ struct config_route {
     unsigned auth_line; /* of "passwords" */
     unsigned line;      /* of the file, for messages */
     struct sxe_http_files *files;
+    const char *proxy;          /* the name of an upstream, or a URL */
+    struct upstream *upstream;  /* of proxy */
+    struct sxe_http_proxy send; /* how requests are sent on to it */
     struct config_route *next;
 };
 
@@ -67,13 +78,14 @@ struct config_sites {
     struct config_site *usual;         /* the site of all other names; NULL: they get 404 */
     bool has_passwords;                /* a route has a file of them */
     const struct config_route *script; /* a route that the script answers; NULL: there is none */
+    struct upstream *upstreams;        /* a list */
     struct config_sites *before;
 };
 
 /* ---- config-sites.c ---- */
 
-/* Read the keys "sites" and "routes" of the file's table, which is at index 1. Call it in protected
- * mode. *is_good becomes false after a message. NULL: the file has neither key. The result stays
+/* Read the keys "upstreams", "sites" and "routes" of the file's table, which is at index 1. Call it
+ * in protected mode. *is_good becomes false after a message. NULL: the file has no routes. The result stays
  * until config_sites_end. */
 struct config_sites *config_sites_read(struct config_file *file, bool *is_good);
 
@@ -97,11 +109,13 @@ void config_passwords_watch(const struct config_sites *sites);
 /* Whether a route has a file of passwords. sites may be NULL. */
 bool config_has_passwords(const struct config_sites *sites);
 
-/* Open the directories of routes, and prepare to check passwords; usual has the other settings for
- * files. Call it before sxe_init. 0, or -errno after a message. */
-int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual);
+/* Open the directories of routes, make the upstreams, and prepare to check passwords; usual has the
+ * other settings for files, http those of the server, which is set up for upstreams if there are
+ * any. Call it before sxe_init. 0, or -errno after a message. */
+int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
+                       struct sxe_http_config *http);
 
-/* Close the directories, and forget the passwords. Call it after sxe_fini. */
+/* Close the directories and upstreams, and forget the passwords. Call it after sxe_fini. */
 void config_routes_close(struct config_sites *sites);
 
 /* The handler of a server whose config.user is the sites. */

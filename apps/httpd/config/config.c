@@ -73,9 +73,9 @@ is_of_file(unsigned row)
 static bool
 is_repeatable(unsigned row)
 {
-    static const char *const names[] = {"error-page", "header",     "index",    "listen",
-                                        "proxy-from", "stats-from", "tls-cert", "tls-key",
-                                        "tls-staple", "trust-from", "type",     NULL};
+    static const char *const names[] = {
+        "error-page", "header",  "index",      "listen",     "proxy", "proxy-from", "stats-from",
+        "tls-cert",   "tls-key", "tls-staple", "trust-from", "type",  NULL};
 
     return is_one_of(row_at(row)->option.name, names);
 }
@@ -263,7 +263,7 @@ note_unknown(struct reading *reading, const char *key, unsigned line)
 }
 
 /* Keys that are not options. */
-static const char *const tables[] = {"routes", "sites", NULL};
+static const char *const tables[] = {"routes", "sites", "upstreams", NULL};
 
 /* Note the keys of the file. */
 static void

@@ -164,8 +164,8 @@ is_allowed_client(const struct sxe_http_request *request)
     return sxe_cidr_match(&stats.options->stats_from, (const struct sockaddr *)&peer);
 }
 
-enum sxe_http_verdict
-stats_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+static enum sxe_http_verdict
+reply_stats(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     static struct text text;
 
@@ -179,6 +179,12 @@ stats_handle(struct sxe_http_request *request, struct sxe_http_response *respons
         add_script_counters(&text);
     text.used += (size_t)snprintf(text.room + text.used, END_SIZE / 2, "}\n");
     return sxe_http_reply(response, 200, "application/json", text.room, text.used);
+}
+
+int
+stats_route(struct sxe_http_router *router, const char *path)
+{
+    return path == NULL ? 0 : sxe_http_router_add(router, "GET", path, reply_stats, NULL);
 }
 
 /* ---- Gauges in shared memory ---- */

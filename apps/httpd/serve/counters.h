@@ -3,7 +3,7 @@
  * What: the counters of the serving process and of its script, as JSON for --stats and as lines of
  * the log.
  *
- * Place: service.c counts each reply here and routes the path of --stats to stats_handle.
+ * Place: service.c counts each reply here and routes the path of --stats.
  *
  * Shape:
  *     {"httpd":{"version":"...","pid":7,"load":0,"uptime":12,"connections":2,"requests":9,
@@ -27,9 +27,9 @@ void stats_watch_log(const struct access_log *log); /* counts its dropped lines;
 
 void stats_count(const struct sxe_http_summary *summary);
 
-/* Handler of --stats. A client that --stats-from does not allow gets 403. */
-enum sxe_http_verdict stats_handle(struct sxe_http_request *request,
-                                   struct sxe_http_response *response);
+/* Route the path of --stats; NULL: it was not given. A client that --stats-from does not allow gets
+ * 403. 0 or -errno. */
+int stats_route(struct sxe_http_router *router, const char *path);
 
 /* Write the gauges into the shared memory of admin-metrics.h. Without --admin it does nothing. */
 void stats_publish(void);

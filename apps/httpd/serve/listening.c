@@ -19,6 +19,9 @@
 #include "secure.h"
 #include "sxe-http.h"
 
+#define USUAL_CHUNK 16384 /* lib-sxe's default chunk in bytes; a head must fit into one */
+#define CLOSING_MS  5000  /* lib-sxe's default time of CLOSING */
+
 #define SAID_MAX 2048 /* bytes for the lines that listening_say prints */
 
 #define TOO_MANY "pass fewer sockets, a server has 8 at most"
@@ -327,4 +330,20 @@ listening_say(const struct httpd_options *options)
     secure_say(out);
     first_steps_say(options, out);
     fflush(out);
+}
+
+/* ---- The loop ---- */
+
+void
+listening_configure_loop(const struct httpd_options *options)
+{
+    struct sxe_config config = *sxe_get_config();
+
+    config.timeout_ms[SXE_STATE_WRITING] = options->stall_timeout_ms;
+    config.timeout_ms[SXE_STATE_CLOSING] =
+        options->stall_timeout_ms < CLOSING_MS ? options->stall_timeout_ms : CLOSING_MS;
+    if (options->http.head.head_max > USUAL_CHUNK)
+        config.chunk_size = options->http.head.head_max;
+    config.listeners = &handover_listeners;
+    sxe_configure(&config);
 }

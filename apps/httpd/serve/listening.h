@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the listeners of sxe-httpd: opens them, prints their addresses, and says what to do if one
- * cannot be opened.
+ * cannot be opened. And the loop's configuration, which has them.
  */
 #ifndef LISTENING_H
 #define LISTENING_H
@@ -16,6 +16,9 @@ int listening_open(struct httpd_options *options);
 /* Serve at the sockets of listening_open, and at all inherited ones that the script did not take.
  * 0, or -errno after a message. */
 int listening_begin(struct sxe_http *http, const struct httpd_options *options);
+
+/* Configure the loop for these options: its chunks, times and listeners. */
+void listening_configure_loop(const struct httpd_options *options);
 
 /* Print the addresses of listening_begin. This is the first output of the program. */
 void listening_say(const struct httpd_options *options);

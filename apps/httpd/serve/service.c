@@ -35,10 +35,10 @@ enum ending { NOT_ENDING, DRAINING, ENDING };
 
 /* The state of the process, for callbacks that have no context argument. */
 static struct {
-    const struct httpd_options *options;
+    struct httpd_options *options;
     struct sxe_http *http;
     struct sxe_http_files *files;
-    struct sxe_http_router *router; /* for --stats; NULL: no counters are served */
+    struct sxe_http_router *router; /* for --stats and --proxy; NULL: there is neither */
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
@@ -333,9 +333,6 @@ stop_watching(void)
 
 /* ---- The plan ---- */
 
-#define USUAL_CHUNK 16384 /* lib-sxe's default chunk in bytes; a head must fit into one */
-#define CLOSING_MS  5000  /* lib-sxe's default time of CLOSING */
-
 static int
 report_failed_start(int error)
 {
@@ -355,36 +352,21 @@ cannot_serve(const char *root, int error)
     return -error;
 }
 
-static void
-configure_loop(void)
-{
-    const struct httpd_options *options = service.options;
-    struct sxe_config config = *sxe_get_config();
-
-    config.timeout_ms[SXE_STATE_WRITING] = options->stall_timeout_ms;
-    config.timeout_ms[SXE_STATE_CLOSING] =
-        options->stall_timeout_ms < CLOSING_MS ? options->stall_timeout_ms : CLOSING_MS;
-    if (options->http.head.head_max > USUAL_CHUNK)
-        config.chunk_size = options->http.head.head_max;
-    config.listeners = &handover_listeners;
-    sxe_configure(&config);
-}
-
-/* 0 or -errno. */
+/* Route the paths of --stats and --proxy. 0 or -errno. */
 static int
-route_stats(struct sxe_http_config *http)
+route_paths(struct sxe_http_config *http)
 {
+    struct httpd_options *options = service.options;
     int result;
 
-    if (service.options->stats_path == NULL)
+    if (options->stats_path == NULL && options->passes_number == 0)
         return 0;
-    service.router = sxe_http_router_new();
+    http->router = service.router = sxe_http_router_new();
     if (service.router == NULL)
         return -ENOMEM;
-    result =
-        sxe_http_router_add(service.router, "GET", service.options->stats_path, stats_handle, NULL);
-    http->router = service.router;
-    return result;
+    result = stats_route(service.router, options->stats_path);
+    return result < 0 ? result
+                      : passes_route(options->passes, options->passes_number, service.router);
 }
 
 /* Choose the handler: script, files or greeting. 0, or -errno after a message. */
@@ -404,7 +386,7 @@ choose_handler(struct sxe_http_config *http)
     if (result == 0 && options->config.sites != NULL) {
         http->handler = config_routes_handle;
         http->user = options->config.sites;
-        return config_routes_open(options->config.sites, &options->files);
+        return config_routes_open(options->config.sites, &options->files, http);
     }
     if (result < 0 || options->files.root == NULL)
         return result;
@@ -425,7 +407,7 @@ make_server_plan(void)
     int result;
 
     http.share = service.worker.slot;
-    configure_loop();
+    listening_configure_loop(service.options);
     service.error_pages = service.options->error_pages;
     result = error_pages_read(&service.error_pages);
     if (result < 0)
@@ -435,7 +417,10 @@ make_server_plan(void)
     result = choose_handler(&http);
     if (result < 0)
         return result;
-    result = route_stats(&http);
+    result = passes_open(service.options->passes, service.options->passes_number, &http);
+    if (result < 0)
+        return result;
+    result = route_paths(&http);
     if (result < 0)
         return report_failed_start(-result);
     if (service.options->access_log != NULL || service.options->stats_path != NULL)
@@ -456,6 +441,7 @@ drop_plan(void)
     sxe_http_router_delete(service.router);
     sxe_http_files_delete(service.files);
     error_pages_free(&service.error_pages);
+    passes_close(service.options->passes, service.options->passes_number);
     if (service.options->config.sites != NULL)
         config_routes_close(service.options->config.sites);
 }

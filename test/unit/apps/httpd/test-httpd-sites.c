@@ -67,7 +67,7 @@ static const struct {
     {ROUTE("{\n rot = 'x' }"), "site.lua:3: rot: there is no such key here; did you mean root?"},
     {ROUTE("{\n zzzzzzzzzz = 'x' }"), "site.lua:3: zzzzzzzzzz: there is no such key here\n"},
     {ROUTE("{ 5 }"), "site.lua:2: ?: there is no such key here\n"},
-    {ROUTE("{}"), "site.lua:2: /a: a route has one of root, redirect, status and script"},
+    {ROUTE("{}"), "site.lua:2: /a: a route has one of root, redirect, status, proxy and script"},
     {ROUTE("{ status = 200, rate = 5 }"), "rate: it is number; it must be a text"},
     {ROUTE("{ status = 200,\n rate = '5' }"),
      "site.lua:3: rate: it is 5; it must be a number of requests"},

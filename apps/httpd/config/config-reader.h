@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: reads the values of a table of the configuration file, with messages that name key and line.
+ *
+ * Place: config-sites.c and config-upstreams.c call it while the file is read, in protected mode.
+ *
+ * Shape: the table is on top of the stack. Functions that return bool return false after a message.
+ */
+#ifndef CONFIG_READER_H
+#define CONFIG_READER_H
+
+#include "config-file.h"
+
+struct config_sites;
+
+struct config_reader {
+    struct config_file *file;
+    lua_State *L;
+    struct config_sites *sites;
+    uint64_t place; /* of the table on top, see config-lines.h */
+    unsigned line;  /* of the table on top, or of the key that was read last */
+};
+
+/* Print that the key's value is `given` (NULL: do not say it) and must be `must`. Always false. */
+bool config_fail(const struct config_reader *reader, const char *key, const char *given,
+                 const char *must);
+
+/* Messages refer to this key of the table from now on. */
+void config_note_key(struct config_reader *reader, const char *key);
+
+/* Check that the table on top has no other keys than these. */
+bool config_has_only(struct config_reader *reader, const char *const *names);
+
+/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text. */
+const char *config_take_text(struct config_reader *reader, const char *key);
+
+/* Read the text of a key; *text is not changed if there is no such key. */
+bool config_read_text(struct config_reader *reader, const char *key, const char **text);
+
+/* Read a text or a list of texts into texts, which has room for `most`. */
+bool config_read_texts(struct config_reader *reader, const char *key, const char **texts,
+                       unsigned most, unsigned *number);
+
+bool config_read_switch(struct config_reader *reader, const char *key, bool *is_on);
+
+/* ---- config-upstreams.c ---- */
+
+/* Read the key "upstreams" of the file's table, which is on top. */
+bool config_read_upstreams(struct config_reader *reader);
+
+struct config_route;
+
+/* Read the keys of a route that sends requests on; the table of the route is on top. */
+bool config_read_proxy(struct config_reader *reader, struct config_route *route);
+
+/* Free them all. */
+void config_upstreams_free(struct config_sites *sites);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the upstreams of a configuration file, and the routes that send requests on to them.
+ */
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config-internal.h"
+#include "config-reader.h"
+#include "config-sites.h"
+#include "options-table.h"
+#include "sxe-http-list.h"
+
+#define DAY_MS           86400000ul
+#define CONNECTIONS_MOST 65536ul
+#define FAILS_MOST       1000000ul
+
+/* ---- Numbers ---- */
+
+/* Take the text or number of a key as an option would be taken. *value is not changed if there is
+ * no such key. */
+static bool
+read_as_option(struct config_reader *reader, const char *key, uint32_t *value,
+               bool (*take)(const struct command_line *line, const char *what, unsigned long min,
+                            unsigned long max, unsigned long *value),
+               unsigned long max)
+{
+    unsigned long taken = 0;
+    char what[64];
+
+    if (lua_getfield(reader->L, -1, key) == LUA_TNIL) {
+        lua_pop(reader->L, 1);
+        return true;
+    }
+    config_note_key(reader, key);
+    if (!lua_isstring(reader->L, -1))
+        return config_fail(reader, key, luaL_typename(reader->L, -1), "a number, or a text");
+    optarg = config_file_keep(reader->file);
+    if (optarg == NULL)
+        return luaL_error(reader->L, "no memory");
+    config_be_at(reader->line, key);
+    snprintf(what, sizeof(what), "the upstream's %s", key);
+    if (!take(&httpd_line, what, 1, max, &taken))
+        return false;
+    *value = (uint32_t)taken;
+    return true;
+}
+
+static bool
+read_period(struct config_reader *reader, const char *key, uint32_t *value)
+{
+    return read_as_option(reader, key, value, command_line_duration, DAY_MS);
+}
+
+static bool
+read_amount(struct config_reader *reader, const char *key, uint32_t *value, unsigned long max)
+{
+    return read_as_option(reader, key, value, command_line_number, max);
+}
+
+/* ---- Upstreams ---- */
+
+static struct upstream *
+add_upstream(struct config_reader *reader, const char *name)
+{
+    struct upstream *upstream = calloc(1, sizeof(*upstream));
+
+    if (upstream != NULL) {
+        upstream->name = name;
+        upstream->next = reader->sites->upstreams;
+        reader->sites->upstreams = upstream;
+        lua_pushfstring(reader->L, "%s:%d: ", reader->file->path, (int)reader->line);
+        upstream->where = config_file_keep(reader->file);
+    }
+    if (upstream == NULL || upstream->where == NULL)
+        luaL_error(reader->L, "no memory");
+    return upstream;
+}
+
+static struct upstream *
+find_upstream(const struct config_sites *sites, const char *name)
+{
+    struct upstream *upstream = sites->upstreams;
+
+    while (upstream != NULL && strcmp(upstream->name, name) != 0)
+        upstream = upstream->next;
+    return upstream;
+}
+
+static bool
+read_balance(struct config_reader *reader, struct sxe_http_upstream_config *settings)
+{
+    static const char *const names[] = {[SXE_HTTP_BALANCE_ROUND_ROBIN] = "round_robin",
+                                        [SXE_HTTP_BALANCE_LEAST] = "least",
+                                        [SXE_HTTP_BALANCE_CLIENT] = "client",
+                                        [SXE_HTTP_BALANCE_PATH] = "path",
+                                        [SXE_HTTP_BALANCE_FIELD] = "header"};
+    const char *name = names[SXE_HTTP_BALANCE_ROUND_ROBIN];
+    unsigned i = 0;
+
+    if (!config_read_text(reader, "balance", &name))
+        return false;
+    while (i < SXE_COUNT(names) && strcmp(names[i], name) != 0)
+        i++;
+    if (i == SXE_COUNT(names))
+        return config_fail(reader, "balance", name, "round_robin, least, client, path or header");
+    settings->balance = (enum sxe_http_balance)i;
+    if (!config_read_text(reader, "balance_header", &settings->hash_field))
+        return false;
+    if ((settings->hash_field != NULL) != (settings->balance == SXE_HTTP_BALANCE_FIELD) ||
+        (settings->hash_field != NULL &&
+         !sxe_http_is_token((struct sxe_span){settings->hash_field, strlen(settings->hash_field)})))
+        return config_fail(reader, "balance_header", settings->hash_field,
+                           "the name of a header, with balance = \"header\"");
+    return true;
+}
+
+/* Read the upstream whose table is on top. */
+static bool
+read_upstream(struct config_reader *reader, struct upstream *upstream)
+{
+    static const char *const names[] = {"balance",
+                                        "balance_header",
+                                        "connect_timeout",
+                                        "connections",
+                                        "fail_timeout",
+                                        "idle",
+                                        "idle_timeout",
+                                        "max_fails",
+                                        "reply_timeout",
+                                        "servers",
+                                        "slow_start",
+                                        "stall_timeout",
+                                        NULL};
+    struct sxe_http_upstream_config *settings = &upstream->settings;
+
+    if (!config_has_only(reader, names) ||
+        !config_read_texts(reader, "servers", upstream->places, UPSTREAM_PLACES_MAX,
+                           &upstream->places_number))
+        return false;
+    if (upstream->places_number == 0)
+        return config_fail(reader, upstream->name, NULL, "an upstream needs servers");
+    for (unsigned i = 0; i < upstream->places_number; i++) {
+        if (!upstream_is_place(upstream->places[i]))
+            return config_fail(reader, "servers", upstream->places[i],
+                               "an address and a port, such as 127.0.0.1:3000, or the path of a "
+                               "unix socket; ' weight=2' may follow");
+    }
+    return read_balance(reader, settings) &&
+           read_amount(reader, "max_fails", &settings->max_fails, FAILS_MOST) &&
+           read_period(reader, "fail_timeout", &settings->fail_timeout_ms) &&
+           read_period(reader, "slow_start", &settings->slow_start_ms) &&
+           read_amount(reader, "connections", &settings->connections_max, CONNECTIONS_MOST) &&
+           read_amount(reader, "idle", &settings->idle_max, CONNECTIONS_MOST) &&
+           read_period(reader, "connect_timeout", &settings->connect_timeout_ms) &&
+           read_period(reader, "reply_timeout", &settings->first_byte_timeout_ms) &&
+           read_period(reader, "stall_timeout", &settings->stall_timeout_ms) &&
+           read_period(reader, "idle_timeout", &settings->idle_timeout_ms);
+}
+
+bool
+config_read_upstreams(struct config_reader *reader)
+{
+    lua_State *L = reader->L;
+    const uint64_t place = config_key(CONFIG_ROOT, "upstreams", 9);
+
+    if (lua_getfield(L, 1, "upstreams") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return true;
+    }
+    config_note_key(reader, "upstreams");
+    if (!lua_istable(L, -1))
+        return config_fail(reader, "upstreams", luaL_typename(L, -1),
+                           "a table such as { app = { servers = \"127.0.0.1:3000\" } }");
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *name;
+
+        if (lua_type(L, -2) != LUA_TSTRING)
+            return config_fail(reader, "upstreams", NULL,
+                               "each has a name: app = { servers = ... }");
+        reader->place = place;
+        config_note_key(reader, lua_tostring(L, -2));
+        if (!lua_istable(L, -1))
+            return config_fail(reader, lua_tostring(L, -2), luaL_typename(L, -1),
+                               "a table such as { servers = \"127.0.0.1:3000\" }");
+        lua_pushvalue(L, -2);
+        name = config_take_text(reader, "upstreams");
+        if (name == NULL)
+            return false;
+        reader->place = config_key(place, name, strlen(name));
+        if (!read_upstream(reader, add_upstream(reader, name)))
+            return false;
+    }
+    lua_pop(L, 1);
+    reader->place = CONFIG_ROOT;
+    return true;
+}
+
+/* ---- Routes ---- */
+
+static bool
+read_fields_of_proxy(struct config_reader *reader, struct sxe_http_proxy *send)
+{
+    const char *name = NULL;
+
+    if (!config_read_text(reader, "forwarded", &name))
+        return false;
+    if (name == NULL || strcmp(name, "x-forwarded") == 0)
+        send->fields = SXE_HTTP_PROXY_X_FORWARDED;
+    else if (strcmp(name, "forwarded") == 0)
+        send->fields = SXE_HTTP_PROXY_FORWARDED;
+    else if (strcmp(name, "none") == 0)
+        send->fields = SXE_HTTP_PROXY_NO_FIELDS;
+    else
+        return config_fail(reader, "forwarded", name, "x-forwarded, forwarded or none");
+    return true;
+}
+
+/* Whether requests can have this Host. */
+static bool
+is_good_host(const char *host)
+{
+    const struct sxe_http_request_head head = {.target = sxe_http_span("/"),
+                                               .host = sxe_http_span(host)};
+    char room[512];
+
+    return sxe_http_request_write(&head, room, sizeof(room)) > 0;
+}
+
+/* Find the upstream that the route names, or make one for its URL. */
+static bool
+choose_upstream(struct config_reader *reader, struct config_route *route)
+{
+    char place[UPSTREAM_PLACE_SIZE];
+    const char *path = NULL;
+
+    route->upstream = find_upstream(reader->sites, route->proxy);
+    if (route->upstream != NULL)
+        return true;
+    if (!upstream_split_url(route->proxy, place, &path))
+        return config_fail(reader, "proxy", route->proxy,
+                           "the name of one of the upstreams, or a URL such as "
+                           "http://127.0.0.1:3000");
+    if (path != NULL && route->send.path != NULL)
+        return config_fail(reader, "path", route->send.path, "in the URL or here, not both");
+    if (path != NULL)
+        route->send.path = path;
+    route->upstream = add_upstream(reader, route->proxy);
+    memcpy(route->upstream->place, place, sizeof(place));
+    route->upstream->places[0] = route->upstream->place;
+    route->upstream->places_number = 1;
+    return true;
+}
+
+bool
+config_read_proxy(struct config_reader *reader, struct config_route *route)
+{
+    struct sxe_http_proxy *send = &route->send;
+
+    if (!config_read_text(reader, "path", &send->path) ||
+        !config_read_text(reader, "host", &send->host) ||
+        !config_read_text(reader, "via", &send->via) || !read_fields_of_proxy(reader, send) ||
+        !config_read_text(reader, "proxy", &route->proxy))
+        return false;
+    if (route->proxy == NULL)
+        return (send->path == NULL && send->host == NULL && send->via == NULL &&
+                send->fields == SXE_HTTP_PROXY_X_FORWARDED) ||
+               config_fail(reader, route->pattern, NULL,
+                           "path, host, via and forwarded need proxy = ...");
+    if (send->path != NULL && !upstream_is_path(send->path))
+        return config_fail(reader, "path", send->path,
+                           "a path such as /v1/, without dots, double slashes and escapes that it "
+                           "does not need");
+    if (send->host != NULL && !is_good_host(send->host))
+        return config_fail(reader, "host", send->host, "a host, with or without a port");
+    if (send->via != NULL && !sxe_http_is_token((struct sxe_span){send->via, strlen(send->via)}))
+        return config_fail(reader, "via", send->via, "a name of letters, digits and dashes");
+    return choose_upstream(reader, route);
+}
+
+void
+config_upstreams_free(struct config_sites *sites)
+{
+    while (sites->upstreams != NULL) {
+        struct upstream *upstream = sites->upstreams;
+
+        sites->upstreams = upstream->next;
+        free(upstream);
+    }
+}

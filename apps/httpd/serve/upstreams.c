@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the places of upstreams, looks their names up and opens them.
+ */
+#include "upstreams.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIX_PATH_MAX_BYTES 107
+#define FIELDS_OF_REPLY     16384 /* bytes; that of many applications is larger than our default */
+#define ADDED_TO_HEAD       4096  /* bytes that the proxy may add to a request */
+#define IP_SIZE             64
+
+/* ---- Places ---- */
+
+struct place {
+    char host[256];
+    char port[8];
+    const char *path; /* of a unix socket; NULL: host and port */
+    char path_text[UNIX_PATH_MAX_BYTES + 1];
+    uint16_t weight;
+};
+
+static bool
+read_weight(const char *text, uint16_t *weight)
+{
+    static const char name[] = " weight=";
+    char *end = NULL;
+    unsigned long number;
+
+    if (*text == '\0')
+        return true;
+    if (strncmp(text, name, sizeof(name) - 1) != 0)
+        return false;
+    text += sizeof(name) - 1;
+    number = strtoul(text, &end, 10);
+    *weight = (uint16_t)number;
+    return *text >= '0' && *text <= '9' && *end == '\0' && number >= 1 && number <= 1000;
+}
+
+static bool
+read_port(const char *text, size_t length, char port[8])
+{
+    if (length == 0 || length > 5 || strspn(text, "0123456789") < length)
+        return false;
+    snprintf(port, 8, "%.*s", (int)length, text);
+    return strtoul(port, NULL, 10) >= 1 && strtoul(port, NULL, 10) <= 65535;
+}
+
+static bool
+read_upstream_place(const char *text, struct place *place)
+{
+    static const char of_name[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    const size_t length = strcspn(text, " ");
+    const bool is_bracketed = *text == '[';
+    const size_t host = strcspn(text, is_bracketed ? "]" : ":");
+    const char *start = text + is_bracketed;
+    const size_t host_length = host - is_bracketed;
+    const char *colon = text + host + is_bracketed;
+
+    *place = (struct place){.weight = 1};
+    if (*text == '/' || *text == '@') {
+        snprintf(place->path_text, sizeof(place->path_text), "%.*s", (int)length, text);
+        place->path = place->path_text;
+        return length <= UNIX_PATH_MAX_BYTES && read_weight(text + length, &place->weight);
+    }
+    if (host >= length || host_length == 0 || host_length >= sizeof(place->host) ||
+        strspn(start, is_bracketed ? "0123456789abcdefABCDEF:." : of_name) < host_length ||
+        *colon != ':' || !read_port(colon + 1, length - (size_t)(colon + 1 - text), place->port))
+        return false;
+    snprintf(place->host, sizeof(place->host), "%.*s", (int)host_length, start);
+    return read_weight(text + length, &place->weight);
+}
+
+bool
+upstream_is_place(const char *text)
+{
+    struct place place;
+
+    return read_upstream_place(text, &place);
+}
+
+bool
+upstream_split_url(const char *url, char *place, const char **path)
+{
+    static const char scheme[] = "http://";
+    const char *authority = url + sizeof(scheme) - 1;
+    size_t length;
+    int printed;
+
+    if (strncmp(url, scheme, sizeof(scheme) - 1) != 0)
+        return false;
+    length = strcspn(authority, "/");
+    *path = authority[length] == '\0' ? NULL : authority + length;
+    printed = snprintf(place, UPSTREAM_PLACE_SIZE, "%.*s", (int)length, authority);
+    if (printed >= UPSTREAM_PLACE_SIZE - 3)
+        return false;
+    if (!upstream_is_place(place)) /* it may have no port */
+        memcpy(place + printed, ":80", 4);
+    return *place != '@' && strchr(place, ' ') == NULL && upstream_is_place(place) &&
+           (*path == NULL || upstream_is_path(*path));
+}
+
+bool
+upstream_is_path(const char *path)
+{
+    const struct sxe_span text = {path, strlen(path)};
+    char room[HTTPD_PATTERN_SIZE];
+    struct sxe_span normal;
+
+    return text.length < sizeof(room) &&
+           sxe_http_normalise_path(text, room, sizeof(room), &normal) == 0 &&
+           normal.length == text.length && memcmp(normal.base, path, text.length) == 0;
+}
+
+bool
+upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
+{
+    const size_t length = strcspn(text, "=");
+    const char *path = NULL;
+    char *prefix = proxy->patterns[0];
+
+    *proxy = (struct httpd_proxy){.upstream.name = proxy->upstream.place, .upstream.where = ""};
+    if (text[length] == '\0' || length >= HTTPD_PATTERN_SIZE - sizeof("/{path...}"))
+        return false;
+    memcpy(prefix, text, length);
+    if (strpbrk(prefix, "{}*") != NULL || !upstream_is_path(prefix) ||
+        !upstream_split_url(text + length + 1, proxy->upstream.place, &path))
+        return false;
+    if (prefix[length - 1] == '/')
+        prefix[length - 1] = '\0';
+    snprintf(proxy->patterns[1], HTTPD_PATTERN_SIZE, "%.*s/{path...}", (int)length, prefix);
+    proxy->upstream.places[0] = proxy->upstream.place;
+    proxy->upstream.places_number = 1;
+    if (path != NULL) {
+        snprintf(proxy->path, sizeof(proxy->path), "%s", path);
+        proxy->send.path = proxy->path;
+    }
+    return true;
+}
+
+/* ---- Opening ---- */
+
+/* The addresses of an upstream, and the texts that they borrow. */
+struct found {
+    struct sxe_http_upstream_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
+    char texts[SXE_HTTP_UPSTREAM_ADDRESSES][UNIX_PATH_MAX_BYTES + 1];
+    unsigned number;
+};
+
+static int
+refuse_upstream(const struct upstream *upstream, const char *what, const char *why, int error)
+{
+    fprintf(stderr, "sxe-httpd: %sthe upstream %s: %s: %s\n", upstream->where, upstream->name, what,
+            why);
+    return error;
+}
+
+/* Add the addresses of a name, at most so many, or those of an address: itself. */
+static int
+look_place_up(const struct upstream *upstream, const struct place *place, unsigned most,
+              struct found *found)
+{
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *all = NULL;
+    const int error = getaddrinfo(place->host, place->port, &wanted, &all);
+    const unsigned end = found->number + most;
+
+    if (error != 0)
+        return refuse_upstream(upstream, place->host, gai_strerror(error), -EINVAL);
+    for (const struct addrinfo *one = all; one != NULL && found->number < end; one = one->ai_next) {
+        char *text = found->texts[found->number];
+
+        if (getnameinfo(one->ai_addr, one->ai_addrlen, text, IP_SIZE, NULL, 0, NI_NUMERICHOST) ==
+                0 &&
+            strchr(text, '%') == NULL) /* an address of a link needs its interface */
+            found->addresses[found->number++] =
+                (struct sxe_http_upstream_address){.ip = text,
+                                                   .port = (uint16_t)strtoul(place->port, NULL, 10),
+                                                   .weight = place->weight};
+    }
+    freeaddrinfo(all);
+    return 0;
+}
+
+/* All places have room for the same number of addresses. */
+static int
+find_addresses(const struct upstream *upstream, struct found *found)
+{
+    const unsigned most = SXE_HTTP_UPSTREAM_ADDRESSES / upstream->places_number;
+    struct place place;
+    int result = 0;
+
+    found->number = 0;
+    for (unsigned i = 0; i < upstream->places_number && result == 0; i++) {
+        (void)read_upstream_place(upstream->places[i], &place);
+        if (place.path == NULL) {
+            result = look_place_up(upstream, &place, most, found);
+            continue;
+        }
+        found->addresses[found->number] = (struct sxe_http_upstream_address){
+            .path = memcpy(found->texts[found->number], place.path_text, sizeof(place.path_text)),
+            .weight = place.weight};
+        found->number++;
+    }
+    return result;
+}
+
+int
+upstream_open(struct upstream *upstream, struct sxe_http_config *http)
+{
+    static struct found found;
+    struct sxe_http_upstream_config config = upstream->settings;
+    const uint32_t head_max = http->head.head_max == 0 ? 16384 : http->head.head_max;
+    int result;
+
+    result = find_addresses(upstream, &found);
+    if (result < 0)
+        return result;
+    config.name = upstream->name;
+    config.addresses = found.addresses;
+    config.addresses_number = found.number;
+    config.request_max = head_max + ADDED_TO_HEAD;
+    upstream->made = sxe_http_upstream_new(&config);
+    if (upstream->made == NULL)
+        return refuse_upstream(upstream, "its connections cannot be reserved", strerror(errno),
+                               -errno);
+    if (http->fields_max < FIELDS_OF_REPLY)
+        http->fields_max = FIELDS_OF_REPLY;
+    return 0;
+}
+
+void
+upstream_close(struct upstream *upstream)
+{
+    sxe_http_upstream_delete(upstream->made);
+    upstream->made = NULL;
+}
+
+/* ---- All --proxy ---- */
+
+int
+passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < number && result == 0; i++) {
+        result = upstream_open(&passes[i].upstream, http);
+        passes[i].send.upstream = passes[i].upstream.made;
+    }
+    return result;
+}
+
+int
+passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < 2 * number && result == 0; i++) {
+        struct httpd_proxy *pass = &passes[i / 2];
+        const struct sxe_http_route_options options = {&pass->send, SXE_HTTP_ROUTE_STREAM};
+
+        if (*pass->patterns[i % 2] != '\0')
+            result = sxe_http_router_add(router, "*", pass->patterns[i % 2], sxe_http_proxy_handle,
+                                         &options);
+    }
+    return result;
+}
+
+void
+passes_close(struct httpd_proxy *passes, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        upstream_close(&passes[i].upstream);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the upstreams to which requests are sent on, from the configuration file or from --proxy.
+ *
+ * Place: config-upstreams.c and the options fill them in; service.c and config-routes.c open them in
+ * the process that serves.
+ *
+ * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT" or the path of a unix socket, with a slash
+ * in it; " weight=N" may follow. A name is looked up when the upstream is opened, and each of its
+ * addresses is one of the upstream's.
+ *
+ * Limits: UPSTREAM_PLACES_MAX places, HTTPD_PROXIES_MAX --proxy.
+ */
+#ifndef UPSTREAMS_H
+#define UPSTREAMS_H
+
+#include <stdbool.h>
+
+#include "sxe-http-proxy.h"
+
+#define UPSTREAM_PLACES_MAX 16
+#define UPSTREAM_PLACE_SIZE 320
+#define HTTPD_PROXIES_MAX   8
+#define HTTPD_PATTERN_SIZE  256
+
+struct upstream {
+    const char *name;
+    const char *where; /* for messages: "site.lua:3: upstreams: " or "" */
+    const char *places[UPSTREAM_PLACES_MAX];
+    unsigned places_number;
+    char place[UPSTREAM_PLACE_SIZE];          /* places[0], if it is that of a URL */
+    struct sxe_http_upstream_config settings; /* all but its name and addresses */
+    struct sxe_http_upstream *made;           /* NULL: it is not open */
+    struct upstream *next;
+};
+
+/* A --proxy. */
+struct httpd_proxy {
+    char patterns[2][HTTPD_PATTERN_SIZE]; /* of the prefix, and of what is below it; "": none */
+    char path[HTTPD_PATTERN_SIZE];
+    struct upstream upstream;
+    struct sxe_http_proxy send;
+};
+
+/* Whether a text is a place. */
+bool upstream_is_place(const char *text);
+
+/* Split "http://HOST:PORT/path", or "http://HOST", whose port is 80, into a place, for which there
+ * is room for UPSTREAM_PLACE_SIZE bytes, and a path; *path is NULL if there is none. False: it is
+ * no such URL. */
+bool upstream_split_url(const char *url, char *place, const char **path);
+
+/* Whether a path is one that may replace the start of another: it begins with a slash, and is in
+ * the normal form. */
+bool upstream_is_path(const char *path);
+
+/* Read PREFIX=URL. False: it is none. */
+bool upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
+
+/* Look the names up, and reserve the connections; http has the limits of heads, and gets room for
+ * fields of replies. Before sxe_init. 0, or -errno after a message. */
+int upstream_open(struct upstream *upstream, struct sxe_http_config *http);
+
+/* After sxe_fini, or without upstream_open. */
+void upstream_close(struct upstream *upstream);
+
+/* Open and close the upstreams of all --proxy, and add their routes. 0 or -errno. */
+int passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http);
+int passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);
+void passes_close(struct httpd_proxy *passes, unsigned number);
+
+#endif

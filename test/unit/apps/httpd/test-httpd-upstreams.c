@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Upstreams of the configuration file and of --proxy: what is refused, and how requests are sent on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run-httpd.h"
+#include "upstreams.h"
+
+static char directory[] = "/tmp/sxe-upstreams-XXXXXX";
+
+static void
+write_site(const char *text)
+{
+    FILE *file = fopen("site.lua", "w");
+
+    fputs(text, file);
+    fclose(file);
+}
+
+static void
+set_up(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(chdir(directory), 0);
+}
+
+static void
+tear_down(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* ---- Configurations that are refused ---- */
+
+#define UPSTREAM(text) "return { upstreams = {\n app = " text " }, routes = {} }"
+#define ROUTE(text)    "return { routes = {\n ['/a/{r...}'] = " text " } }"
+#define SERVERS        "{ servers = 'a:1', "
+
+static const struct {
+    const char *text;
+    const char *says;
+} mistakes[] = {
+    {"return {\n upstreams = 1 }", "site.lua:2: upstreams: it is number; it must be a table such"},
+    {"return {\n upstreams = { 'a:1' } }", "site.lua:2: upstreams: each has a name: app ="},
+    {"return { upstream = {} }", "upstream: there is no such key; did you mean upstreams?"},
+    {"return { upstreams = {\n ['a\\0'] = {} } }", "upstreams: it is string; it must be a text"},
+    {UPSTREAM("'a:1'"), "site.lua:2: app: it is string; it must be a table such as { servers"},
+    {UPSTREAM("{}"), "app: an upstream needs servers"},
+    {UPSTREAM("{ server = 'a:1' }"), "server: there is no such key here; did you mean servers?"},
+    {UPSTREAM("{ servers = 1 }"), "servers: it is number; it must be a text"},
+    {UPSTREAM("{\n servers = 'a' }"), "site.lua:3: servers: it is a; it must be an address and a"},
+    {UPSTREAM(SERVERS "balance = 'best' }"), "balance: it is best; it must be round_robin, least"},
+    {UPSTREAM(SERVERS "balance = 1 }"), "balance: it is number; it must be a text"},
+    {UPSTREAM(SERVERS "balance = 'header' }"), "balance_header: the name of a header, with"},
+    {UPSTREAM(SERVERS "balance_header = 'X' }"), "balance_header: it is X; it must be the name"},
+    {UPSTREAM(SERVERS "balance_header = 1 }"), "balance_header: it is number; it must be a text"},
+    {UPSTREAM(SERVERS "balance = 'header', balance_header = 'a b' }"), "it is a b; it must be the"},
+    {UPSTREAM(SERVERS "max_fails = 0 }"), "max_fails: the upstream's max_fails is '0'; it must be"},
+    {UPSTREAM(SERVERS "max_fails = true }"), "max_fails: it is boolean; it must be a number, or a"},
+    {UPSTREAM(SERVERS "connections = 70000 }"), "the upstream's connections is '70000'; it must"},
+    {UPSTREAM(SERVERS "idle = 'x' }"), "the upstream's idle is 'x'; it must be"},
+    {UPSTREAM(SERVERS "\n fail_timeout = '5x' }"),
+     "site.lua:3: fail_timeout: the upstream's fail_"},
+    {UPSTREAM(SERVERS "slow_start = {} }"), "slow_start: it is table; it must be a number, or a"},
+    {UPSTREAM(SERVERS "connect_timeout = 'a' }"), "the upstream's connect_timeout is 'a'; it must"},
+    {UPSTREAM(SERVERS "reply_timeout = 0 }"), "the upstream's reply_timeout is '0'; it must be"},
+    {UPSTREAM(SERVERS "stall_timeout = 0 }"), "the upstream's stall_timeout is '0'; it must be"},
+    {UPSTREAM(SERVERS "idle_timeout = 0 }"), "the upstream's idle_timeout is '0'; it must be"},
+    {ROUTE("{ proxy = 5 }"), "proxy: it is number; it must be a text"},
+    {ROUTE("{ proxy = 'app' }"), "proxy: it is app; it must be the name of one of the upstreams"},
+    {ROUTE("{ proxy = 'ftp://a:1' }"), "proxy: it is ftp://a:1; it must be the name of one"},
+    {ROUTE("{ proxy = 'http://a:1', root = 'x' }"), "a route has one of root, redirect, status,"},
+    {ROUTE("{ status = 200, host = 'x' }"), "path, host, via and forwarded need proxy = ..."},
+    {ROUTE("{ proxy = 'http://a:1/b', path = '/c' }"), "path: it is /c; it must be in the URL or"},
+    {ROUTE("{ proxy = 'http://a:1', path = 'c' }"), "path: it is c; it must be a path such as"},
+    {ROUTE("{ proxy = 'http://a:1', path = '/../c' }"), "path: it is /../c; it must be a path"},
+    {ROUTE("{ proxy = 'http://a:1', path = 1 }"), "path: it is number; it must be a text"},
+    {ROUTE("{ proxy = 'http://a:1', host = 'a b' }"), "host: it is a b; it must be a host, with"},
+    {ROUTE("{ proxy = 'http://a:1', via = 'a b' }"), "via: it is a b; it must be a name of"},
+    {ROUTE("{ proxy = 'http://a:1', forwarded = 'a' }"), "forwarded: it is a; it must be x-forw"},
+    {ROUTE("{ proxy = 'http://a:1', forwarded = 1 }"), "forwarded: it is number; it must be a"},
+};
+
+START_TEST(a_mistake_is_named_with_its_line)
+{
+    write_site(mistakes[_i].text);
+    RUN_HTTPD("--config", "site.lua", "--check");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, mistakes[_i].says);
+}
+END_TEST
+
+static const char good[] =
+    "return { upstreams = { app = { servers = { '127.0.0.1:3000 weight=2', '[::1]:3000',\n"
+    "'@app', '/run/app.sock weight=3' }, balance = 'header', balance_header = 'X-Key',\n"
+    "max_fails = 5, fail_timeout = '5s', slow_start = 60, connections = 10, idle = 5,\n"
+    "connect_timeout = '100ms', reply_timeout = 5, stall_timeout = 5, idle_timeout = 5 },\n"
+    "other = { servers = '127.0.0.1:1' } },\n"
+    "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
+    "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
+    "['/c/*'] = { proxy = 'http://127.0.0.1/v2', forwarded = 'x-forwarded' },\n"
+    "['/d/*'] = { proxy = 'http://127.0.0.1/v2' } } }";
+
+START_TEST(what_the_page_says_is_accepted)
+{
+    write_site(good);
+    RUN_HTTPD("--config", "site.lua", "--check");
+    ck_assert_str_eq(ran.errors, "");
+    ck_assert_int_eq(ran.status, 0);
+    RUN_HTTPD("--config", "site.lua", "--plan");
+    ck_assert_int_eq(ran.status, 0);
+}
+END_TEST
+
+static unsigned nth;
+
+static void
+fail_an_allocation(void)
+{
+    static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_REALLOC};
+
+    fake_os_sweep(kinds, 3, nth, true, ENOMEM);
+}
+
+START_TEST(without_memory_it_says_so)
+{
+    write_site(good);
+    ran.prepare = fail_an_allocation;
+    do {
+        nth++;
+        run_program(sxe_httpd_main, (const char *[]){"sxe-httpd", "--config", "site.lua",
+                                                     _i == 0 ? "--check" : "--plan", NULL});
+        ck_assert_int_eq(ran.status == 0, *ran.errors == '\0');
+    } while (ran.injected != 0);
+    ck_assert_uint_gt(nth, 20);
+}
+END_TEST
+
+/* ---- Places and URLs ---- */
+
+static const char *const good_places[] = {
+    "127.0.0.1:1", "[::1]:65535", "a-b.example_c:80", "/a", "@a", "a:1 weight=1000", "/a weight=1",
+};
+
+static const char *const bad_places[] = {
+    "",      "a",           "a:",         "a:0",           "a:65536",      "a:1x",
+    ":1",    "[::1]",       "[]:1",       "[::1]1",        "[g]:1",        "a b:1",
+    "a:1 ",  "a:1 weight=", "a:1 weight", "a:1 weight=0",  "a:1 weight=x", "a:1 weight=1001",
+    "a:1 b", "a/b:1",       "a:100000",   "a:1 weight=1x",
+};
+
+START_TEST(a_place_is_an_address_and_a_port_or_a_path)
+{
+    char longer[400];
+
+    for (unsigned i = 0; i < SXE_COUNT(good_places); i++)
+        ck_assert_msg(upstream_is_place(good_places[i]), "%s", good_places[i]);
+    for (unsigned i = 0; i < SXE_COUNT(bad_places); i++)
+        ck_assert_msg(!upstream_is_place(bad_places[i]), "%s", bad_places[i]);
+    snprintf(longer, sizeof(longer), "/%0107d", 0);
+    ck_assert(!upstream_is_place(longer));
+    longer[107] = '\0';
+    ck_assert(upstream_is_place(longer));
+    snprintf(longer, sizeof(longer), "%0256d:1", 0);
+    ck_assert(!upstream_is_place(longer));
+}
+END_TEST
+
+static const struct {
+    const char *url;
+    const char *place; /* NULL: it is refused */
+    const char *path;
+} urls[] = {
+    {"http://a:1", "a:1", NULL},
+    {"http://a", "a:80", NULL},
+    {"http://[::1]/b/c", "[::1]:80", "/b/c"},
+    {"http://a:1/", "a:1", "/"},
+    {"https://a:1", NULL, NULL},
+    {"http:/a:1", NULL, NULL},
+    {"http://", NULL, NULL},
+    {"http://@a", NULL, NULL},
+    {"http://a:1 weight=2", NULL, NULL},
+    {"http://a:1/%41", NULL, NULL},
+    {"http://a:1/b//c", NULL, NULL},
+    {"http://a:x", NULL, NULL},
+};
+
+START_TEST(a_url_is_a_place_and_a_path)
+{
+    char place[UPSTREAM_PLACE_SIZE];
+    char longer[700];
+    const char *path = NULL;
+
+    for (unsigned i = 0; i < SXE_COUNT(urls); i++) {
+        ck_assert_int_eq(upstream_split_url(urls[i].url, place, &path), urls[i].place != NULL);
+        if (urls[i].place == NULL)
+            continue;
+        ck_assert_str_eq(place, urls[i].place);
+        ck_assert_pstr_eq(path, urls[i].path);
+    }
+    snprintf(longer, sizeof(longer), "http://a/%0256d", 0);
+    ck_assert(!upstream_split_url(longer, place, &path));
+    snprintf(longer, sizeof(longer), "http://%0400d", 0);
+    ck_assert(!upstream_split_url(longer, place, &path));
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *patterns[2]; /* NULL: it is refused */
+    const char *path;
+} proxies[] = {
+    {"/=http://a:1", {"", "/{path...}"}, NULL},
+    {"/b=http://a:1", {"/b", "/b/{path...}"}, NULL},
+    {"/b/=http://a:1/c/", {"/b", "/b/{path...}"}, "/c/"},
+    {"b=http://a:1", {NULL, NULL}, NULL},
+    {"/b", {NULL, NULL}, NULL},
+    {"/{b}=http://a:1", {NULL, NULL}, NULL},
+    {"/*=http://a:1", {NULL, NULL}, NULL},
+    {"/b/../c=http://a:1", {NULL, NULL}, NULL},
+    {"/b=a:1", {NULL, NULL}, NULL},
+};
+
+START_TEST(an_option_is_a_prefix_and_a_url)
+{
+    static struct httpd_proxy proxy;
+    char longer[400];
+
+    for (unsigned i = 0; i < SXE_COUNT(proxies); i++) {
+        ck_assert_int_eq(upstream_read_proxy(proxies[i].text, &proxy),
+                         proxies[i].patterns[1] != NULL);
+        if (proxies[i].patterns[1] == NULL)
+            continue;
+        ck_assert_str_eq(proxy.patterns[0], proxies[i].patterns[0]);
+        ck_assert_str_eq(proxy.patterns[1], proxies[i].patterns[1]);
+        ck_assert_pstr_eq(proxy.send.path, proxies[i].path);
+        ck_assert_str_eq(proxy.upstream.places[0], "a:1");
+    }
+    snprintf(longer, sizeof(longer), "/%0300d=http://a:1", 0);
+    ck_assert(!upstream_read_proxy(longer, &proxy));
+}
+END_TEST
+
+START_TEST(a_proxy_that_cannot_be_is_refused)
+{
+    RUN_HTTPD("--proxy", "/a");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors,
+              "a path and its upstream (--proxy) is '/a'; it must be PATH=URL, such as");
+    RUN_HTTPD("--proxy", "/1=http://a:1", "--proxy", "/2=http://a:1", "--proxy", "/3=http://a:1",
+              "--proxy", "/4=http://a:1", "--proxy", "/5=http://a:1", "--proxy", "/6=http://a:1",
+              "--proxy", "/7=http://a:1", "--proxy", "/8=http://a:1", "--proxy", "/9=http://a:1");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "it must be one of at most 8");
+    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--proxy", "/a=http://127.0.0.1:2", "--plan");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "cannot start: File exists");
+}
+END_TEST
+
+START_TEST(a_name_that_is_not_found_is_named)
+{
+    RUN_HTTPD("--proxy", "/a=http://a..b:1", "--plan");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: the upstream a..b:1: a..b: ");
+    write_site("return { routes = {\n ['/'] = { proxy = 'http://a..b:1' } } }");
+    RUN_HTTPD("--config", "site.lua", "--plan");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: site.lua:2: the upstream http://a..b:1: a..b: ");
+}
+END_TEST
+
+/* ---- Requests that are sent on ---- */
+
+static int listener;
+static unsigned short listener_port;
+
+static void
+listen_as_upstream(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(at);
+
+    listener = patient_socket(AF_INET);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, length), 0);
+    ck_assert_int_eq(listen(listener, 10), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &length), 0);
+    listener_port = ntohs(at.sin_port);
+}
+
+/* Send a request; the upstream must get this one, and the client gets its reply. */
+static void
+ask_through(const char *request, const char *sent)
+{
+    int client = dial();
+    int server;
+
+    say(client, request);
+    server = accept(listener, NULL, NULL);
+    ck_assert_int_ge(server, 0);
+    expect(server, sent);
+    say(server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    expect(client, "HTTP/1.1 200 OK\r\nDate: @\r\n");
+    close(server);
+    close(client);
+}
+
+#define WHO                                                     \
+    "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n" \
+    "X-Forwarded-Host: a\r\n"
+
+START_TEST(routes_send_requests_on)
+{
+    char text[1000];
+
+    listen_as_upstream();
+    snprintf(text, sizeof(text),
+             "return { upstreams = { app = { servers = '127.0.0.1:%u' } }, routes = {\n"
+             " ['/a/{rest...}'] = { proxy = 'app', path = '/v1', host = 'b', via = 'edge',\n"
+             "   header = 'X-A: 1' },\n"
+             " ['/b/{rest...}'] = { proxy = 'http://127.0.0.1:%u/v2/', forwarded = 'none' },\n"
+             " ['/c'] = { status = 204 } } }",
+             listener_port, listener_port);
+    write_site(text);
+    START_HTTPD("--config", "site.lua");
+    ask_through("GET /a/x?y HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /v1/x?y HTTP/1.1\r\nHost: b\r\nVia: 1.1 edge\r\n" WHO "\r\n");
+    ask_through("POST /b/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+                "POST /v2/x HTTP/1.1\r\nHost: a\r\nVia: 1.1 sxe\r\nContent-Length: 3\r\n\r\nabc");
+    ask_and_expect("GET /c HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
+    stop_httpd();
+    close(listener);
+}
+END_TEST
+
+START_TEST(options_send_requests_on)
+{
+    char options[2][100];
+
+    listen_as_upstream();
+    snprintf(options[0], sizeof(options[0]), "/a=http://127.0.0.1:%u/v1/", listener_port);
+    snprintf(options[1], sizeof(options[1]), "/b/c=http://127.0.0.1:%u", listener_port);
+    START_HTTPD("--proxy", options[0], "--proxy", options[1], "--stats", "/stats");
+    ask_through("GET /a/x?y HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /v1/x?y HTTP/1.1\r\nHost: a\r\nVia: 1.1 sxe\r\n" WHO "\r\n");
+    ask_through("GET /b/c HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /b/c HTTP/1.1\r\nHost: a\r\nVia: 1.1 sxe\r\n" WHO "\r\n");
+    ask_and_expect("GET /b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n");
+    ask_and_expect("GET /stats HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\n");
+    stop_httpd();
+    close(listener);
+}
+END_TEST
+
+static Suite *
+httpd_upstreams_suite(void)
+{
+    Suite *suite = suite_create("httpd-upstreams");
+    TCase *tcase = tcase_create("upstreams");
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_loop_test(tcase, a_mistake_is_named_with_its_line, 0, SXE_COUNT(mistakes));
+    tcase_add_test(tcase, what_the_page_says_is_accepted);
+    tcase_add_loop_test(tcase, without_memory_it_says_so, 0, 2);
+    tcase_add_test(tcase, a_place_is_an_address_and_a_port_or_a_path);
+    tcase_add_test(tcase, a_url_is_a_place_and_a_path);
+    tcase_add_test(tcase, an_option_is_a_prefix_and_a_url);
+    tcase_add_test(tcase, a_proxy_that_cannot_be_is_refused);
+    tcase_add_test(tcase, a_name_that_is_not_found_is_named);
+    tcase_add_test(tcase, routes_send_requests_on);
+    tcase_add_test(tcase, options_send_requests_on);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(httpd_upstreams_suite());
+}
