@@ -8,9 +8,10 @@
  *
  *     cli/      options.c the command line; options-table.c its options
  *               options-tls.c the options of TLS
- *               options-check.c refuses values and combinations
+ *               options-check.c refuses values; options-complete.c combinations
  *               first-steps.c the server without options
  *     config/   config.c options from the environment and a file; config-file.c runs the file
+ *               config-origin.c where each value came from; config-rows.c its key and variable
  *               config-text.c its text, which workers share; config-check.c --check
  *     auth/     basic-auth.c checks users and passwords; passwords.c reads their files
  *               keyed-digest.c the hash by which it remembers who was right
@@ -45,6 +46,7 @@
 #include "changes.h"
 #include "command-line.h"
 #include "config-check.h"
+#include "config-origin.h"
 #include "config-sites.h"
 #include "config-text.h"
 #include "handover.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: checks of values on the command line (headers, content types, file names) and of options
- * that need another. "After a message" means that standard error says what is wrong.
+ * What: checks of single values on the command line (headers, content types, file names).
+ * "After a message" means that standard error says what is wrong.
+ *
+ * Place: options.c and options-tls.c call it; options-complete.h checks options together.
  */
 #ifndef HTTPD_OPTIONS_CHECK_H
 #define HTTPD_OPTIONS_CHECK_H
@@ -56,13 +58,5 @@ void httpd_begin_log_format(struct httpd_options *options);
 
 /* The first path of a unix socket; NULL: there is none. */
 const char *httpd_unix_path(const struct httpd_options *options);
-
-/* Check that options for files, a log or a script come with -r, --access-log or --lua. False after
- * a message. */
-bool httpd_is_complete(const struct httpd_options *options);
-
-/* Set the defaults of head_max and line_max, and check that a request line fits into a head. False
- * after a message. */
-bool httpd_fit_line(struct sxe_http_limits *head);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "options-table.h"
 
-#include "config.h"
+#include "config-origin.h"
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("Where it listens"),

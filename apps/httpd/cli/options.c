@@ -10,8 +10,10 @@
 
 #include "admin.h"
 #include "command-line.h"
+#include "config-origin.h"
 #include "first-steps.h"
 #include "options-check.h"
+#include "options-complete.h"
 #include "options-table.h"
 #include "options-tls.h"
 #include "sxe-http-list.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config-origin.h"
 #include "config-sites.h"
 #include "secure.h"
 

@@ -2,7 +2,7 @@
  *
  * The names of sites: which of them a request means.
  */
-#include "config-internal.h"
+#include "config-names.h"
 #include "config-sites.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "command-line.h"
-#include "config-internal.h"
+#include "config-origin.h"
 
 /* ---- Messages ---- */
 

@@ -11,7 +11,8 @@
 #include <strings.h>
 
 #include "command-line.h"
-#include "config-internal.h"
+#include "config-names.h"
+#include "config-origin.h"
 #include "config-reader.h"
 #include "options-check.h"
 #include "sxe-http-list.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config-internal.h"
+#include "config-origin.h"
 #include "config-reader.h"
 #include "config-sites.h"
 #include "options-table.h"

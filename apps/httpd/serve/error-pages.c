@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "config-origin.h"
 
 /* ---- The option ---- */
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config.h"
+#include "config-origin.h"
 #include "sxe-tls.h"
 
 static struct {

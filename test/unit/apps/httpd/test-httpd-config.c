@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config-file.h"
+#include "config-origin.h"
 #include "config-text.h"
 #include "run-httpd.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config-origin.h"
 #include "config.h"
 #include "options-table.h"
 #include "run-httpd.h"

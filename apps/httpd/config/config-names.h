@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the names of virtual hosts.
+ *
+ * Place: config-sites.c calls it.
+ */
+#ifndef CONFIG_NAMES_H
+#define CONFIG_NAMES_H
+
+#include <stdbool.h>
+
+/* Whether a request can have this name, or match it if it begins with '*'. */
+bool config_is_name(const char *name);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keeps the values of options with their origins, and prints them.
+ */
+#include "config-origin.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config-rows.h"
+
+#define PLACE_SIZE (PATH_MAX + 128)
+
+struct value {
+    unsigned row;
+    unsigned line; /* of the file */
+    const char *text;
+};
+
+static struct {
+    const struct command_line *line;
+    const char *path;       /* of the file */
+    enum config_origin now; /* of the value that is taken now */
+    unsigned now_line;
+    enum config_origin origins[COMMAND_OPTIONS_MAX];
+    struct value values[CONFIG_VALUES_MAX];
+    unsigned number;
+    char place[PLACE_SIZE];
+} config;
+
+const struct command_line *
+config_line(void)
+{
+    return config.line;
+}
+
+static const struct command_option *
+row_at(unsigned row)
+{
+    return &config.line->options[row];
+}
+
+void
+config_begin(const struct command_line *line)
+{
+    config.line = line;
+    config.now = CONFIG_FLAG;
+    config.now_line = 0;
+    config.number = 0;
+    memset(config.origins, 0, sizeof(config.origins));
+}
+
+void
+config_take_from(enum config_origin origin)
+{
+    config.now = origin;
+}
+
+void
+config_be_in(const char *path)
+{
+    config.path = path;
+}
+
+/* Set the origin of an option. --strict and --loose set the same value: they have one origin. */
+static void
+note_origin(unsigned row)
+{
+    const char *name = row_at(row)->option.name;
+    const char *twin = strcmp(name, "strict") == 0  ? "loose"
+                       : strcmp(name, "loose") == 0 ? "strict"
+                                                    : name;
+
+    for (unsigned i = 0; i < config.line->number; i++) {
+        if (i == row ||
+            (config_row_is_settable(row_at(i)) && strcmp(row_at(i)->option.name, twin) == 0))
+            config.origins[i] = config.now;
+    }
+}
+
+void
+config_note_value(unsigned row, const char *text)
+{
+    note_origin(row);
+    if (config.number < CONFIG_VALUES_MAX)
+        config.values[config.number++] = (struct value){row, config.now_line, text};
+}
+
+void
+config_taken(void *settings, unsigned row)
+{
+    (void)settings;
+    config_note_value(row, config_row_has_argument(row_at(row)) ? optarg : "true");
+}
+
+bool
+config_has_values(void)
+{
+    return config.number > 0;
+}
+
+bool
+config_is_wanted(unsigned row)
+{
+    return config.origins[row] <= config.now;
+}
+
+void
+config_be_at(unsigned line, const char *key)
+{
+    config.now_line = line;
+    if (line > 0)
+        snprintf(config.place, sizeof(config.place), "%s:%u: %s: ", config.path, line, key);
+    else
+        snprintf(config.place, sizeof(config.place), "%s: %s: ", config.path, key);
+}
+
+void
+config_be_at_variable(const char *name)
+{
+    snprintf(config.place, sizeof(config.place), "%s: ", name);
+}
+
+const char *
+config_place(void)
+{
+    return config.place;
+}
+
+/* ---- --print-config: defaults, and options that no file may set, are printed as comments ---- */
+
+/* The default in brackets at the end of a help text; text with a blank in it is not a default. */
+static void
+print_default(unsigned row)
+{
+    const char *help = row_at(row)->help;
+    const char *bracket = strrchr(help, '(');
+    const size_t length = bracket == NULL ? 0 : strcspn(bracket + 1, " )");
+
+    if (!config_row_has_argument(row_at(row)))
+        printf("false,");
+    else if (bracket == NULL || bracket[1 + length] != ')' || bracket[2 + length] != '\0')
+        printf("nil,");
+    else
+        printf("\"%.*s\",", (int)length, bracket + 1);
+}
+
+static void
+print_text(unsigned row, const char *text)
+{
+    if (!config_row_has_argument(row_at(row))) {
+        printf("%s,", text);
+        return;
+    }
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\' || *text == '\n')
+            putchar('\\');
+        putchar(*text);
+    }
+    printf("\",");
+}
+
+static void
+print_origin(unsigned row, unsigned line)
+{
+    char name[CONFIG_KEY_SIZE];
+
+    switch (config.origins[row]) {
+    case CONFIG_FLAG:
+        printf(" -- flag\n");
+        break;
+    case CONFIG_ENVIRONMENT:
+        printf(" -- %s\n", config_variable_of(row_at(row), name));
+        break;
+    case CONFIG_OF_FILE:
+        printf(" -- %s:%u\n", config.path, line);
+        break;
+    case CONFIG_DEFAULT:
+        printf(" -- default\n");
+        break;
+    }
+}
+
+/* The values of a list, a line each. */
+static void
+print_list(unsigned row)
+{
+    printf("{\n");
+    for (unsigned i = 0; i < config.number; i++) {
+        if (config.values[i].row != row)
+            continue;
+        printf("    ");
+        print_text(row, config.values[i].text);
+        print_origin(row, config.values[i].line);
+    }
+    printf("  },\n");
+}
+
+/* The last value of the row; NULL: it has the default. */
+static const struct value *
+value_of(unsigned row)
+{
+    for (unsigned i = config.number; i > 0; i--) {
+        if (config.values[i - 1].row == row)
+            return &config.values[i - 1];
+    }
+    return NULL;
+}
+
+const char *
+config_place_of(const char *name)
+{
+    char variable[CONFIG_KEY_SIZE];
+    const struct value *value;
+    unsigned row = 0;
+
+    while (!config_row_is_settable(row_at(row)) || strcmp(row_at(row)->option.name, name) != 0)
+        row++;
+    value = value_of(row);
+    config.place[0] = '\0';
+    if (config.origins[row] == CONFIG_ENVIRONMENT)
+        config_be_at_variable(config_variable_of(row_at(row), variable));
+    else if (config.origins[row] == CONFIG_OF_FILE && value != NULL)
+        config_be_at(value->line, name);
+    return config.place;
+}
+
+static void
+print_row(unsigned row)
+{
+    const struct value *value = value_of(row);
+    const bool is_set = value != NULL && config_row_is_of_file(row_at(row));
+    char key[CONFIG_KEY_SIZE];
+
+    printf("  %s%s = ", is_set ? "" : "-- ", config_key_of(row_at(row), key));
+    if (value != NULL && config_row_is_repeatable(row_at(row))) {
+        print_list(row);
+        return;
+    }
+    if (value != NULL)
+        print_text(row, value->text);
+    else
+        print_default(row);
+    print_origin(row, value == NULL ? 0 : value->line);
+}
+
+void
+config_print(void)
+{
+    printf("return {\n");
+    for (unsigned row = 0; row < config.line->number; row++) {
+        if (config_row_is_settable(row_at(row)))
+            print_row(row);
+    }
+    printf("}\n");
+}

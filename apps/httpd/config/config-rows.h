@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how an option of the command line is written elsewhere: its key in a file, its variable in
+ * the environment, and which options may stand there.
+ *
+ * Place: config.c and config-origin.c call it. The rows are those of struct command_line.
+ */
+#ifndef CONFIG_ROWS_H
+#define CONFIG_ROWS_H
+
+#include <stdbool.h>
+
+#include "command-line.h"
+
+#define CONFIG_KEY_SIZE 64 /* bytes of the longest key or variable, and a zero byte */
+
+/* Whether the NULL-terminated list has this name. */
+bool config_is_one_of(const char *name, const char *const *names);
+
+/* True for an option (not a heading) that may be set elsewhere than by a flag. */
+bool config_row_is_settable(const struct command_option *row);
+
+/* True for an option that a file may set. */
+bool config_row_is_of_file(const struct command_option *row);
+
+/* True for an option that may be given several times, and is a list in a file. */
+bool config_row_is_repeatable(const struct command_option *row);
+
+bool config_row_has_argument(const struct command_option *row);
+
+/* Write the option's key into the buffer, and return it: "stop_timeout" for --stop-timeout. */
+const char *config_key_of(const struct command_option *row, char key[CONFIG_KEY_SIZE]);
+
+/* Likewise the option's variable: "SXE_STOP_TIMEOUT". */
+const char *config_variable_of(const struct command_option *row, char name[CONFIG_KEY_SIZE]);
+
+#endif
