@@ -97,41 +97,50 @@ keep_body_part(struct sxe__http_slot *slot, struct sxe_span part)
     return 0;
 }
 
+static struct sxe__http_body_step
+refused_body(unsigned status)
+{
+    return (struct sxe__http_body_step){.next = SXE__HTTP_BODY_REFUSED, .status = status};
+}
+
 static void
-kept_whole(struct sxe__http_slot *slot)
+end_kept_body(struct sxe__http_slot *slot)
 {
     char *end = (char *)slot + slot->request.http->head_at + slot->used;
 
     slot->request.body = (struct sxe_span){end - slot->body_kept, slot->body_kept};
     *end = '\0';
     sxe__http_body_forget(slot);
-    sxe__http_handle(slot->connection);
 }
 
-static void
+/* Keep, show or drop a part of the body. */
+static struct sxe__http_body_step
 use_part(struct sxe__http_slot *slot, struct sxe_span part)
 {
-    unsigned status = 0;
+    struct sxe__http_body_step step = {.next = SXE__HTTP_BODY_GOES_ON, .part = part};
 
     switch (use_of(slot)) {
     case SHOW:
         if (part.length > 0 || slot->is_body_whole)
-            sxe__http_show(slot->connection, part);
-        return;
+            step.next = SXE__HTTP_BODY_SHOWN;
+        break;
     case DROP:
         slot->body_dropped += (uint32_t)part.length;
         if (slot->is_body_whole)
-            sxe__http_follow(slot->connection);
+            step.next = SXE__HTTP_BODY_DROPPED;
         else if (slot->body_dropped > SXE__HTTP_DISCARD_MAX)
-            sxe__http_reject(slot->connection, 413);
-        return;
+            step = refused_body(413);
+        break;
     case KEEP:
-        status = keep_body_part(slot, part);
-        if (status != 0)
-            sxe__http_reject(slot->connection, status);
-        else if (slot->is_body_whole)
-            kept_whole(slot);
+        step.status = keep_body_part(slot, part);
+        if (step.status != 0)
+            return refused_body(step.status);
+        if (slot->is_body_whole) {
+            end_kept_body(slot);
+            step.next = SXE__HTTP_BODY_KEPT;
+        }
     }
+    return step;
 }
 
 /* Set *part to the next part of the body. Returns the bytes that it took, framing included; 0: more
@@ -153,9 +162,9 @@ next_body_part(struct sxe__http_slot *slot, const char *data, size_t length, str
 }
 
 size_t
-sxe__http_body_read(struct sxe__http_connection *connection, const char *data, size_t length)
+sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t length,
+                    struct sxe__http_body_step *step)
 {
-    struct sxe__http_slot *slot = connection->slot;
     struct sxe_span part;
     ssize_t n;
 
@@ -163,13 +172,13 @@ sxe__http_body_read(struct sxe__http_connection *connection, const char *data, s
         return 0;
     n = next_body_part(slot, data, length, &part);
     if (n < 0) {
-        sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
+        *step = refused_body(sxe_http_refusal_status(slot->chunks.refusal));
         return length;
     }
     slot->is_continue_due = false; /* the client did not wait for 100 */
-    connection->window += (size_t)n;
+    slot->connection->window += (size_t)n;
     if (n > 0)
-        use_part(slot, part);
+        *step = use_part(slot, part);
     return (size_t)n;
 }
 

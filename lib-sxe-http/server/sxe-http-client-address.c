@@ -10,12 +10,14 @@
 #include "sxe-http-server-private.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
 #include "sxe-cidr.h"
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
+#include "sxe-proxy.h"
 
 socklen_t
 sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
@@ -220,4 +222,84 @@ sxe__http_forward(struct sxe__http_slot *slot, unsigned status)
     else
         take_x_forwarded(slot);
     return count_client(slot) || status != 0 ? status : 503;
+}
+
+/* ---- The client of a connection ---- */
+
+/* Count a connection. Returns whether its address may have that many. */
+static bool
+is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storage *address,
+           socklen_t length)
+{
+    struct sxe_http *http = connection->http;
+
+    if (http->clients == NULL)
+        return true;
+    connection->address = sxe__http_client_key(address, length);
+    return connection->address == 0 ||
+           sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
+}
+
+/* Whether requests have a client of their own: those that a proxy forwards. */
+static bool
+is_forwarding(const struct sxe__http_connection *connection, const struct sockaddr_storage *address,
+              socklen_t length)
+{
+    const struct sxe_http_config *config = &connection->http->config;
+
+    if (config->forwarding == SXE_HTTP_FORWARDING_NONE || config->trusted == NULL)
+        return false;
+    return length == 0 ? connection->is_trusted
+                       : sxe_cidr_match(config->trusted, (const struct sockaddr *)address);
+}
+
+static socklen_t
+address_length(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET)
+        return sizeof(struct sockaddr_in);
+    return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
+}
+
+socklen_t
+sxe__http_keep_peer(struct sxe__http_connection *connection, const struct sockaddr_storage *address)
+{
+    socklen_t length = address_length(address);
+
+    connection->peer_length = (uint8_t)length;
+    memcpy(connection->peer, address, length);
+    return length;
+}
+
+unsigned
+sxe__http_set_client(struct sxe__http_connection *connection,
+                     const struct sockaddr_storage *address, socklen_t length)
+{
+    connection->phase = SXE__HTTP_READ_HEAD;
+    connection->is_forwarding = is_forwarding(connection, address, length);
+    return connection->is_forwarding || is_welcome(connection, address, length) ? 0 : 503;
+}
+
+size_t
+sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data, size_t length,
+                     unsigned *status)
+{
+    struct sxe_proxy proxy;
+    int n = sxe_proxy_parse(data, length, &proxy);
+
+    *status = 0;
+    if (n == 0)
+        return 0;
+    if (n < 0) {
+        SXE_WARN_ID(connection->sxe->id,
+                    "dropping a connection of a proxy, %s: it does not begin "
+                    "with a PROXY header",
+                    sxe_peer_ip(connection->sxe));
+        sxe_abort(connection->sxe);
+        sxe__http_dismiss(connection);
+        return length;
+    }
+    *status = sxe__http_set_client(connection, &proxy.source,
+                                   sxe__http_keep_peer(connection, &proxy.source));
+    return (size_t)n;
 }

@@ -286,3 +286,11 @@ sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key)
     close_hole(clients, (uint32_t)(entry - clients->entries));
     __atomic_store_n(&clients->version, clients->version + 1, __ATOMIC_RELEASE);
 }
+
+void
+sxe__http_uncount(struct sxe__http_connection *connection)
+{
+    if (connection->address != 0)
+        sxe__http_clients_remove(connection->http->clients, connection->address);
+    connection->address = 0;
+}

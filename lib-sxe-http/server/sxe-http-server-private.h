@@ -4,17 +4,24 @@
  * Place: included by those files only, in reading order:
  *
  *     sxe-http-server.c         new, listen, stop, delete; the plan
- *     sxe-http-accept.c         connections come, age and go
- *     sxe-http-client-limit.c   how many of them an address has
+ *     sxe-http-accept.c         connections come, and others make room for them
+ *     sxe-http-client-address.c whose connection it is, and whose request
+ *     sxe-http-client-limit.c   how many connections an address has
  *     sxe-http-session.c        bytes of a connection -> requests -> handlers, and their order
+ *     sxe-http-close.c          requests and connections end
  *     sxe-http-body.c           the body of a request
  *     sxe-http-slot.c           memory for one request and its reply
  *     sxe-http-request.c        what handlers ask of a request
  *     sxe-http-basic.c          its user and password
  *     sxe-http-identity.c       its id, and its trace
- *     sxe-http-response.c       status and fields of a reply, and replies that are whole
+ *     sxe-http-response.c       the status of a reply, and replies that are whole
+ *     sxe-http-reply-fields.c   the fields that a handler adds
  *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
  *     sxe-http-stream.c         replies in parts, files, upgrades
+ *     sxe-http-log.c            the level of log lines
+ *
+ * They call downwards: no file calls one that calls it, directly or through others. What a file
+ * below finds is returned, and sxe-http-session.c decides what follows.
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
  *
@@ -198,6 +205,7 @@ struct sxe_http {
     bool is_draining;    /* replies are the last of their connections */
     bool is_stopping;    /* is_draining, and connections without a request are closed */
     void (*on_stopped)(struct sxe_http *http);
+    void (*resume)(SXE *s);    /* sxe__http_resume, for files that the session calls */
     char ip[INET6_ADDRSTRLEN]; /* the last result of sxe_http_peer_ip */
 };
 
@@ -215,33 +223,29 @@ struct sxe_http {
 /* ---- sxe-http-accept.c ---- */
 
 void sxe__http_on_connected(SXE *s);
-void sxe__http_on_close(SXE *s);
 
-/* The client closed or half-closed; length -1: while the connection was paused. */
-void sxe__http_client_ended(struct sxe__http_connection *connection, int length);
+/* ---- sxe-http-client-address.c ---- */
 
-/* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole. */
+/* Keep the client's address for callers that ask when the socket may be closed. Returns its length;
+ * 0: it is not an IP address. */
+socklen_t sxe__http_keep_peer(struct sxe__http_connection *connection,
+                              const struct sockaddr_storage *address);
+
+/* The connection's client has this address, of that length: count it, unless it is a proxy whose
+ * requests have clients of their own. 0, or the status that refuses the client. */
+SXE_MUST_USE unsigned sxe__http_set_client(struct sxe__http_connection *connection,
+                                           const struct sockaddr_storage *address,
+                                           socklen_t length);
+
+/* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole.
+ * *status: of sxe__http_set_client. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
-                            size_t length);
+                            size_t length, unsigned *status);
 
-/* Count the connection no longer for the address that it was counted for. */
-void sxe__http_uncount(struct sxe__http_connection *connection);
-
-/* Free a connection that has no slot, and whose socket is closed or the program's. */
-void sxe__http_free(struct sxe__http_connection *connection);
-
-static inline void
-sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
-{
-    struct sxe__http_connection *pool = connection->http->connections;
-    unsigned id = (unsigned)(connection - pool);
-
-    sxe_pool_move(pool, id, sxe_pool_get_state(pool, id), to);
-}
-
-/* ---- sxe-http-server.c ---- */
-
-void sxe__http_check_stopped(struct sxe_http *http);
+/* A head is whole, and the connection is_forwarding: find out whose request it is. Returns the
+ * status that refuses the request: the one that was given, or 503 if its client has as many
+ * requests under way as it may have connections; 0: none. */
+SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned status);
 
 /* ---- sxe-http-client-limit.c ---- */
 
@@ -254,21 +258,46 @@ uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_delete(struct sxe_http *http);
 
+/* Count the connection no longer for the address that it was counted for. */
+void sxe__http_uncount(struct sxe__http_connection *connection);
+
 /* ---- sxe-http-session.c ---- */
 
 void sxe__http_on_read(SXE *s, int length);
 void sxe__http_on_timeout(void *array, unsigned id, void *user);
 
-/* A call of the program's changed something: look at the connection later in this turn. */
-void sxe__http_changed(struct sxe__http_connection *connection);
+/* After a call of the program's ended a reply, or let a body go on: go on with the connection. */
+void sxe__http_resume(SXE *s);
 
-/* These are for callees of on_read and on_timeout. */
-void sxe__http_follow(struct sxe__http_connection *connection);
-void sxe__http_handle(struct sxe__http_connection *connection);
-void sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part);
+/* A call of the program's changed something: look at the connection later in this turn. Inside a
+ * handler or callback the session looks when it returns. */
+static inline void
+sxe__http_changed(struct sxe__http_connection *connection)
+{
+    /* -EBUSY: it is deferred already. */
+    if (!connection->is_inside)
+        (void)!sxe_defer(connection->sxe, connection->http->resume);
+}
 
-/* Answer with that status if there is no answer yet; then end the connection. */
+/* Answer with that status if there is no answer yet; then end the connection. For callers in the
+ * loop's own calls, like on_read. */
 void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
+
+/* Answer 503 before the first request came: the client has too many connections. */
+void sxe__http_turn_away(struct sxe__http_connection *connection);
+
+/* ---- sxe-http-close.c ---- */
+
+/* Call on_done and on_reply. result: for them. */
+void sxe__http_tell(struct sxe__http_slot *slot, int result);
+
+/* The request has ended: tell those that want to know. */
+static inline void
+sxe__http_report(struct sxe__http_slot *slot, int result)
+{
+    if (slot->response.on_done != NULL || slot->request.http->config.on_reply != NULL)
+        sxe__http_tell(slot, result);
+}
 
 /* End the connection: send the reply, drop what still comes. */
 void sxe__http_over(struct sxe__http_connection *connection);
@@ -279,6 +308,25 @@ void sxe__http_dismiss(struct sxe__http_connection *connection);
 /* End the request, if there is one, and give its slot back. result: for on_done. */
 void sxe__http_forget(struct sxe__http_connection *connection, int result);
 
+/* Free a connection that has no slot, and whose socket is closed or the program's. */
+void sxe__http_free(struct sxe__http_connection *connection);
+
+/* If the server drains and no connection is left, call on_stopped. */
+void sxe__http_check_stopped(struct sxe_http *http);
+
+/* The client closed or half-closed; length -1: while the connection was paused. */
+void sxe__http_client_ended(struct sxe__http_connection *connection, int length);
+void sxe__http_on_close(SXE *s);
+
+static inline void
+sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
+{
+    struct sxe__http_connection *pool = connection->http->connections;
+    unsigned id = (unsigned)(connection - pool);
+
+    sxe_pool_move(pool, id, sxe_pool_get_state(pool, id), to);
+}
+
 /* ---- sxe-http-body.c ---- */
 
 /* Prepare for the body that the head announces; has_more: bytes came after the head. */
@@ -288,9 +336,23 @@ void sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more);
  * due. */
 int sxe__http_body_await(struct sxe__http_slot *slot);
 
-/* Read the body at the front of data. Returns the bytes that were taken. */
-size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,
-                           size_t length);
+/* What follows from the bytes that were read. */
+struct sxe__http_body_step {
+    enum {
+        SXE__HTTP_BODY_GOES_ON, /* nothing: more is to come */
+        SXE__HTTP_BODY_SHOWN,   /* `part` is for on_body */
+        SXE__HTTP_BODY_KEPT,    /* the body is whole: call the handler */
+        SXE__HTTP_BODY_DROPPED, /* the body is over, and the reply was before it */
+        SXE__HTTP_BODY_REFUSED  /* reject the request with `status` */
+    } next;
+    unsigned status;
+    struct sxe_span part;
+};
+
+/* Read the body at the front of data. Returns the bytes that were taken; 0: none, and *step is
+ * unchanged. */
+size_t sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t length,
+                           struct sxe__http_body_step *step);
 
 /* If the handler reads the body: can_be_shown is whether the next part may go to its on_body now;
  * is_waiting, whether that part waits until the handler asks for more. */
@@ -336,25 +398,21 @@ sxe__http_unname_lines(const struct sxe_http *http, const char *outer)
 /* Put the line of config.request_id, unless the reply has one of that name. Returns the end. */
 char *sxe__http_put_id(const struct sxe__http_slot *slot, char *to);
 
-/* ---- sxe-http-client-address.c ---- */
-
-/* A head is whole, and the connection is_forwarding: find out whose request it is. Returns the
- * status that refuses the request: the one that was given, or 503 if its client has as many
- * requests under way as it may have connections; 0: none. */
-SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned status);
-
 /* ---- sxe-http-response.c ---- */
 
-/* Whether a program may add that line to a reply; sets *id. */
-SXE_MUST_USE bool sxe__http_is_line(struct sxe_span name, struct sxe_span value,
-                                    enum sxe_http_field_id *id);
-
-/* Add a line of fields or trailers. 0 or -errno. */
-SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *name,
-                                    struct sxe_span value);
-
 void sxe__http_decide_close(struct sxe__http_slot *slot);
-void sxe__http_ended(struct sxe__http_slot *slot);
+
+static inline void
+sxe__http_ended(struct sxe__http_slot *slot)
+{
+    slot->progress = SXE__HTTP_ENDED;
+    sxe__http_changed(slot->connection);
+}
+
+/* End a reply with its whole body. type NULL: no Content-Type but one that was added. 0 or -errno.
+ */
+SXE_MUST_USE int sxe__http_end_whole(struct sxe__http_slot *slot, const char *type,
+                                     const void *body, size_t length);
 
 /* Reset the connection: half a reply must not look like a whole one. Returns -ENOTCONN. */
 int sxe__http_break(struct sxe__http_slot *slot);
@@ -370,16 +428,21 @@ bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t le
 /* Whether the slot's reply has a body, by its status and the request's method. */
 bool sxe__http_has_reply_body(const struct sxe__http_slot *slot);
 
+/* ---- sxe-http-reply-fields.c ---- */
+
+/* Whether a program may add that line to a reply; sets *id. */
+SXE_MUST_USE bool sxe__http_is_line(struct sxe_span name, struct sxe_span value,
+                                    enum sxe_http_field_id *id);
+
+/* Add a line of fields or trailers. 0 or -errno. */
+SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *name,
+                                    struct sxe_span value);
+
 /* ---- sxe-http-reply-head.c ---- */
 
 /* Compose the head of a reply in http->head, for a body of that length, and of that type if it is
  * not NULL. Returns its bytes; -EINVAL or -ENOBUFS: the type cannot be added. */
 SXE_MUST_USE ssize_t sxe__http_compose_head(struct sxe__http_slot *slot, const char *type,
                                             uint64_t length);
-
-/* ---- sxe-http-stream.c ---- */
-
-/* The last part of a reply that was begun. 0 or -errno. */
-SXE_MUST_USE int sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length);
 
 #endif

@@ -15,8 +15,6 @@
 
 #define HEAD_ROOM 512 /* bytes of a head beside fields: the first line, Date, framing, a protocol */
 
-struct sxe_log_control sxe__http_log = SXE_LOG_CONTROL_INIT("sxe-http");
-
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
 static void
@@ -172,6 +170,7 @@ sxe_http_new(const struct sxe_http_config *config)
         errno = -result;
         return NULL;
     }
+    http->resume = sxe__http_resume;
     configure_stall(30000);
     sxe_register(http->config.connections + SXE__HTTP_LISTENERS + SXE__HTTP_SPARE, 0);
     return http;
@@ -261,19 +260,6 @@ unsigned short
 sxe_http_port(const struct sxe_http *http)
 {
     return http->listener_count == 0 ? 0 : sxe_local_port(sxe_http_listener(http));
-}
-
-void
-sxe__http_check_stopped(struct sxe_http *http)
-{
-    unsigned open =
-        http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
-    void (*on_stopped)(struct sxe_http *) = http->on_stopped;
-
-    if (!http->is_draining || open > 0 || on_stopped == NULL)
-        return;
-    http->on_stopped = NULL;
-    on_stopped(http);
 }
 
 bool

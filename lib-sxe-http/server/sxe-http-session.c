@@ -20,74 +20,6 @@
 #include "sxe-http-private.h"
 #include "sxe-io.h"
 
-static void
-summarise_request(struct sxe__http_slot *slot, int result)
-{
-    struct sxe_http_summary summary = {
-        .status = slot->progress == SXE__HTTP_UNANSWERED ? 0 : slot->status,
-        .body_length = slot->body_sent,
-        .duration_ns = sxe_time_turn_ns() - slot->since,
-        .result = result,
-    };
-
-    slot->request.http->config.on_reply(&slot->request, &summary);
-}
-
-static void
-tell_handler(struct sxe__http_slot *slot, int result)
-{
-    struct sxe__http_connection *connection = slot->connection;
-    const char *outer = sxe__http_name_lines(slot);
-
-    connection->is_inside = true;
-    if (slot->response.on_done != NULL)
-        slot->response.on_done(&slot->request, &slot->response,
-                               slot->outcome != 0 ? slot->outcome : result);
-    if (slot->request.http->config.on_reply != NULL && slot->request.data != NULL)
-        summarise_request(slot, result);
-    connection->is_inside = false;
-    sxe__http_unname_lines(connection->http, outer);
-}
-
-/* The request has ended: call on_done and on_reply. */
-static void
-report_reply(struct sxe__http_slot *slot, int result)
-{
-    if (slot->response.on_done != NULL || slot->request.http->config.on_reply != NULL)
-        tell_handler(slot, result);
-}
-
-void
-sxe__http_forget(struct sxe__http_connection *connection, int result)
-{
-    if (connection->slot == NULL)
-        return;
-    report_reply(connection->slot, result);
-    sxe__http_body_forget(connection->slot);
-    sxe__http_slot_reset(connection->slot);
-    sxe__http_slot_give(connection);
-}
-
-void
-sxe__http_over(struct sxe__http_connection *connection)
-{
-    connection->phase = SXE__HTTP_OVER;
-    sxe__http_move(connection, SXE__HTTP_CLOSING);
-    sxe_close_lingering(connection->sxe);
-}
-
-void
-sxe__http_dismiss(struct sxe__http_connection *connection)
-{
-    connection->phase = SXE__HTTP_OVER;
-    sxe__http_move(connection, SXE__HTTP_CLOSING);
-    /* Otherwise the kernel would keep an earlier reply for a client that does not read it. */
-    if (!connection->http->is_stopping && sxe_io_is_unread(connection->sxe))
-        sxe_close_lingering(connection->sxe);
-    else
-        sxe_close(connection->sxe);
-}
-
 /* The reply has ended, and no longer needs the slot's memory. */
 static void
 finish_request(struct sxe__http_connection *connection)
@@ -99,7 +31,7 @@ finish_request(struct sxe__http_connection *connection)
         sxe__http_forget(connection, 0);
         return;
     }
-    report_reply(slot, 0);
+    sxe__http_report(slot, 0);
     if (SXE_UNLIKELY(slot->body_kept > 0))
         sxe__http_body_forget(slot);
     sxe__http_slot_reset(slot);
@@ -121,8 +53,8 @@ show_body_part(struct sxe__http_connection *connection, struct sxe_span part)
 }
 
 /* Go to the next phase after a handler or callback, which may have done anything to the reply. */
-void
-sxe__http_follow(struct sxe__http_connection *connection)
+static void
+follow_reply(struct sxe__http_connection *connection)
 {
     struct sxe__http_slot *slot = connection->slot;
 
@@ -162,7 +94,7 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
     if (slot->progress == SXE__HTTP_BEGUN)
         sxe__http_break(slot);
     connection->is_inside = false;
-    sxe__http_follow(connection);
+    follow_reply(connection);
 }
 
 /* The handler returned SXE_HTTP_DONE without finishing the reply. */
@@ -177,8 +109,8 @@ end_unanswered(struct sxe__http_slot *slot)
     sxe__http_reject(slot->connection, 500);
 }
 
-void
-sxe__http_handle(struct sxe__http_connection *connection)
+static void
+call_handler(struct sxe__http_connection *connection)
 {
     struct sxe__http_slot *slot = connection->slot;
     const char *outer = sxe__http_name_lines(slot);
@@ -193,17 +125,14 @@ sxe__http_handle(struct sxe__http_connection *connection)
     if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)
         end_unanswered(slot);
     else
-        sxe__http_follow(connection);
+        follow_reply(connection);
 }
 
 void
-sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
+sxe__http_turn_away(struct sxe__http_connection *connection)
 {
-    struct sxe__http_slot *slot = connection->slot;
-
-    show_body_part(connection, part);
-    if (connection->slot == slot) /* otherwise it was upgraded */
-        sxe__http_follow(connection);
+    sxe__http_slot_forget_head(sxe__http_slot_take(connection));
+    sxe__http_reject(connection, 503);
 }
 
 /* RFC 9110, 10.1.1: 100-continue is the only expectation. */
@@ -265,7 +194,7 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
     if (status != 0)
         sxe__http_reject(connection, status);
     else if (slot->is_body_whole || slot->is_body_streamed)
-        sxe__http_handle(connection);
+        call_handler(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
 }
@@ -364,17 +293,57 @@ wait_for_reader(struct sxe__http_connection *connection)
 }
 
 static size_t
+read_proxy(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    unsigned status;
+    size_t n = sxe__http_read_proxy(connection, data, length, &status);
+
+    if (status != 0)
+        sxe__http_turn_away(connection);
+    return n;
+}
+
+/* Read a part of the body, and do what follows from it. */
+static size_t
+read_body(struct sxe__http_connection *connection, const char *data, size_t length)
+{
+    struct sxe__http_slot *slot = connection->slot;
+    struct sxe__http_body_step step = {.next = SXE__HTTP_BODY_GOES_ON};
+    size_t n = sxe__http_body_read(slot, data, length, &step);
+
+    switch (step.next) {
+    case SXE__HTTP_BODY_GOES_ON:
+        break;
+    case SXE__HTTP_BODY_SHOWN:
+        show_body_part(connection, step.part);
+        if (connection->slot == slot) /* otherwise it was upgraded */
+            follow_reply(connection);
+        break;
+    case SXE__HTTP_BODY_KEPT:
+        call_handler(connection);
+        break;
+    case SXE__HTTP_BODY_DROPPED:
+        follow_reply(connection);
+        break;
+    case SXE__HTTP_BODY_REFUSED:
+        sxe__http_reject(connection, step.status);
+        break;
+    }
+    return n;
+}
+
+static size_t
 take_connection_bytes(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     switch ((enum sxe__http_phase)connection->phase) {
     case SXE__HTTP_READ_PROXY:
-        return sxe__http_read_proxy(connection, data, length);
+        return read_proxy(connection, data, length);
     case SXE__HTTP_READ_HEAD:
         if (SXE_UNLIKELY(sxe_unsent(connection->sxe) > connection->http->unsent_max))
             return wait_for_reader(connection);
         return read_request_head(connection, data, length);
     case SXE__HTTP_READ_BODY:
-        return sxe__http_body_read(connection, data, length);
+        return read_body(connection, data, length);
     case SXE__HTTP_REPLY:
     case SXE__HTTP_DRAIN:
     case SXE__HTTP_OVER:
@@ -532,9 +501,8 @@ sxe__http_on_read(SXE *s, int length)
     rest_connection(connection, connection->requests != requests);
 }
 
-/* After a call of the program's ended a reply, or let a body go on: go on with the connection. */
-static void
-resume_connection(SXE *s)
+void
+sxe__http_resume(SXE *s)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
@@ -543,19 +511,11 @@ resume_connection(SXE *s)
     connection->is_waiting = false;
     /* An event since sxe__http_changed may have ended the request. */
     if (connection->phase >= SXE__HTTP_READ_BODY)
-        sxe__http_follow(connection);
+        follow_reply(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||
         (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_is_waiting(connection->slot)))
         sxe_resume(s, SXE_RESUME_IMMEDIATE);
     rest_connection(connection, false);
-}
-
-void
-sxe__http_changed(struct sxe__http_connection *connection)
-{
-    /* -EBUSY: resume_connection is deferred already. */
-    if (!connection->is_inside)
-        (void)!sxe_defer(connection->sxe, resume_connection);
 }
 
 void

@@ -258,10 +258,13 @@ end_reply_with_part(struct sxe__http_slot *slot, struct part *part)
 }
 
 int
-sxe__http_end_begun(struct sxe__http_slot *slot, const void *data, size_t length)
+sxe_http_end(struct sxe_http_response *response, const void *body, size_t length)
 {
-    struct part part = {.kind = COPIED, .data = data, .length = length};
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    struct part part = {.kind = COPIED, .data = body, .length = length};
 
+    if (slot->progress == SXE__HTTP_UNANSWERED)
+        return sxe__http_end_whole(slot, NULL, body, length);
     return slot->progress == SXE__HTTP_BEGUN ? end_reply_with_part(slot, &part) : -EINVAL;
 }
 
