@@ -1,0 +1,225 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The reverse proxy of sxe-httpd, by docs/proxy.md: upstreams that fail, cut replies, read slowly, close connections.
+
+local http = require "http"
+local httpd = require "httpd"
+local script = require "script"
+
+local request = http.request
+
+local function start(upstream, ...)
+    return httpd.start("--proxy", "/=http://127.0.0.1:" .. upstream:port(), ...)
+end
+
+local function with_config(text, ...)
+    local path = os.tmpname()
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+    file:flush()
+    return httpd.start("--config", path, ...)
+end
+
+-- The head of the next request on a connection of the proxy.
+local function head_of(sock)
+    return sock:recv_until("\r\n\r\n")
+end
+
+local function ok(body)
+    return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body)
+end
+
+-- promise: docs/proxy.md: A path of a server can send its requests on to other servers, its *upstream*, and hand back their replies
+test("requests below the path are sent on, others are not", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = httpd.start("--proxy", "/api=http://127.0.0.1:" .. upstream:port())
+    local client <close> = server:connect()
+    client:send(request "GET /api/users?id=1")
+    local sock <close> = upstream:accept()
+    check(head_of(sock):find("^GET /api/users%?id=1 HTTP/1.1\r\nHost: a\r\n"))
+    sock:send(ok "ann")
+    equal(client:read_reply().body, "ann")
+    client:send(request "GET /apis")
+    equal(client:read_reply().body, httpd.BODY)
+end)
+
+-- promise: docs/proxy.md: A reply that is cut, by a close, a reset or a time-out, resets the client's connection. It never looks whole.
+test("a reply that is cut never looks whole", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _, reply in ipairs{
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+    } do
+        for _, way in ipairs{"close", "reset"} do
+            local client <close> = server:connect()
+            client:send(request("GET /a", "Connection: close"))
+            local sock <close> = upstream:accept()
+            head_of(sock)
+            sock:send(reply)
+            client:recv_until "hello"
+            sock[way](sock)
+            check(not pcall(client.recv_all, client), "the client's connection is reset")
+        end
+    end
+end)
+
+-- promise: docs/proxy.md: A client that leaves ends the request to the upstream, too.
+test("a client that leaves ends the request", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _, way in ipairs{"close", "shutdown", "reset"} do
+        local client <close> = server:connect()
+        client:send(request "GET /a")
+        local sock <close> = upstream:accept()
+        head_of(sock)
+        client[way](client)
+        check(sock:eof(), "the upstream's connection ends")
+    end
+end)
+
+-- promise: docs/proxy.md: a slow reader makes the sender wait, and memory does not grow with the body.
+test("a slow reader makes the upstream wait", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    local client <close> = server:connect(65536)
+    client:send(request "GET /a")
+    local sock <close> = upstream:accept()
+    head_of(sock)
+    server:rest()
+    local before = wire.rss(server.pid)
+    local size = 64 * 1024 * 1024
+    local sent = sock:send_some(("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"):format(size) .. ("x"):rep(size), 1)
+    check(sent < size / 2, sent)
+    check(wire.rss(server.pid) - before < 4 * 1024 * 1024 * httpd.slack, "memory")
+end)
+
+-- promise: docs/proxy.md: A client that waits for `100 (Continue)` gets it when a connection to the upstream is open.
+test("100 comes when the upstream is connected", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    local client <close> = server:connect()
+    client:send(request("POST /a", "Content-Length: 5", "Expect: 100-continue"))
+    local sock <close> = upstream:accept()
+    check(not head_of(sock):find "Expect")
+    equal(client:recv_until "\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n")
+    client:send "hello"
+    equal(sock:recv(5), "hello")
+    sock:send(ok "")
+    equal(client:read_reply().status, 200)
+end)
+
+-- promise: docs/proxy.md: A reply that the upstream sends before it has read the request is passed on; sending then stops.
+test("an early reply is passed on", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    local client <close> = server:connect()
+    client:send(request("POST /a", "Content-Length: 500000000") .. ("x"):rep(10000))
+    local sock <close> = upstream:accept()
+    head_of(sock)
+    sock:send "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
+    equal(client:read_reply().status, 413)
+end)
+
+-- promise: docs/proxy.md: A POST is never sent twice.
+test("an upstream that closes its connections: no GET fails, and no POST arrives twice", function()
+    local app <close> = script.start([[
+        local seen = {}
+        return function(req)
+          local id = req.query.id
+          if req.path == "/seen" then return tostring(seen[id] or 0) end
+          if req.method == "POST" then seen[id] = (seen[id] or 0) + 1 end
+          return "ok"
+        end
+    ]], "--idle-timeout", "1ms")
+    local server <close> = httpd.start("--proxy", "/=http://127.0.0.1:" .. app.port)
+    local client <close> = server:connect()
+    for i = 1, 300 do
+        wire.sleep(i % 4 * 0.0005)
+        client:send(request("GET /" .. i))
+        equal(client:read_reply().status, 200)
+        client:send(request("POST /?id=" .. i, "Content-Length: 2") .. "ab")
+        client:read_reply()
+    end
+    for i = 1, 300 do
+        client:send(request("GET /seen?id=" .. i))
+        check(tonumber(client:read_reply().body) <= 1, i)
+    end
+end)
+
+-- promise: docs/proxy.md: An address that fails `max_fails` times within `fail_timeout_ms` is left out for `fail_timeout_ms`.
+test("one of three servers is killed: no request after it fails", function()
+    local apps = {}
+    for i = 1, 3 do
+        apps[i] = script.start(("return function() return '%d' end"):format(i))
+    end
+    local server <close> = with_config(([[return { upstreams = { app = {
+        servers = { "127.0.0.1:%d", "127.0.0.1:%d", "127.0.0.1:%d" }, fail_timeout = "1h" } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(apps[1].port, apps[2].port, apps[3].port))
+    local client <close> = server:connect()
+    local answers = {}
+    local function ask(number, method)
+        for _ = 1, number do
+            client:send(request(method .. " /", method == "POST" and "Content-Length: 0" or nil))
+            local reply = client:read_reply()
+            equal(reply.status, 200)
+            answers[reply.body] = (answers[reply.body] or 0) + 1
+        end
+    end
+    ask(30, "GET")
+    equal(answers["1"], 10)
+    apps[2].proc:signal "KILL"
+    apps[2].proc:wait(20)
+    ask(30, "GET")
+    ask(30, "POST")
+    equal(answers["2"], 10)
+    for _, i in ipairs{1, 3} do
+        apps[i]:stop()
+    end
+end)
+
+-- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason
+test("a failure is answered, and logged with its address and reason", function()
+    local upstream = wire.listen("127.0.0.1", 0)
+    local port = upstream:port()
+    local server <close> = start(upstream)
+    upstream:close()
+    local reply = http.ask(server, request "GET /a")
+    equal(reply.status, 502)
+    httpd.wait_until(function()
+        return server.proc:errors():find(("127.0.0.1:%d: Connection refused: GET /a is answered 502"):format(port), 1, true)
+    end, "the line in the log")
+end)
+
+-- promise: docs/proxy.md: no reply for `first_byte_timeout_ms`
+test("a server that does not reply is a 504", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d",
+        reply_timeout = "50ms" } }, routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(upstream:port()))
+    equal(http.ask(server, request "GET /a").status, 504)
+end)
+
+-- promise: docs/proxy.md: those of the client are dropped; the proxy's own are added
+test("the fields that name the client are the proxy's own", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    local client <close> = server:connect()
+    client:send(request("GET /a", "X-Forwarded-For: 1.2.3.4", "Forwarded: for=1.2.3.4", "X_Forwarded_For: 1.2.3.4",
+                        "Connection: X-Forwarded-For"))
+    local sock <close> = upstream:accept()
+    local head = head_of(sock)
+    check(not head:find("1.2.3.4", 1, true), head)
+    check(head:find("\r\nX-Forwarded-For: 127.0.0.1\r\n", 1, true), head)
+end)
+
+-- promise: docs/configuration.md: takes the place of the route's path up to its `{name...}`: `/api/users` becomes `/v1/users`
+test("the start of a path is replaced", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } },
+        routes = { ["/api/{rest...}"] = { proxy = "app", path = "/v1" } } }]]):format(upstream:port()))
+    local client <close> = server:connect()
+    client:send(request "GET /api/users")
+    local sock <close> = upstream:accept()
+    check(head_of(sock):find "^GET /v1/users HTTP/1.1\r\n")
+end)
