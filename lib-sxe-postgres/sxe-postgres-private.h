@@ -67,7 +67,9 @@ int sxe__postgres_l_abandon(lua_State *L); /* abandon(conn) */
 
 int sxe__postgres_l_text_of(lua_State *L); /* text_of(number) */
 int sxe__postgres_l_send(lua_State *L);    /* send(conn, kind, name, sql, ...) */
-int sxe__postgres_l_receive(lua_State *L); /* receive(conn, seconds, as_lists, rows, bytes) */
+int
+sxe__postgres_l_receive(lua_State *L); /* receive(conn, seconds, as_lists, rows, bytes, portion) */
+int sxe__postgres_l_notified(lua_State *L); /* notified(conn, seconds) */
 
 /* ---- sxe-postgres-value.c ---- */
 

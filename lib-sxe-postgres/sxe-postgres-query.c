@@ -158,6 +158,7 @@ enum {
     AS_LISTS,
     ROWS_MAX,
     BYTES_MAX,
+    PORTION, /* rows after which they are returned, before all have come; nil: all */
     ROWS,
     INFO,    /* their metatable: columns, n, command */
     COLUMNS, /* the names */
@@ -166,6 +167,8 @@ enum {
     FIELDS,
     RECEIVED = FIELDS
 };
+
+#define PORTION_BYTES 65536
 
 static void
 put_error_field(lua_State *L, const PGresult *result, int which, const char *name)
@@ -372,6 +375,14 @@ give_up(lua_State *L, struct sxe__postgres_conn *conn)
     return return_rows(L);
 }
 
+/* Whether there are enough rows to return them before all have come. */
+static bool
+is_portion(lua_State *L, const struct sxe__postgres_conn *conn)
+{
+    return !lua_isnil(L, PORTION) && conn->rows > 0 && !conn->is_next &&
+           (conn->rows >= (uint64_t)lua_tointeger(L, PORTION) || conn->bytes >= PORTION_BYTES);
+}
+
 static int go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns);
 
 static int
@@ -390,6 +401,8 @@ receive_results(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
             break;
         if (!take_result(L, conn))
             return give_up(L, conn);
+        if (is_portion(L, conn))
+            return return_rows(L);
     }
     conn->is_busy = false;
     return return_rows(L);
@@ -412,8 +425,9 @@ go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns)
     return receive_results(L, conn, (uint64_t)deadline_ns);
 }
 
-/* receive(conn, seconds, as_lists, rows_max, bytes_max): the rows of the last statement; or nil,
- * why, code, fields. */
+/* receive(conn, seconds, as_lists, rows_max, bytes_max, portion): the rows of the last statement;
+ * or nil, why, code, fields. With a portion: the next rows, and the last ones if the connection is
+ * not busy any more. */
 int
 sxe__postgres_l_receive(lua_State *L)
 {
@@ -422,9 +436,78 @@ sxe__postgres_l_receive(lua_State *L)
 
     (void)luaL_checkinteger(L, ROWS_MAX);
     (void)luaL_checkinteger(L, BYTES_MAX);
-    luaL_argcheck(L, conn->pg != NULL && conn->is_busy, CONN, "nothing was sent");
+    if (conn->pg == NULL)
+        return sxe__lua_fail(L, "closed");
     lua_settop(L, RECEIVED);
     conn->bytes = 0;
     conn->is_next = true;
     return receive_results(L, conn, deadline_ns);
+}
+
+/* ---- Notifications ---- */
+
+static void
+push_notification(lua_State *L, PGnotify *notify)
+{
+    /* What raises without memory comes first, as nobody would free the notification then. */
+    char *text = lua_newuserdatauv(L, strlen(notify->relname) + strlen(notify->extra) + 2, 0);
+    const lua_Integer pid = notify->be_pid;
+    char *extra = stpcpy(text, notify->relname) + 1;
+
+    (void)stpcpy(extra, notify->extra);
+    PQfreemem(notify);
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, "channel");
+    lua_pushstring(L, extra);
+    lua_setfield(L, -2, "payload");
+    lua_pushinteger(L, pid);
+    lua_setfield(L, -2, "pid");
+}
+
+static int go_on_notified(lua_State *L, int status, lua_KContext deadline_ns);
+
+static int
+receive_notification(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
+{
+    PGnotify *notify = PQnotifies(conn->pg);
+
+    if (notify != NULL) {
+        push_notification(L, notify);
+        return 1;
+    }
+    if (PQstatus(conn->pg) != CONNECTION_OK)
+        return sxe__postgres_fail(L, conn, "08006");
+    return sxe__postgres_wait(L, conn, EV_READ, deadline_ns, go_on_notified);
+}
+
+static int
+go_on_notified(lua_State *L, int status, lua_KContext deadline_ns)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+
+    (void)status;
+    conn->task = 0;
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (conn->pg == NULL)
+        return sxe__lua_fail(L, "closed");
+    (void)PQconsumeInput(conn->pg); /* a failure shows in the connection's status */
+    return receive_notification(L, conn, (uint64_t)deadline_ns);
+}
+
+/* notified(conn, seconds or nil): {channel =, payload =, pid =}; or nil, why, code. A task that
+ * does not wait any more leaves the connection as it is. */
+int
+sxe__postgres_l_notified(lua_State *L)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    const uint64_t deadline_ns = sxe__lua_deadline(L, SECONDS);
+
+    if (conn->pg == NULL)
+        return sxe__lua_fail(L, "closed");
+    if (conn->task != 0)
+        return sxe__lua_fail(L, "postgres: another task reads these notifications");
+    lua_settop(L, SECONDS);
+    return receive_notification(L, conn, deadline_ns);
 }

@@ -160,6 +160,7 @@ sxe_postgres_open(lua_State *L)
                                       {"abandon", sxe__postgres_l_abandon},
                                       {"send", sxe__postgres_l_send},
                                       {"receive", sxe__postgres_l_receive},
+                                      {"notified", sxe__postgres_l_notified},
                                       {"text_of", sxe__postgres_l_text_of},
                                       {"parse", parse_conninfo},
                                       {"defaults", get_defaults},

@@ -26,6 +26,8 @@ local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, 
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local NEVER <const> = 1e8
+local PORTION <const> = 100 -- rows
+local NO_END <const> = math.maxinteger
 local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
 local SOCKETS <const> = "/var/run/postgresql"
 local AUTHORITIES <const> = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt" }
@@ -60,6 +62,10 @@ end
 
 -- ---- Links and holders ----
 
+local function is_waiting(holder)
+  return not holder.is_over and not (holder.link and holder.link.holder == holder)
+end
+
 -- The holder that has waited longest for a link.
 local function first_in_line(pool)
   local line = pool.line
@@ -67,7 +73,7 @@ local function first_in_line(pool)
   while line.first <= line.last do
     local holder = line[line.first]
 
-    if holder and not holder.is_over and not holder.link then return holder end
+    if holder and is_waiting(holder) then return holder end
     line[line.first] = nil
     line.first = line.first + 1
   end
@@ -77,16 +83,24 @@ local function new_link(pool, holder)
   return { pool = pool, holder = holder, conn = c.new(), is_new = true, statements = {}, number = 0, clock = 0 }
 end
 
+-- The link that was made for a holder, which does not know of it yet.
+local function link_made_for(pool, holder)
+  for _, link in ipairs(pool.links) do
+    if link.holder == holder then return link end
+  end
+end
+
 -- Holders that wait get new links, as long as there may be more.
 local function serve_line(pool)
-  local holder = first_in_line(pool)
+  local links, holder = pool.links, first_in_line(pool)
 
-  while holder and not pool.is_closed and #pool.links < pool.options.max do
-    local link = new_link(pool, holder)
+  while holder and not pool.is_closed do
+    local link = link_made_for(pool, holder)
 
+    if not link and #links >= pool.options.max then return end
+    if not link then links[#links + 1] = new_link(pool, holder) end
     holder.event:set()
-    holder.link = link
-    pool.links[#pool.links + 1] = link
+    holder.link = link or links[#links]
     holder = first_in_line(pool)
   end
 end
@@ -138,7 +152,7 @@ local function count_line(pool)
   for i = line.first, line.last do
     local holder = line[i]
 
-    if not holder.is_over and not holder.link then
+    if is_waiting(holder) then
       number = number + 1
       rest[number] = holder
     end
@@ -281,7 +295,7 @@ local function exchange(link, of, kind, name, sql, ...)
   local ok, why, code = c.send(link.conn, kind, name, sql, ...)
 
   if not ok then return nil, why, code end
-  return c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max)
+  return c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max, of.portion)
 end
 
 -- Have the server forget a statement.
@@ -600,6 +614,114 @@ function Db.exec(db, query)
   local rows, why, code, fields = with_link(pool, of.deadline, exchange, of, "script", "", sql)
 
   if rows then return true end
+  return nil, why, code, fields
+end
+
+-- ---- Rows, a portion at a time ----
+
+-- A cursor is a holder; the loop closes it, or the collector does.
+local cursors = { __close = holders.__close, __gc = holders.__close }
+
+-- Send the query of a cursor: its first rows; or nil, why.
+local function begin_cursor(cursor)
+  local link, why = take(cursor, cursor.of.deadline)
+
+  if not link then return nil, why end
+  return query_in(link, cursor.of, cursor.sql, unpack(cursor.values, 1, cursor.values.n))
+end
+
+local function next_rows(cursor)
+  local of = cursor.of
+
+  of.deadline = c.now() + of.timeout
+  if not cursor.rows then return begin_cursor(cursor) end
+  return c.receive(cursor.link.conn, of.timeout, of.arrays, of.rows_max, of.bytes_max, of.portion)
+end
+
+-- The next row of a cursor.
+local function next_row(cursor)
+  cursor.at = cursor.at + 1
+  if not cursor.rows or cursor.at > #cursor.rows and not cursor.is_last then
+    local rows, why = next_rows(cursor)
+
+    if not rows then error(why, 0) end
+    cursor.rows, cursor.at, cursor.is_last = rows, 1, c.status(cursor.link.conn) ~= "busy"
+  end
+  return cursor.rows[cursor.at]
+end
+
+-- For a loop, which takes a connection when it begins: errors are raised there, and a loop that ends early has the query
+-- cancelled.
+function Db.rows(db, query, ...)
+  local pool = rawget(db, POOL)
+  local of, sql = options_of(pool.options, query)
+  local cursor = setmetatable({ pool = pool, db = db, of = of, sql = sql, values = table.pack(...), at = 0 }, cursors)
+
+  of.portion, of.rows_max = PORTION, NO_END
+  return next_row, cursor, nil, cursor
+end
+
+-- ---- Notifications ----
+
+local Subscription = {}
+local listeners = setmetatable({}, { __mode = "k" }) -- of subscriptions: the link, which is theirs
+
+function Subscription.read(sub, timeout)
+  local listener = listeners[sub]
+  local message, why, code
+
+  if listener.why then return nil, listener.why, listener.code end
+  message, why, code = c.notified(listener.link.conn, timeout)
+  if message then return message end
+  if code then listener.why, listener.code = why, code end
+  return nil, why, code
+end
+
+function Subscription.messages(sub)
+  return function()
+    local message, why = Subscription.read(sub)
+
+    if not message and why ~= "closed" then error(why, 0) end
+    return message
+  end
+end
+
+-- The connection is closed, as it would go on to get notifications that no other task wants.
+function Subscription.close(sub)
+  end_link(listeners[sub].link)
+end
+
+local subscriptions = {
+  __index = Subscription, __close = Subscription.close, __gc = Subscription.close, __name = "sxe.postgres.subscription",
+  __metatable = false,
+}
+
+local function quote_name(name)
+  if type(name) ~= "string" or name == "" or find(name, "\0", 1, true) then
+    error("postgres: a channel is a string, not empty and without a zero byte", 0)
+  end
+  return '"' .. gsub(name, '"', '""') .. '"'
+end
+
+local function listen_in(link, of, sql, db)
+  local rows, why, code, fields = exchange(link, of, "script", "", sql)
+
+  if not rows then return nil, why, code, fields end
+  local sub = setmetatable({}, subscriptions)
+  listeners[sub] = { link = link, db = db }
+  link.holder = listeners[sub]
+  return sub
+end
+
+function Db.listen(db, channels)
+  local pool = rawget(db, POOL)
+  local parts = {}
+
+  if type(channels) ~= "table" or #channels == 0 then error("postgres: a list of channels is expected", 0) end
+  for i, name in ipairs(channels) do parts[i] = "LISTEN " .. quote_name(name) end
+  local of, sql = options_of(pool.options, concat(parts, "; "))
+  local sub, why, code, fields = with_link(pool, of.deadline, listen_in, of, sql, db)
+  if sub then return sub end
   return nil, why, code, fields
 end
 

@@ -267,6 +267,48 @@ true	nil
 ]])
 end)
 
+-- promise: docs/postgres.md: A loop that is left early has the query cancelled.
+test("rows of a large result come in portions", function()
+    equal(run[[
+local one <close> = open{ max = 1, bytes_max = 1 << 20 }
+local sum, number = 0, 0
+for row in one:rows("SELECT g, repeat('x', 100) t FROM generate_series(1, $1::int) g", 200000) do
+  sum, number = sum + row.g, number + 1
+  if number % 50000 == 0 then collectgarbage() end
+end
+print(sum == 200000 * 200001 // 2, number, collectgarbage "count" < 20000)
+for row in one:rows "SELECT generate_series(1, 1000000000) n" do
+  if row.n == 3 then break end
+end
+print(one:query "SELECT 5 n"[1].n)
+print(pcall(function() for row in one:rows "SELECT 10 / (5 - g) n FROM generate_series(1, 9) g" do print(row.n) end end))
+]], "true\t200000\ttrue\n5\nfalse\tdivision by zero\n")
+end)
+
+-- promise: docs/postgres.md: returns a subscription when the server listens to all channels of the list.
+test("notifications arrive in order", function()
+    equal(run[[
+local sub = assert(db:listen{ "a", 'odd "name"' })
+for i = 1, 3 do assert(db:query("SELECT pg_notify($1, $2)", i == 2 and 'odd "name"' or "a", "text " .. i)) end
+for i = 1, 3 do
+  local message = assert(sub:read())
+  print(message.channel, message.payload, math.type(message.pid))
+end
+print((select(2, sub:read(0.01))))
+task.start(function()
+  task.sleep(0.01)
+  assert(db:query "NOTIFY a, 'last'")
+end)
+for message in sub:messages() do
+  print(message.payload)
+  sub:close()
+end
+local two = assert(db:listen{ "a" })
+assert(db:query "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+print((select(3, two:read())))
+]], 'a\ttext 1\tinteger\nodd "name"\ttext 2\tinteger\na\ttext 3\tinteger\ntimeout\nlast\n08006\n')
+end)
+
 -- promise: docs/postgres.md: A query whose task is cancelled or timed out, or whose result is too large, is cancelled in the server, too.
 test("a query that times out, or whose task is cancelled, ends in the server", function()
     equal(run[[

@@ -71,6 +71,35 @@ function Postgres:query(query, ...) end
 ---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
 function Postgres:exec(query) end
 
+---For a loop over a result of any size, which raises errors.
+---@param query string|sxe.postgres.query
+---@param ... any
+---@return fun(cursor: table): table? step, table cursor, nil first, table closing
+function Postgres:rows(query, ...) end
+
+---@class sxe.postgres.message
+---@field channel string
+---@field payload string
+---@field pid integer the server's process that sent it
+
+---@class sxe.PostgresSubscription
+local Subscription = {}
+
+---Wait for the next notification.
+---@param timeout? sxe.seconds
+---@return sxe.postgres.message? message, sxe.error? why, string? code
+function Subscription:read(timeout) end
+
+---For a loop, which ends when the subscription is closed.
+---@return fun(): sxe.postgres.message?
+function Subscription:messages() end
+
+function Subscription:close() end
+
+---@param channels string[]
+---@return sxe.PostgresSubscription? sub, sxe.error? why, string? code, sxe.postgres.error? fields
+function Postgres:listen(channels) end
+
 ---@class sxe.PostgresTransaction
 local Transaction = {}
 

@@ -30,7 +30,7 @@ local receivers = {
   crypto = { hash = "Hash", key = "Key" },
   session = { sessions = "Sessions", s = "Session" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
-  postgres = { db = "Postgres", tx = "PostgresTransaction" },
+  postgres = { db = "Postgres", tx = "PostgresTransaction", sub = "PostgresSubscription" },
   spawn = { child = "Child" },
   worker = { w = "Worker", parent = "WorkerParent" },
   stats = { counters = "Counters" },
@@ -175,14 +175,15 @@ end
 
 local function postgres_objects()
   local P = dofile "test/unit/lib-sxe-postgres/postgres-server.lua"
-  local web = P.serving{}
+  local web = P.serving{ ['LISTEN "a"'] = { tag = "LISTEN" } }
   local db = require "sxe.postgres".new{ host = "127.0.0.1", port = web.tcp.port, user = "names", tls = false }
   local transaction
 
   assert(db:transaction(function(tx) transaction = tx end))
+  local sub = assert(db:listen{ "a" })
   db:close()
   web.tcp:close()
-  return db, transaction
+  return db, transaction, sub
 end
 
 -- A worker, and an object with the names that its `parent` has.
@@ -200,7 +201,7 @@ end
 
 local function objects(req, res, candidates)
   local of_redis = redis_objects()
-  local pg, tx = postgres_objects()
+  local pg, tx, pg_sub = postgres_objects()
   local w, parent = worker_objects(candidates)
   local db, db_snapshot, txn = store_objects()
   local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
@@ -216,7 +217,7 @@ local function objects(req, res, candidates)
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
     Hash = require "sxe.crypto".new_digest "sha256",
     Key = require "sxe.crypto".private_key(dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256),
-    Postgres = pg, PostgresTransaction = tx,
+    Postgres = pg, PostgresTransaction = tx, PostgresSubscription = pg_sub,
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,

@@ -20,6 +20,15 @@ local function with(answers, options, fn)
   server.tcp:close()
 end
 
+-- A query that is sent at once, if a connection rests, and then times out.
+local function slow(db)
+  return db:query{ "slow", timeout = 0.01, prepare = false }
+end
+
+local function wait_for(fn)
+  while not fn() do task.sleep(0.001) end
+end
+
 -- ---- Values ----
 
 local TYPES <const> = {
@@ -143,7 +152,7 @@ local function limits_are_kept()
     fails("more than 2 rows: see rows_max", db:query{ "three", rows_max = 2 })
     equal(select(3, db:query{ "three", bytes_max = 5 }), "54000")
     equal(#assert(db:query "three"), 3)
-    fails("timeout", db:query{ "slow", timeout = 0.01 })
+    fails("timeout", slow(db))
     while server.count "cancel" < 3 do task.sleep(0.001) end -- queries that were cut off
     equal(#assert(db:query "three"), 3)
     equal(server.count "cancel", 3)
@@ -213,11 +222,12 @@ local function connecting_has_an_end()
   with({ a = one "1" }, { connect_timeout = 0.01 }, function(db, server)
     server.is_silent = true
     fails("timeout", db:query "a")
-    local t = task.start(db.query, db, { "a" })
-    task.sleep(0)
-    db:close()
+    local other <close> = open(server)
+    local t = task.start(other.query, other, { "a" })
+    wait_for(function() return server.connections == 2 end)
+    other:close()
     fails("closed", t:join())
-    fails("closed", db:query "a")
+    fails("closed", other:query "a")
   end)
 end
 
@@ -384,44 +394,122 @@ local function tasks_share_connections()
 end
 
 local function resting_connections_end()
-  with({ a = one "1" }, { idle_timeout = 0.02 }, function(db, server)
+  with({ a = one "1" }, {}, function(db, server)
     assert(db:query "a")
     server.sessions[1].conn:write(P.message("S", "TimeZone\0UTC\0") .. P.message("A", "\0\0\0\1ch\0text\0"))
-    task.sleep(0.005)
+    task.sleep(0.001)
     assert(db:query "a")
     equal(server.connections, 1)
-    task.sleep(0.05)
+    server.sessions[1].conn:close() -- the loop sees it, or the query does
+    task.sleep(0.001)
     assert(db:query "a")
     equal(server.connections, 2)
-    server.sessions[2].conn:close() -- the loop sees it
-    task.sleep(0.01)
-    assert(db:query "a")
-    equal(server.connections, 3)
-  end)
-  with({ a = one "1" }, {}, function(db, server)
-    local flood = P.message("S", "TimeZone\0" .. ("x"):rep(9000) .. "\0"):rep(40)
-    assert(db:query "a")
-    server.sessions[1].conn:write(flood) -- more than a resting connection is looked at for
-    task.sleep(0.01)
+    -- More than a resting connection is looked at for.
+    server.sessions[2].conn:write(P.message("S", "TimeZone\0" .. ("x"):rep(9000) .. "\0"):rep(40))
+    task.sleep(0.001)
     assert(db:query "a")
     server.sessions[server.connections].conn:close()
     assert(db:query "a")
+  end)
+  with({ a = one "1" }, { idle_timeout = 0.001 }, function(db, server)
+    assert(db:query "a")
+    wait_for(function() return server.sessions[1].is_over end)
+    assert(db:query "a")
+    equal(server.connections, 2)
   end)
 end
 
 local function cancelled_tasks_leave_nothing()
   with({ a = one "1", slow = function() return P.MUTE end }, { max = 1 }, function(db, server)
     local t = task.start(db.query, db, "slow")
-    task.sleep(0.01)
+    wait_for(function() return server.log[2] == "slow" end)
     t:cancel()
     equal(assert(db:query "a")[1].a, "1")
-    while server.count "cancel" == 0 do task.sleep(0.001) end
-    t = task.start(function() db:transaction(function(tx) tx:query "a" task.sleep(10) end) end)
-    task.sleep(0.01)
+    wait_for(function() return server.count "cancel" == 1 end)
+    local is_in
+    t = task.start(function() db:transaction(function(tx) tx:query "a" is_in = true task.sleep(1000) end) end)
+    wait_for(function() return is_in end)
     t:cancel()
     equal(assert(db:query "a")[1].a, "1")
     equal(server.connections, 4) -- with the one that cancelled
     equal(server.count "COMMIT", 0)
+  end)
+end
+
+-- ---- Rows and notifications ----
+
+local function rows_come_in_portions()
+  local many = { columns = { { "a", 23 } }, rows = {} }
+  for i = 1, 250 do many.rows[i] = { tostring(i) } end
+  local large = { columns = { { "a", 25 } }, rows = { { ("x"):rep(70000) }, { "y" } } }
+  with({
+    many = many, large = large, none = { columns = many.columns }, bad = { error = { C = "42601", M = "bad" } },
+    late = { raw = P.message("T", "\0\1a\0\0\0\0\0\0\0\0\0\0\23\0\4\0\0\0\0\0\0")
+      .. P.message("D", "\0\1\0\0\0\0011"):rep(150) .. P.error_message{ C = "22012", M = "division" } },
+  }, { max = 1 }, function(db, server)
+    local sum, number = 0, 0
+
+    for row in db:rows "many" do sum = sum + row.a end
+    equal(sum, 250 * 251 // 2)
+    for row in db:rows{ "many", arrays = true, prepare = false } do
+      number = number + row[1]
+      if row[1] == 3 then break end
+    end
+    equal(number, 6)
+    for row in db:rows "large" do number = number + #row.a end
+    equal(number, 6 + 70001)
+    for _ in db:rows "none" do number = 0 end
+    fails("bad", pcall(function() for _ in db:rows "bad" do number = 1 end end))
+    number = 0
+    fails("division", pcall(function()
+      for _ in db:rows{ "late", prepare = false } do number = number + 1 end
+    end))
+    equal(number, 100)
+    fails("closed", pcall(function()
+      for _ in db:rows "many" do db:close() end
+    end))
+    fails("closed", pcall(db:rows "many", select(2, db:rows "many")))
+    wait_for(function() return server.count "cancel" > 0 end)
+  end)
+end
+
+local function notifications_are_read()
+  local function note(channel, text)
+    return P.message("A", "\0\0\0\7" .. channel .. "\0" .. text .. "\0")
+  end
+  with({ ['LISTEN "a"; LISTEN "b""c"'] = { { tag = "LISTEN" }, { tag = "LISTEN" } } }, { max = 1 }, function(db, server)
+    fails("list of channels", pcall(db.listen, db))
+    fails("a channel is a string", pcall(db.listen, db, { "" }))
+    fails("no such query", db:listen{ "x" })
+    local sub = assert(db:listen{ "a", 'b"c' })
+    local session = server.sessions[1]
+    session.conn:write(note("a", "one") .. note('b"c', ""))
+    local message = assert(sub:read())
+    equal(message.channel .. message.payload .. message.pid, "aone7")
+    equal(assert(sub:read(60)).channel, 'b"c')
+    fails("timeout", sub:read(0.001))
+    local t = task.start(sub.read, sub)
+    task.sleep(0)
+    fails("another task reads", sub:read())
+    session.conn:write(note("a", "two"))
+    equal(t:join().payload, "two")
+    session.conn:write(note("a", "three"))
+    for got in sub:messages() do
+      equal(got.payload, "three")
+      session.conn:close()
+      break
+    end
+    fails("server closed the connection", pcall(sub:messages()))
+    fails("server closed the connection", sub:read())
+    sub:close()
+    sub = assert(db:listen{ "a", 'b"c' })
+    t = task.start(sub.read, sub)
+    task.sleep(0)
+    sub:close()
+    fails("closed", t:join())
+    fails("closed", sub:read())
+    equal(sub:messages()(), nil)
+    equal(server.connections, 2)
   end)
 end
 
@@ -445,4 +533,5 @@ end
 
 P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, limits_are_kept, options_are_checked,
   servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again, transactions_end,
-  transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing, bytes_may_be_cut }
+  transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
+  rows_come_in_portions, notifications_are_read, bytes_may_be_cut }

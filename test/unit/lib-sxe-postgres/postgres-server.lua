@@ -222,6 +222,7 @@ function P.serving(answers)
     server.connections = server.connections + 1
     server.sessions[session.id] = session
     if greet(server, conn, session) then serve_messages(server, conn, session) end
+    session.is_over = true
   end })
   return server
 end

@@ -20,7 +20,7 @@ run_to_the_end(const char *script)
     world_stop();
 }
 
-static const char *const scripts[] = {"queries", "faults"};
+static const char *const scripts[] = {"queries", "faults", "ends"};
 
 START_TEST(queries_get_their_rows_or_the_reason)
 {
@@ -53,8 +53,9 @@ static const char begin[] =
     "    db = postgres.new{host = '127.0.0.1', port = server.tcp.port, user = 'u'}\n";
 
 /* A query is under way, or a connection rests, or a thread cancels a query. */
-static const char *const endings[] = {"db:query 'slow' end)", "db:query 'a' has_sent = true end)",
-                                      "db:query{'slow', timeout = 0.01} end)"};
+static const char *const endings[] = {
+    "db:query 'slow' end)", "db:query 'a' has_sent = true end)",
+    "db:query 'a' db:query{'slow', timeout = 0.01, prepare = false} end)"};
 
 START_TEST(a_state_ends_whatever_is_under_way)
 {
