@@ -1,51 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the declarations that the files of lib-sxe-dict share: the layout of cells and of the
- * control block, and the steps of which calls consist.
- * Place: included by lib-sxe-dict/sxe-dict*.c and by tests that look inside; not installed.
+ * control block, and the steps that the public calls are made of.
+ * Place: included by lib-sxe-dict/sxe-dict*.c and by tests that look inside; not installed. In
+ * reading order:
  *
- *     sxe-dict-hash.c       SipHash-1-3                            knows only bytes
- *     sxe-dict-cell.c       cells and chains: find, copy, fill     reads, and writes FREE cells
- *     sxe-dict-change.c     the lock, commits, their completion    all that changes entries
- *     sxe-dict-room.c       room: what is no more needed           evicts, expires, ends snapshots
+ *     sxe-dict-hash.c       hashes a key: SipHash-1-3
+ *     sxe-dict-cell.c       finds, copies and fills cells; writes to FREE cells only
+ *     sxe-dict-change.c     the lock of a shard; everything that changes the table
+ *     sxe-dict-room.c       makes room: evicts, expires, ends snapshots
  *     sxe-dict.c            the calls on one entry
- *     sxe-dict-walker.c     the walk over all
+ *     sxe-dict-walker.c     walks over all entries
  *     sxe-dict-snapshot.c   snapshots
  *     sxe-dict-batch.c      batches
- *     sxe-dict-check.c      every invariant; the table rebuilt from its cells
- *     sxe-dict-stats.c      what was counted, and how long chains are
- *     sxe-dict-open.c       opening and closing
- *     sxe-dict-copy.c       backup, restore, resize: another file, put in place by a rename
+ *     sxe-dict-check.c      checks every invariant; rebuilds the table from its cells
+ *     sxe-dict-stats.c      reports the counts, and how long the chains are
+ *     sxe-dict-open.c       opens and closes a dict
+ *     sxe-dict-copy.c       backup, restore, resize: makes another file, then renames it
  *
- * Shape: the pool's elements are cells; its extra bytes, zeroed when the file is made, are
+ * Shape: a dict is a pool with several shards, and each shard has a lock. The pool's elements are
+ * cells. A *version* is one value of one key: a put makes a new version, and the value is in the
+ * version's first cell and, if it is long, in further ones. The pool's extra bytes, which are zero
+ * when the file is made, hold:
  *
- *     control   the hash's key, the epoch, the snapshots
- *     record    one a shard, 64 bytes: what is being done there
- *     counts    one a shard, 64 bytes: hits, misses, evictions, expirations
- *     bucket    a power of 2 of links a shard
+ *     control   one block: the hash's key, the epoch, the snapshots
+ *     record    one for each shard, 64 bytes: the change in progress
+ *     counts    one for each shard, 64 bytes: hits, misses, evictions, expirations
+ *     bucket    a power of 2 of links for each shard: the heads of the chains
  *
- * A link is a cell's id + 1, or 0 for none, so zeroed memory is an empty table. A chain has the
- * current version of each key of its bucket, and the OLD versions that snapshots may see.
+ * A link is a cell's id + 1, or 0 for none, so zeroed memory is an empty table. A chain links the
+ * versions whose keys hash to the same bucket: the current version of each key, and OLD versions
+ * that snapshots may still read.
  *
- * How a put survives a death: the new version is written into cells whose state stays FREE; the
- * lock keeps others from taking them. One store commits: record.pending = the version's link. Any
- * later owner of the lock may repeat the steps after it from the beginning (link the version, move
- * its cells to their states, retire the old version, pending = 0), because no cell that became FREE
- * is written to before pending is 0. A removal commits by record.doomed instead. A batch uses
- * staged_puts and staged_removes of each shard, which count if record.staged equals
- * control.committed.
+ * How a put survives the death of its process, in three steps under the shard's lock:
+ *   1. Write the new version into FREE cells. Their state stays FREE, so after a death here nothing
+ *      has changed.
+ *   2. Commit, by one store: record.pending = the version's link.
+ *   3. Link the version into its chain, move its cells to their states, retire the version that it
+ *      replaces, and store pending = 0. After a death here the next owner of the lock finds pending
+ *      set, and does all of step 3 again.
+ * Step 3 may be repeated because no call writes to a cell that became FREE before pending is 0. A
+ * removal works likewise, with record.doomed. A batch stages its changes in several shards
+ * (staged_puts, staged_removes) and commits them together, by storing its serial number in
+ * control.committed: a shard's staged changes count if its record.staged equals that number.
  *
- * How a snapshot sees the past: each new snapshot raises control.epoch by one, under the locks of
- * all shards. A version is born in one epoch and dies in another; the snapshot of epoch s sees it
- * if born <= s < died. A version that is replaced or removed becomes OLD if an active snapshot has
- * born <= s: it dies in the present epoch, which is above every s. It may be freed when no active
- * snapshot has born <= s < died. From then on that stays so: snapshots end, but none begins in a
- * past epoch.
+ * How a snapshot sees the past: control.epoch counts snapshots. Each new snapshot takes the present
+ * epoch as its own and raises control.epoch by one, under the locks of all shards. A version notes
+ * the epoch in which it was born, and the one in which it died, that is, was replaced or removed.
+ * The snapshot of epoch s reads the versions with born <= s < died. A version that dies becomes OLD
+ * if an active snapshot reads it, otherwise FREE. An OLD version that no active snapshot reads can
+ * be freed: no later snapshot will read it, because each new one has a higher epoch.
  *
- * How OLD versions are freed: a shard is swept if a snapshot has ended since the shard's last sweep
- * began (record.swept). sxe__dict_ended computes how many snapshots have ended, from the epoch,
- * which each snapshot raised by one, and the slots of the active snapshots. That number is not
- * stored, because a process may die between ending a snapshot and counting it.
+ * How OLD versions are freed: after a snapshot has ended, each shard is swept, which looks at all
+ * its OLD cells. record.swept is the number of ended snapshots when the shard's last sweep began; a
+ * greater number now means that a sweep is due. sxe__dict_ended computes the number of ended
+ * snapshots: all that were ever taken (the epoch counts them) minus those that are active. The
+ * number is computed and not stored, because a process may die between ending a snapshot and
+ * counting it.
  */
 #ifndef SXE_DICT_PRIVATE_H
 #define SXE_DICT_PRIVATE_H
@@ -64,57 +75,57 @@
 
 enum {
     SXE__DICT_FREE,
-    SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the continuation of another cell's value */
-    SXE__DICT_OLD,                       /* only snapshots see it */
+    SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the cell continues the value of another cell */
+    SXE__DICT_OLD,                       /* only snapshots read the version */
     SXE__DICT_STATES
 };
 
 struct sxe__dict_cell {
     uint64_t hash;
-    uint64_t expires_ns; /* a time of the pool; 0: never */
-    uint64_t born;       /* epoch */
-    uint64_t died;       /* 0: not yet */
+    uint64_t expires_ns; /* by the clock of the pool; 0: never */
+    uint64_t born;       /* the epoch in which the version was put */
+    uint64_t died;       /* the epoch in which it was replaced or removed; 0: not yet */
     uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
     uint32_t more;       /* link to the cell that continues the value */
-    uint32_t replaces;   /* of a pending version: link to the version that it replaces */
-    uint32_t next;       /* of a pending version: link to the next staged change */
+    uint32_t replaces;   /* if the version is pending: link to the version that it replaces */
+    uint32_t next;       /* if the version is staged by a batch: link to the next staged one */
     uint32_t value_size;
     uint16_t key_size;
-    uint8_t state; /* of a pending or OLD version: the state of its entry */
+    uint8_t state; /* if the version is pending or OLD: the state of its entry */
     uint8_t reserved;
-    uint32_t sum; /* checksum of the value's bytes and of what sxe__dict_head_sum covers */
+    uint32_t sum; /* checksum of the value and of the fields that sxe__dict_head_sum covers */
     uint32_t reserved_2;
     char data[]; /* the key, then from a multiple of 8 on the value */
 };
 _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 2's");
 
-/* The change in progress in a shard; written under its lock. */
+/* The change in progress in a shard. It is written under the shard's lock. */
 struct sxe__dict_record {
-    uint32_t pending;        /* link to a new version to be put in */
-    uint32_t doomed;         /* link to a version to be taken out */
+    uint32_t pending;        /* link to a new version that is being put in; 0: none */
+    uint32_t doomed;         /* link to a version that is being taken out; 0: none */
     uint32_t staged_puts;    /* the new versions of a batch, linked by `next` */
     uint32_t staged_removes; /* the versions that a batch removes, linked by `next` */
-    uint64_t staged;         /* the serial of that batch; 0: none */
-    uint64_t swept;          /* sxe__dict_ended() when the last sweep of OLD cells began */
-    uint64_t next_expiry;    /* no entry expires earlier; 0: none expires */
-    uint64_t round_expiry;   /* the earliest expiry in the cells that this round has passed */
-    uint32_t round_at;       /* the next cell of the round for expired entries; 0: no round */
-    uint32_t sweep_left;     /* OLD cells that this sweep still has to look at */
-    uint32_t changed;        /* link to a version that is being changed in place */
-    uint32_t changed_sum;    /* the checksum that this version gets */
+    uint64_t staged;         /* the serial number of that batch; 0: none */
+    uint64_t swept;          /* what sxe__dict_ended() was when the last sweep of OLD cells began */
+    uint64_t next_expiry;    /* no entry of the shard expires before this time; 0: none expires */
+    uint64_t round_expiry;   /* the earliest expiry among the cells below round_at */
+    uint32_t round_at; /* the cell at which the search for expired entries goes on; 0: none runs */
+    uint32_t sweep_left;  /* OLD cells that this sweep still has to look at */
+    uint32_t changed;     /* link to a version that is being changed in place */
+    uint32_t changed_sum; /* the checksum that this version gets */
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
-/* The counts of a shard since the dict was made. Each is changed under the shard's lock by a plain
- * load and a store, so no get waits for another processor. A process that is killed between a read
- * and its count leaves the read uncounted, and nothing else depends on the number. is_wanted is
- * stored without the lock; it is only a hint, and may be old. */
+/* The counts of a shard since the dict was made. A process changes them under the shard's lock, by a
+ * plain load and a store, so that a get need not wait for other processors. If a process is killed
+ * between a read and its count, the read is not counted; nothing depends on the counts. is_wanted
+ * is stored without the lock, so it may be out of date: it is only a hint. */
 struct sxe__dict_counts {
     uint64_t hits;
     uint64_t misses;
     uint64_t evictions;
     uint64_t expirations;
-    uint64_t is_wanted; /* 1: a process could not take the lock, and nobody has taken it since */
+    uint64_t is_wanted; /* 1: a process waits for the lock, and no process has taken it since */
     uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's");
@@ -129,19 +140,20 @@ struct sxe__dict_slot {
 struct sxe__dict_control {
     uint64_t magic; /* written last */
     uint64_t hash_key[2];
-    uint64_t epoch;  /* the epoch in which versions are born and die now; begins at 1 */
-    uint64_t newest; /* the greatest epoch that any snapshot had */
+    uint64_t epoch;  /* the present epoch; the first is 1 */
+    uint64_t newest; /* the epoch of the latest snapshot */
     uint64_t reserved;
-    uint64_t committed; /* the serial of the last batch that was committed */
+    uint64_t committed; /* the serial number of the last batch that was committed */
     uint32_t batch;     /* the lock of the process that commits a batch */
     uint32_t evicts;
     struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
-    uint32_t doubtful; /* 1: the dict may be damaged, and was not checked since */
+    uint32_t doubtful; /* 1: damage was seen, and the dict was not checked since */
     uint8_t filler[60];
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
 
-/* One process's view of a dict: copies of values that it has checked, and trusts. */
+/* A dict as one process has it open. The sizes are private copies, checked at opening: another
+ * process cannot change them. */
 struct sxe_dict {
     void *array;
     const struct sxe__pool_header *pool;
@@ -177,7 +189,7 @@ struct sxe__dict_key {
     uint32_t shard;
 };
 
-/* A copy of a cell's head, whose values were checked to be possible. */
+/* A copy of the head of a version's first cell. The sizes in it were checked: they fit the dict. */
 struct sxe__dict_view {
     uint32_t id;
     uint32_t cells; /* how many the version takes */
@@ -200,7 +212,7 @@ struct sxe__dict_put {
     uint32_t next;
 };
 
-#define SXE__DICT_BUDGET 1024u /* cells that one call looks at in search of room */
+#define SXE__DICT_BUDGET 1024u /* the most cells that one call looks at to find room */
 
 /* ---- Where things are ---- */
 
@@ -318,7 +330,7 @@ int sxe__dict_link_to(const SXE_DICT *dict, uint32_t shard, uint64_t hash, uint3
 int sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t epoch,
                    struct sxe__dict_view *view);
 
-/* Copy up to `size` bytes of the key or of the value out. The second function returns 0 or
+/* Copy up to `size` bytes of the key or of the value to the caller's memory. The second function returns 0 or
  * -EUCLEAN. */
 void sxe__dict_copy_key(const SXE_DICT *dict, const struct sxe__dict_view *view, void *key,
                         size_t size);
@@ -341,33 +353,33 @@ sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
                : sxe__dict_damaged(dict);
 }
 
-/* A version's checksum is the XOR of two parts. So a change of one part need not compute the other
- * part again, and a flipped bit in the other part is still found. The head's part also covers the
- * key's hash and the cell's generation: so a page of the file that is older than the other pages is
- * found by its older generations. */
+/* The two parts of a version's checksum, which is their XOR. After a change of one part only that
+ * part is computed again, and a flipped bit in the other part is still found. The head's part also
+ * covers the key's hash and the cell's generation. So a page of the file that is older than the
+ * other pages, as after a crash of the machine, is found by its older generations. */
 uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
 uint32_t sxe__dict_value_sum(const char *value, size_t size);
 
 /* Where a counter's value of 8 bytes is; NULL: damaged. */
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Write a version into FREE cells, from *cursor on, which then moves past them; before the first
- * call set *cursor to the oldest FREE cell. Returns the version's first cell, or -EUCLEAN. */
+/* Write a version into FREE cells. *cursor is the first FREE cell to use, at first the oldest one,
+ * and is moved past the cells that were used. Returns the version's first cell, or -EUCLEAN. */
 int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *cursor);
 
 /* ---- Changes: under the lock of their shard ---- */
 
-/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. sxe__dict_lock_patiently
- * may sleep for all the time that `patience` has left: do not call it while another lock is
- * held. */
+/* Lock a shard, and complete the change that a dead process left there. 0; -EAGAIN: other processes
+ * held the lock for too long; -EUCLEAN: the dict is damaged. sxe__dict_lock_patiently may sleep for
+ * all the time that `patience` has left: do not call it while another lock is held. */
 int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
 int sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard,
                              struct sxe__pool_patience *patience);
 void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
 
 /* Lock a shard again, for a call that works in slices and unlocks between them. If other processes
- * want the lock, leave it free until one of them has taken it, or for SXE__POOL_NAPS naps: a
- * process that sleeps between its tries would otherwise never find it free. 0; -EAGAIN;
+ * want the lock, first wait until one of them has taken it, or for SXE__POOL_NAPS naps at most:
+ * they sleep between their tries, and would otherwise never find the lock free. 0; -EAGAIN;
  * -EUCLEAN. */
 int sxe__dict_lock_next_slice(const SXE_DICT *dict, uint32_t shard);
 
@@ -375,29 +387,30 @@ int sxe__dict_lock_next_slice(const SXE_DICT *dict, uint32_t shard);
 int sxe__dict_lock_all(const SXE_DICT *dict);
 void sxe__dict_unlock_all(const SXE_DICT *dict);
 
-/* Whether an active snapshot sees that version. */
+/* Whether an active snapshot reads that version. */
 bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Put a filled version into the table; or take a version out, which then becomes OLD if a snapshot
- * sees it, otherwise FREE. 0. */
+/* Put a version, whose cells are filled, into the table; or take a version out of it. A version that
+ * was taken out or replaced becomes OLD if a snapshot reads it, otherwise FREE. Return 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
 /* Change 8 bytes of a version in place, its value or its expiry, and its checksum: `difference` is
- * the checksum before XOR after. A death in here may leave new bytes with the old checksum, which
- * the next owner of the lock mends. */
+ * the old checksum XOR the new one. If the process dies in this function, the new bytes may have the
+ * old checksum; the next owner of the lock corrects it. */
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
-/* For a rebuild, which completes no other change: if all users died while one of them changed a
- * version in place, give that version its new checksum, unless the old one fits. */
+/* If a process died in sxe__dict_change, give the version its new checksum, unless the old one fits.
+ * Only a rebuild calls this; other calls complete such a change when they lock the shard. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
 /* Do the changes that a batch has staged in a shard, if the batch was committed; then forget them.
  * Returns 0. */
 int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);
 
-/* The state that a new version gets: that of the entry that was found, or LIVE. */
+/* The state that a new version gets: LIVE, or the state of the entry that it replaces. `found` is
+ * the result of sxe__dict_find. */
 uint32_t sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old);
 
 /* Put an entry in, in place of the entry with the same key. 0; -ENOSPC; -EFBIG; -EAGAIN: room is
@@ -408,8 +421,9 @@ int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
 
-/* Free some cells of a shard, but not those of the entry `keep`. 1: some were freed; 0: none can
- * be; -EAGAIN: the budget is used up, and the next call goes on. */
+/* Free some cells of a shard, but not those of the entry `keep`. *budget is the number of cells that
+ * may still be looked at. 1: some were freed; 0: none can be freed; -EAGAIN: the budget is used up,
+ * and the next call goes on from here. */
 int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
 
 /* Note in the shard's record that an entry will expire at expires_ns. Call it before the entry gets
@@ -418,12 +432,12 @@ void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expire
 
 /* ---- Snapshots ---- */
 
-/* Whether the snapshot has not been ended. Ask under the lock of the shard that is read: then what
- * the snapshot sees there is not freed. */
+/* Whether the snapshot has not been ended. A caller that reads a shard asks under that shard's lock:
+ * while it holds the lock, no version that the snapshot reads is freed there. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
 
-/* How many snapshots have ended, including those that a process died while taking. Call it under
- * the lock of a shard, so that no snapshot begins meanwhile. The number never falls. */
+/* How many snapshots have ended. One that was being taken when its process died counts as ended.
+ * Call it under the lock of a shard, so that no snapshot begins meanwhile. The number never falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
 /* End the snapshot in a slot, if it still has that epoch. */
