@@ -49,6 +49,7 @@ int __lsan_is_turned_off(void);
 
 static size_t bytes_before; /* allocated when this process began; 0 in the program itself */
 static pid_t program;
+static uid_t first_user;
 
 static void
 note_bytes(void)
@@ -62,14 +63,16 @@ __attribute__((constructor)) static void
 note_program(void)
 {
     program = getpid();
+    first_user = geteuid();
     pthread_atfork(NULL, NULL, note_bytes);
 }
 
-/* LeakSanitizer asks at the end of each process. */
+/* LeakSanitizer asks at the end of each process. It cannot trace one that has changed its user. */
 __attribute__((visibility("default"))) int
 __lsan_is_turned_off(void)
 {
-    return bytes_before != 0 && bytes_before == __sanitizer_get_current_allocated_bytes();
+    return geteuid() != first_user ||
+           (bytes_before != 0 && bytes_before == __sanitizer_get_current_allocated_bytes());
 }
 
 UNCHECKED static void

@@ -306,15 +306,6 @@ make_staple(const char *name)
     OCSP_RESPONSE_free(reply);
 }
 
-/* LeakSanitizer cannot trace a process that has changed its user. */
-int __lsan_is_turned_off(void);
-
-int
-__lsan_is_turned_off(void)
-{
-    return start_user != geteuid();
-}
-
 START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
 {
     struct answer answer = {0};
