@@ -161,6 +161,11 @@ local function module_pages()
         names[('require "%s"'):format(module.name)] = path
         group[#group + 1] = note_all(page, module.entries)
         note(module.name, "Lua module", path, nil, "")
+        for _, entry in ipairs(module.entries) do
+            if entry[2] == "Lua class" or entry[2] == "Lua type" then
+                names[entry[1]] = names[entry[1]] or path .. "#" .. entry[3]
+            end
+        end
     end
     return group
 end
