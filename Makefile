@@ -520,6 +520,8 @@ pc_dir    = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
 pc_prefix = $(if $(filter $(filter-out /usr,$(PREFIX))/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -ms --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
 pc_names := $(patsubst tools/%.pc.in,%,$(wildcard tools/*.pc.in))
 pc_built  = $(filter sxe $(modules),$(pc_names))
+# Where gdb looks when it loads the shared library.
+gdb_dir  = $(PREFIX)/share/gdb/auto-load$(LIBDIR)
 # A page of the manual for each public function, in the folder $1.
 man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk -f tools/reference-man.awk $(headers)
 pc_file  = sed 's|@PREFIX@|$(pc_prefix)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
@@ -535,6 +537,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@install -m 644 tools/sxe-config.cmake $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@sed 's|@VERSION@|$(VERSION)|' tools/sxe-config-version.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sxe/sxe-config-version.cmake
+	@install -d $(DESTDIR)$(gdb_dir)
+	@install -m 644 tools/libsxe-gdb.py $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -564,6 +568,7 @@ uninstall: ## remove what install put there
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library $(DESTDIR)$(LIBDIR)/cmake/sxe
+	@rm -f $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 

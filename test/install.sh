@@ -231,6 +231,41 @@ for debug in 0 1; do
                curl -sf -H 'Connection: keep-alive' http://127.0.0.1:${port:-1}/ | grep -q 'Hello World'"
 done
 
+# gdb shows sockets, buffers and pools of a program with the shared library, whose file it finds by itself.
+here=$work/here
+gdb_says() { # gdb_says PROGRAM TEXT COMMAND...: the commands' output, at the place where the program stops, has this text
+    program=$1
+    text=$2
+    shift 2
+    for command; do
+        printf '%s\n' "$command"
+    done >"$work/commands"
+    gdb -nx -batch -iex "set debuginfod enabled off" -iex "add-auto-load-safe-path $here" \
+        -iex "add-auto-load-scripts-directory $here/share/gdb/auto-load" -x "$work/commands" "$program" >"$work/said" 2>&1
+    cat "$work/said"
+    grep -qF -- "$text" "$work/said"
+}
+if ! command -v gdb >/dev/null; then
+    skip "what gdb shows, because gdb is not installed"
+elif ! gdb -nx -batch -ex starti -ex "info program" /bin/true 2>/dev/null | grep -q 'stopped'; then
+    skip "what gdb shows, because gdb cannot run programs here"
+else
+    check "make install works without DESTDIR" $make install PREFIX="$here"
+    for program in hello pools; do
+        check "$program, for gdb" ${CC:-gcc} -g -O0 -o "$work/gdb-$program" "test/consumer/$program.c" -I"$here/include/sxe" -L"$here/lib" -lsxe -lev \
+            -Wl,-rpath,"$here/lib"
+    done
+    check "gdb shows a socket" gdb_says "$work/gdb-hello" 'IDLE, fd' "break heard" run "print *self"
+    check "gdb shows what it has read" gdb_says "$work/gdb-hello" '5 bytes unread, room for 16379: "hello"' "break heard" run "print self->in"
+    check "gdb lists the sockets of a loop" gdb_says "$work/gdb-hello" '3 sockets in use of 3' "break heard" run sxe-sockets
+    check "gdb shows sets of chunks" gdb_says "$work/gdb-hello" "chunks 'sxe chunks': 0 of" "break heard" run "print *sxe__context.chunks"
+    check "gdb says that there is no loop" gdb_says "$work/gdb-hello" 'this thread has no loop' "break main" run sxe-sockets
+    check "gdb shows a pool" gdb_says "$work/gdb-pools" "private pool 'words' of 10 elements of 4 bytes; in each state: 6, 4" run "frame function main" "sxe-pool words"
+    check "gdb shows a shared pool" gdb_says "$work/gdb-pools" "shared pool 'jobs' of 100 elements of 4 bytes; in each state: 96, 0, 4" run "frame function main" "sxe-pool jobs"
+    check "gdb shows a buffer" gdb_says "$work/gdb-pools" '9 bytes unread, room for 55: "a \x22text\x22\n"' run "frame function main" "print text"
+    check "gdb refuses an array that is no pool" gdb_says "$work/gdb-pools" 'memory is not the array of a pool' run "frame function main" "sxe-pool memory"
+fi
+
 check "make uninstall works" $make uninstall PREFIX=$prefix DESTDIR="$root"
 check "uninstall leaves nothing" sh -c "[ -z \"\$(find '$root' ! -type d)\" ]"
 finish install

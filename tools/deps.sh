@@ -110,6 +110,7 @@ probe_peers() {
     want redis-server command -v redis-server
     want cmake command -v cmake
     want meson command -v meson
+    want gdb command -v gdb
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
 }
