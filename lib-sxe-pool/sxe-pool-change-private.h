@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the change of one element's place under its shard's lock, in such a way that a process that
- * is killed at any instruction leaves either nothing done or a complete intent.
+ * What: moves an element of a shared pool from its place in a list to the young end of a list, under
+ * the lock of its shard. If the process is killed at any instruction, either nothing has changed, or
+ * the *intent* in the shard says completely what the next owner of the lock has to do.
  *
  * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these
- * very lines with every interleaving and a death at every access (SXE__POOL_STEP).
+ * very lines in every order of processes, with a death at every access (SXE__POOL_STEP).
  *
- * Shape:  check the links -> write the intent, its stamp last -> do it, the shard's stamp last
- *                                                             ^ from here on it will be done, by us
- *                                                               or by the lock's next owner
+ * Shape: three steps under the lock.
  *
- * Stamps only grow. An intent whose stamp is above the shard's last stamp is begun and not done, so
- * neither its begin nor its end needs a store of its own.
+ *     1. Check the links of the element: another process may have damaged them.
+ *     2. Write the intent: all values that will be stored. Its stamp is written last.
+ *     3. Apply the intent: store the values. The shard's last_stamp is written last.
+ *
+ * A death in step 1 or 2 leaves nothing done. After step 2 the change will be made, by this process
+ * or by the next owner of the lock, who applies the intent again.
+ *
+ * Stamps only grow. An intent is pending while its stamp is greater than the shard's last_stamp: so
+ * the last stores of steps 2 and 3 also begin and end it, and no flag is needed.
  */
 #ifndef SXE_POOL_CHANGE_H
 #define SXE_POOL_CHANGE_H
 
 #include "sxe-pool-sharing-private.h"
 
-/* The functions are inlined, and their callers compute what they can before they take the lock: so
- * the lock is held briefly, and values stay in registers. */
+/* The functions are inlined, so that values stay in registers, and their callers compute what they
+ * can before they take the lock: both make the time short for which the lock is held. */
 #define SXE__POOL_INLINE static inline __attribute__((always_inline))
 
 /* The shard of a change, and its time. */
@@ -57,10 +63,10 @@ struct sxe__pool_parts {
     struct sxe__pool_node *tail; /* the new list's youngest element, the next neighbour */
 };
 
-/* Make the change that the shard's intent describes. All values of an intent are final, so a change
- * that was made in part can be made again from the beginning. The stamp is written before the
- * state, for readers without the lock. The values are read from the intent, so that registers are
- * free for the addresses. */
+/* Make the change that the shard's intent describes. The intent holds the final values, so a change
+ * that was made in part can be made again from the beginning. The node's stamp is written before
+ * its state, because readers without the lock read them in the other order. The values are read
+ * from the intent, not passed, so that registers are free for the addresses. */
 SXE__POOL_INLINE void
 sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
                 struct sxe__pool_shard *shard)
@@ -85,8 +91,8 @@ sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
     SXE__POOL_PUT_LAST(shard->last_stamp, stamp);
 }
 
-/* Complete the change that the dead owner of a lock had begun. False: an index of its intent is out
- * of range, so no correct process wrote it. */
+/* Complete the change that a dead owner of the lock had begun, if there is one. False: the intent
+ * has an index that is out of range, so no correct process wrote it, and nothing was changed. */
 static inline bool
 sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
                    uint32_t number)
@@ -119,7 +125,8 @@ sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_s
     return true;
 }
 
-/* An element's present place, each word of it read only once, and the state that it moves to. */
+/* The place of an element now, and the state that it moves to. Each word was read from shared memory
+ * once, so it cannot change between the check and the use. */
 struct sxe__pool_place {
     uint32_t state;
     uint32_t prev;
@@ -129,8 +136,8 @@ struct sxe__pool_place {
 };
 
 /* Read the place of an element under the lock. False: its links are impossible, so the pool is
- * damaged. (prev needs no comparison with id: if prev were id, its next would have to be id, too.)
- */
+ * damaged. prev is not compared with id, because if prev were id, the check of its `next` would
+ * need next to be id, which is refused. */
 SXE__POOL_INLINE bool
 sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
 {
@@ -147,8 +154,8 @@ sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe_
            SXE__POOL_GET(nodes[place->next].prev) == id;
 }
 
-/* The generation of an element after a move to another state: one more if the new state is state 0;
- * never 0. */
+/* The generation of an element after a move to another state. It grows by one with each move to
+ * state 0, where the element is free; it is never 0. */
 SXE__POOL_INLINE uint32_t
 sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
 {
@@ -157,8 +164,8 @@ sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
     return generation + (generation == 0);
 }
 
-/* Write the intent: its stamp last, and all of it before any node is changed. On x86 the fences
- * only bind the compiler. */
+/* Write the intent, its stamp last. The fence keeps the changes of the nodes after it; on x86 it
+ * binds only the compiler. */
 SXE__POOL_INLINE void
 sxe__pool_intend(const struct sxe__pool_site *site, uint32_t id,
                  const struct sxe__pool_place *place, const struct sxe__pool_parts *parts)
@@ -207,10 +214,10 @@ sxe__pool_move(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_
     return true;
 }
 
-/* Under the lock: move an element from old_state (ANY_STATE: whichever it is in) to the young end
- * of *new_state (ANY_STATE: its own). LOCK_TAKEN: *new_state is its state now. INCORRECT_STATE: it
- * was not moved, and *new_state is its state. DAMAGED: its links, or those of a list, are
- * impossible. */
+/* Under the lock: move an element to the young end of the list of *new_state; ANY_STATE: of its own
+ * state. old_state is the state that it must have; ANY_STATE: any. *new_state becomes the state that
+ * it has after the call. LOCK_TAKEN: it was moved; INCORRECT_STATE: it was not, as it had another
+ * state than old_state; DAMAGED: its links, or those of a list, are impossible. */
 SXE__POOL_INLINE unsigned
 sxe__pool_change(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
                  uint32_t *new_state)

@@ -4,20 +4,21 @@
  * socket's life.
  * Place: included by lib-sxe/sxe*.c only.
  *
- * Shape: the files in reading order; the steps of a life call each other, up and down this list:
+ * Shape: the files in reading order. From sxe-state.c to sxe-loop.c they are one state machine, that
+ * of a socket, and call each other; the others call only files above them:
  *
- *     sxe-address.c  text <-> sockaddr                  pure
- *     sxe-cidr.c     lists of networks                  pure
- *     sxe-proxy.c    headers of the PROXY protocol      pure
- *     sxe-socket.c   the few system calls on a socket   the table of sxe-io.h
- *     sxe-state.c    states, watching, ending, finish   every change of state stands here
- *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, end
- *     sxe-write.c    sxe_write and its like             staging the output of an event, flushing it
- *     sxe-read.c     reads, calls on_read, keeps the bytes that it leaves
- *     sxe-connect.c  connect, listen, accept
- *     sxe-loop.c     epoll, calls the files above       deferred calls, timeouts, timers, signals
- *     sxe-work.c     work that blocks                   the only file with threads
- *     sxe-resolve.c  addresses of names                 on top of sxe-work.c
+ *     sxe-address.c  converts text to sockaddr and back; no system calls
+ *     sxe-cidr.c     lists of networks; no system calls
+ *     sxe-proxy.c    headers of the PROXY protocol; no system calls
+ *     sxe-socket.c   the few system calls on a socket, as the table of sxe-io.h
+ *     sxe-state.c    every change of a socket's state; watching and ending it
+ *     sxe-queue.c    the output that the kernel did not take, in chunks
+ *     sxe-write.c    sxe_write and the like: stages the output of an event, then flushes it
+ *     sxe-read.c     reads, calls on_read, keeps the bytes that on_read leaves
+ *     sxe-connect.c  connects, listens, accepts
+ *     sxe-loop.c     waits for epoll and calls the files above; deferred calls, timeouts, timers
+ *     sxe-work.c     work that blocks: the only file with threads
+ *     sxe-resolve.c  addresses of names, looked up by sxe-work.c
  *     sxe-plan.c     register, configure, init, fini
  *     sxe.c          making, closing, looking at sockets
  */
@@ -58,23 +59,24 @@ extern struct sxe_log_control sxe__log;
 enum sxe__kind { SXE__TCP, SXE__UNIX, SXE__UDP };
 
 enum sxe__flag {
-    SXE__ADDRESS = 1 << 0,     /* NEW: u.address is set; otherwise u.path */
-    SXE__PEER = 1 << 1,        /* was connecting or connected: on_close is due */
-    SXE__HALF_CLOSE = 1 << 2,  /* the reader sees the peer's half-close */
-    SXE__ONESHOT = 1 << 3,     /* LISTENING for one connection */
-    SXE__READABLE = 1 << 4,    /* the kernel may have bytes for us; epoll reports only changes */
-    SXE__END_NEAR = 1 << 5,    /* the peer's end or an error follows: read until it shows */
-    SXE__END_SEEN = 1 << 6,    /* the reader saw the peer's half-close */
+    SXE__ADDRESS = 1 << 0,    /* NEW: u.address is set; otherwise u.path */
+    SXE__PEER = 1 << 1,       /* the socket was connecting or connected: on_close will be called */
+    SXE__HALF_CLOSE = 1 << 2, /* the program is told of the peer's half-close */
+    SXE__ONESHOT = 1 << 3,    /* LISTENING for a single connection */
+    SXE__READABLE = 1 << 4,   /* the kernel may have bytes for us; epoll reports only changes */
+    SXE__END_NEAR =
+        1 << 5, /* epoll reported the peer's end or an error: read until it is reached */
+    SXE__END_SEEN = 1 << 6,    /* the program was told of the peer's half-close */
     SXE__PAUSED = 1 << 7,      /* the program has called sxe_pause */
     SXE__FULL = 1 << 8,        /* unsent output is above output_pause: do not read */
     SXE__STARVED = 1 << 9,     /* unread bytes wait in the kernel for a free chunk;
                                   in CLOSING: the peer still sends */
     SXE__DEFERRED = 1 << 10,   /* is on the list of deferred calls */
-    SXE__READ_AGAIN = 1 << 11, /* deferred: show the unread bytes again */
+    SXE__READ_AGAIN = 1 << 11, /* deferred: call on_read again, for the unread bytes */
     SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */
     SXE__LINGER = 1 << 13,     /* CLOSING: wait for the peer's end */
     SXE__END_SENT = 1 << 14,   /* our half-close is under way or done */
-    SXE__HELD = 1 << 15,       /* the socket's output waits for the end of the batch of events */
+    SXE__HELD = 1 << 15, /* its output waits until the other events of the batch were handled */
 };
 
 /* The kinds of events that epoll reports for a socket. */
@@ -102,7 +104,7 @@ struct sxe__group {
 struct sxe__workers {
     struct ev_loop *loop;
     ev_async wake;
-    unsigned under_way; /* works submitted whose done was not called yet */
+    unsigned under_way; /* how many works were submitted and are not done: their done() is due */
     unsigned threads;   /* started */
     unsigned wanted;
     SXE_TIME next_try; /* when to try again to start missing threads */
@@ -111,18 +113,19 @@ struct sxe__workers {
     pthread_mutex_t lock;
     pthread_cond_t come; /* signalled when there is work, or at the end */
     struct sxe__group group[1 + SXE_WORK_GROUPS_MAX];
-    unsigned turn; /* the group from which work is taken first */
+    unsigned turn; /* the group that is asked first for the next work; groups take turns */
     struct sxe__line finished;
     bool is_stopping;
     pthread_t thread[];
 };
 
-/* The held output of an event that is over: staged pieces, or a queue. */
+/* The output of one socket whose event was handled. It is held until the other events of the batch
+ * were handled, too, so that all replies of a batch are sent together. */
 struct sxe__held {
     SXE *socket; /* NULL: the socket was closed meanwhile */
     struct iovec *vector;
-    unsigned vector_used; /* 0: the output is in the socket's queue */
-    uint32_t copied;      /* how many of the output's bytes are in the output buffer */
+    unsigned vector_used; /* 0: the output is in the socket's queue, not in `vector` */
+    uint32_t copied;      /* how many bytes of the output are in `stages` */
     size_t bytes;
 };
 
@@ -164,34 +167,38 @@ struct sxe__context {
     SXE *staged; /* the socket whose output is in vector[], then in stage[] from stage_open on */
     struct iovec *vector;
     unsigned vector_used;
-    uint32_t stage_open;  /* where the last piece of stage[] begins, which still grows */
+    uint32_t
+        stage_open; /* where the last piece of stage[] begins; only this piece may still grow */
     uint32_t stage_used;  /* bytes of stage[] */
-    uint32_t stage_limit; /* up to here sxe_reserve for `staged` need not check; 0: it must */
-    uint32_t reserved;    /* bytes of stage[] after stage_used that sxe_commit may add */
-    size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
-    char *stage;          /* SXE__STAGE_SIZE bytes */
-    unsigned held_first;  /* the first of held[] that is not sent yet */
-    unsigned held_end;    /* the end of the used part of held[] */
-    unsigned held_max;    /* when held[] has so many entries, all are sent; below 2: hold nothing */
-    char *stages;         /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
-    char *read_buffer;    /* a chunk's bytes, or a datagram's; zero bytes in front */
+    uint32_t stage_limit; /* below it sxe_reserve for `staged` may skip its checks; 0: it may not */
+    uint32_t reserved;    /* how many bytes after stage_used the last sxe_reserve has promised */
+    size_t lent_bytes; /* how many bytes of vector[] are in the program's memory, not in stage[] */
+    char *stage;       /* SXE__STAGE_SIZE bytes */
+    unsigned held_first; /* the first of held[] that is not sent yet */
+    unsigned held_end;   /* the end of the used part of held[] */
+    unsigned
+        held_max; /* with this many entries in held[], all are sent; below 2: nothing is held */
+    char *stages; /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
+    char *read_buffer; /* a chunk's bytes, or a datagram's; zero bytes in front */
     char *read_memory;
 
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
-    bool orders_idle;        /* keep IDLE sockets in order of time, for a timeout or reap_idle */
-    bool is_busy;            /* libev does not watch our epoll set: poll it in each turn */
-    unsigned load_rounds;    /* how many turns in a row found many events */
-    unsigned empty_rounds;   /* while busy: how many turns in a row found no event */
-    bool is_accept_stopped;  /* no socket or descriptor was free, or others should accept */
-    unsigned accept_unasked; /* connections to accept although may_accept refuses */
-    unsigned accept_trust;   /* accept_unasked of the next sxe__accept_left */
-    int accept_error;        /* the error of accept4 since the last connection; 0: none */
-    unsigned accept_fails;   /* how often accept4 failed in a row */
+    bool orders_idle;       /* keep IDLE sockets in order of time, for a timeout or reap_idle */
+    bool is_busy;           /* libev does not watch our epoll set: poll it in each turn */
+    unsigned load_rounds;   /* how many turns in a row found many events */
+    unsigned empty_rounds;  /* while busy: how many turns in a row found no event */
+    bool is_accept_stopped; /* listeners are not watched: no socket or descriptor was free, or other
+                                processes should accept */
+    unsigned accept_unasked; /* how many connections to accept although may_accept refuses */
+    unsigned
+        accept_trust; /* the next sxe__accept_left sets accept_unasked to this; it doubles each time */
+    int accept_error;      /* the error of accept4 since the last connection; 0: none */
+    unsigned accept_fails; /* how often accept4 failed in a row */
 
     unsigned number;     /* number of sockets, after sxe_init */
-    unsigned unref;      /* how many sockets are not waited for, see sxe_unref */
+    unsigned unref;      /* how many sockets do not keep the loop running, see sxe_unref */
     unsigned registered; /* sockets for the next sxe_init; the members below are for it, too */
     unsigned extra;
     unsigned threads;
@@ -282,7 +289,7 @@ void sxe__accept_start(void);
 /* ---- sxe-queue.c: unsent output in chunks ---- */
 
 bool sxe__queue_is_empty(const SXE *s);
-size_t sxe__queue_room(const SXE *s); /* so many bytes or more could be queued now */
+size_t sxe__queue_room(const SXE *s); /* how many bytes can be queued now, at least */
 SXE_MUST_USE int sxe__queue_bytes(SXE *s, const void *data, size_t length); /* 0 or -ENOBUFS */
 SXE_MUST_USE int sxe__queue_borrowed(SXE *s, const void *data, size_t length,
                                      SXE_OUT_EVENT_SENT on_sent);
@@ -294,11 +301,12 @@ SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
  * and epoll will report when it is not; 1: the kernel may take more at once; or -errno. */
 SXE_MUST_USE int sxe__queue_write(SXE *s);
 
-/* Whether the peer has acknowledged bytes since the last call: then the timeout of writing starts
- * again. (The kernel takes more only when a third of its buffer is free, and a slow reader takes
- * long for that.) The queue must not be empty. */
+/* Whether the peer has acknowledged bytes since the last call. If so, the timeout of writing starts
+ * again: the kernel takes more output only when a third of its buffer is free, which takes long
+ * with a slow reader, although the reader makes progress. The queue must not be empty. */
 bool sxe__queue_has_peer_read(SXE *s);
-bool sxe__queue_is_rest_read(SXE *s); /* whether the peer goes on to acknowledge, in CLOSING */
+bool
+sxe__queue_is_rest_read(SXE *s); /* in CLOSING: whether the peer has acknowledged bytes lately */
 
 /* Drop the whole queue, and call each on_sent with `result`. Returns the number of dropped bytes.
  */
@@ -316,7 +324,7 @@ void sxe__hold_staged(void);    /* at the end of an event: keep the output for s
 void sxe__send_held(void);      /* at the end of a batch of events: one write for each socket */
 void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
-void sxe__wrote(SXE *s);   /* call when its output changed: settle s, or go on closing it */
+void sxe__wrote(SXE *s);   /* call when the output of s changed: settle s, or go on closing it */
 void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */
 SXE_MUST_USE int sxe__io_end(SXE *s); /* half-close. 0; -EAGAIN: not yet; -errno */
 

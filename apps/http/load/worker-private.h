@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: declarations that the files of a worker share. Place: apps/http/load/worker*.c only.
+ * What: declarations that the files of a worker share. A worker is one process that sends its part
+ * of the load.
+ * Place: apps/http/load/worker*.c only.
+ *
+ * Words: a *query* is one request of the load, from the moment it is offered to its reply, failure
+ * or timeout. The *source* (requests.h) makes the queries, from a template, a log or a script. In a
+ * *closed loop* a query follows a reply; with a pace or a log, queries *arrive* at times of their
+ * own, and wait if no socket is free. `depth` is how many queries a socket may have in flight. A
+ * socket *thinks* while it waits, after a reply, for the time of its next query.
  *
  * Shape, in reading order; each file calls those above it only. worker-read.c and worker-socket.c
  * decide what follows when a query or a handshake ends:
  *
  *     heap.c           timed events, the earliest first     pure
  *     ticker.c         wakes the loop for the next event, to the microsecond
- *     worker-stage.c   counts rare things: stages, failures, new slices of the time line
+ *     worker-stage.c   counts what is rare: a new slice of the time line, a stage, a failure
  *     worker-end.c     adds timed events, and ends the run
- *     worker-judge.c   judges complete replies, and tells sessions
- *     worker-state.c   fail, close                         every change of a socket's state
- *     worker-query.c   send, hold, end, count              every change of the accounts of queries
+ *     worker-judge.c   judges complete replies, and tells the source's session the outcome
+ *     worker-state.c   changes a socket's state: settles, fails, closes it
+ *     worker-query.c   sends, holds, ends and counts queries
  *     worker-arrival.c when queries arrive, how many wait, and on which sockets they are sent
  *     worker-self.c    the client's own CPU time and lags; copies and messages for the parent
  *     worker-address.c which address of the host a connection takes
  *     worker-shake.c   handshakes of TLS that are under way
  *     worker-read.c    replies as they come, and what their sockets do next
- *     worker-socket.c  the ramp, open, lost, open again
+ *     worker-socket.c  opens sockets: at the beginning, in a ramp, and again when they are lost
  *     worker-pace.c    handles timed events, begins the run
  *     worker.c         a worker from begin to end; obeys the parent's messages
  *
@@ -26,15 +34,18 @@
  *     heap    QUERY      a thinking socket's next query is due
  *             HELD       a query that the source returned with a delay is due
  *             REOPEN     a lost socket connects again
- *             TIMEOUT    look how old the socket's oldest query is: at most one entry a socket,
- *                        pushed again only when it is popped, so that queries need no heap entry
- *             RAMP, START, LOOK, END, DRAINED, PATIENCE: of the run, mostly one entry each
- *     arrival            the next arrival is not in the heap
+ *             TIMEOUT    look how old the socket's oldest query is. A socket has at most one such
+ *                        entry, and gets the next when this one is taken out of the heap: so a
+ *                        query that is answered in time needs no entry of its own
+ *             RAMP, START, LOOK, END, DRAINED, PATIENCE belong to the whole run; the heap has
+ *                        at most one of each
+ *     arrivals           the next one is in struct load__arrivals, not in the heap
  *
  * Invariant of a closed loop's socket: in_flight + again + ready + thinking + held == depth.
  *
- * Times that belong in two histograms are recorded in one, and copied when the result is read: in a
- * closed loop service times equal response times, and a single kind's times equal the total's.
+ * Some times belong in two histograms, but are recorded in one and copied when the result is read:
+ * in a closed loop service times equal response times, and if all queries are of one kind, its
+ * times equal those of the total.
  */
 #ifndef LOAD_WORKER_PRIVATE_H
 #define LOAD_WORKER_PRIVATE_H
@@ -50,13 +61,15 @@
 #include "ticker.h"
 #include "worker.h"
 
-#define LOAD__BATCH      64u /* most first queries to send in a turn of the loop */
-#define LOAD__LATE_NS    SXE_NS_PER_MS
-#define LOAD__REOPEN_NS  (100 * SXE_NS_PER_MS)
-#define LOAD__LOOK_NS    (100 * SXE_NS_PER_MS)
-#define LOAD__STILL_NS   (100 * SXE_NS_PER_MS) /* a turn this late: the client stood still */
-#define LOAD__SPUN_MAX   (20 * SXE_NS_PER_US)  /* in longer spun turns another process ran */
-#define LOAD__BODY_MAX   (16u << 20)           /* most bytes of a reply that the source can see */
+#define LOAD__BATCH     64u /* most sockets that send their first query in one turn of the loop */
+#define LOAD__LATE_NS   SXE_NS_PER_MS
+#define LOAD__REOPEN_NS (100 * SXE_NS_PER_MS)
+#define LOAD__LOOK_NS   (100 * SXE_NS_PER_MS)
+#define LOAD__STILL_NS \
+    (100 * SXE_NS_PER_MS) /* a turn of the loop that comes this late: the client stood still */
+#define LOAD__SPUN_MAX \
+    (20 * SXE_NS_PER_US) /* a turn without events that took longer: another process ran */
+#define LOAD__BODY_MAX   (16u << 20) /* most bytes of a reply that are kept for the source */
 #define LOAD__UNBOUNDED  UINT64_MAX
 #define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* wait if a unix listener's backlog is full */
 
@@ -81,11 +94,11 @@ struct load__flight {
     uint32_t entry; /* index in the log that is replayed */
     uint16_t kind;
     bool is_head : 1;      /* its method is HEAD */
-    bool is_last : 1;      /* it is the last of its connection */
-    bool is_seen : 1;      /* its reply is looked at, by the expectations or the source */
+    bool is_last : 1;      /* it asks the server to close the connection */
+    bool is_seen : 1;      /* its reply's bytes are checked or kept, not only counted */
     bool is_kept : 1;      /* its reply's head is kept for the source */
-    bool is_body_kept : 1; /* and so is its reply's body */
-    uint8_t stage;         /* the stage in which it arrived; 0 without stages */
+    bool is_body_kept : 1; /* its reply's body is kept for the source, too */
+    uint8_t stage;         /* the stage of the plan in which it arrived; 0: the plan has none */
 };
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
@@ -119,7 +132,7 @@ struct load__socket {
     uint64_t connect_ns;       /* when the connect began */
     uint64_t shake_ns;         /* when its TLS handshake began */
     uint64_t ready_ns;         /* when that handshake was done */
-    uint64_t left;             /* queries that this socket may still offer */
+    uint64_t left;             /* how many queries this socket may still offer */
     uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: not yet */
     struct load_expect_body body;
     uint16_t in_flight;  /* queries in the ring that wait for replies */
@@ -173,13 +186,13 @@ struct load__worker {
     /* TLS */
     struct sxe_tls *tls;          /* NULL: plain */
     struct sxe_tls *tls_resuming; /* for connections that are to resume a session */
-    unsigned resume_owed;         /* a sum of percents; at 100 the next connection resumes */
+    unsigned resume_owed; /* percents add up here; at 100 the next connection resumes a session */
     char tls_name[LOAD_AUTHORITY_SIZE];
     uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
     uint32_t shaking_number;
     ev_prepare look_at_shaking; /* active while shaking_number is above 0 */
 
-    unsigned turn; /* connections begun; chooses the next one's address */
+    unsigned turn; /* how many connections have begun; chooses the address of the next */
 
     /* The ramp */
     bool is_ramping;
@@ -197,22 +210,22 @@ struct load__worker {
     bool is_over;
     bool is_paced; /* queries arrive; otherwise they follow replies */
     uint64_t start_ns;
-    uint64_t end_ns;       /* nothing is offered from then on; LOAD_NEVER: no such time */
-    uint64_t left;         /* queries to offer */
-    uint64_t given;        /* queries that the source has returned */
-    bool is_source_slow;   /* read the clock around each call of the source, not some only */
-    uint64_t held_number;  /* sockets with is_held */
+    uint64_t end_ns;      /* no query is offered from then on; LOAD_NEVER: no such time */
+    uint64_t left;        /* queries to offer */
+    uint64_t given;       /* queries that the source has returned */
+    bool is_source_slow;  /* read the clock around every call of the source, not only around some */
+    uint64_t held_number; /* sockets with is_held */
     uint64_t again_number; /* sum of `again` over all sockets */
-    uint32_t users;        /* sockets whose sessions go on */
+    uint32_t users;        /* how many sockets have a session that goes on */
     uint64_t progress_ns;  /* when the last byte came, or the last planned event happened in time */
     uint64_t reply_ns;     /* when the last reply was complete */
-    uint64_t ended_ns;     /* when the last query ended, well or not, or was given up */
+    uint64_t ended_ns;     /* when the last query ended: was answered, failed or was given up */
 
     /* Arrivals */
-    struct load__arrivals arrivals; /* the next arrival to send */
-    struct load__arrivals ahead;    /* the next to count as waiting; unused if none waits */
+    struct load__arrivals arrivals; /* the next arrival that is to be sent */
+    struct load__arrivals ahead;    /* the next arrival to count as waiting; unused if none waits */
     uint64_t waiting;               /* arrivals counted and not sent: `arrivals` to `ahead` */
-    uint64_t free_ns;               /* since when a socket is free; LOAD_NEVER: none is */
+    uint64_t free_ns;               /* since when some socket is free; LOAD_NEVER: all are busy */
 
     /* The present slice of the time line: times in [slice_ns, slice_ns + slice_width_ns) */
     struct load_slice *slice;
@@ -287,9 +300,9 @@ load__stage_at(const struct load__worker *worker, uint64_t ns)
 
 /* ---- worker-socket.c ---- */
 
-/* Begin to open all sockets; load__ramp_over is called when all are open or have failed.
- * load__ramp_tick handles the event RAMP. load__ramp_on opens more sockets after one has opened or
- * failed. */
+/* Begin to open all sockets. When all are open or have failed, load__ramp_over is called.
+ * load__ramp_tick handles the event RAMP. load__ramp_on opens further sockets, after one has opened
+ * or failed. */
 void load__ramp(struct load__worker *worker);
 void load__ramp_tick(struct load__worker *worker, uint64_t now_ns);
 void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
@@ -297,10 +310,12 @@ void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
 /* Connect a lost socket again. */
 void load__reopen(struct load__socket *socket);
 
-/* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
+/* Before the loop ends: have connections end by RST if they have queries in flight; with --abort,
+ * all connections. */
 void load__prepare_close(struct load__worker *worker);
 
-/* The watcher of handshakes, for load__shake_init: use connections whose handshakes are done. */
+/* Use the connections whose handshakes are done. load__shake_init gets this function, and the loop
+ * calls it. */
 void load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events);
 
 /* ---- worker-state.c ---- */
@@ -322,7 +337,7 @@ typedef void load__on_turn(struct ev_loop *loop, ev_prepare *watcher, int events
 int load__shake_init(struct load__worker *worker, load__on_turn *look);
 void load__shake_free(struct load__worker *worker);
 
-/* Make the socket speak TLS, before it connects: 0, or -errno. */
+/* Make the socket speak TLS. Call it before the socket connects. 0 or -errno. */
 int load__shake_begin(struct load__socket *socket, SXE *sxe);
 
 /* The socket's handshake has begun: load__next_shaken returns the socket when it is done. */
@@ -366,9 +381,9 @@ void load__end_with_reply(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-stage.c ---- */
 
-/* Counts for each stage, if the plan has stages. load__stage_offered counts `number` arrivals at
- * intended_ns. load__stage_sent counts a query that was sent (number is 1), or takes one back that
- * must be sent again (-1). load__stage_good counts a good reply. */
+/* These three count for each stage, if the plan has stages. load__stage_offered counts `number`
+ * arrivals at intended_ns. load__stage_sent counts a query that was sent (number 1), or subtracts
+ * one that has to be sent again (-1). load__stage_good counts a good reply. */
 void load__stage_offered(struct load__worker *worker, uint64_t intended_ns, uint64_t number);
 static inline void
 load__count_offered(struct load__worker *worker, uint64_t intended_ns)
@@ -382,9 +397,9 @@ void load__stage_sent(struct load__worker *worker, const struct load__flight *fl
 void load__stage_good(struct load__worker *worker, const struct load__flight *flight,
                       uint64_t response_ns, uint64_t now_ns);
 
-/* Count a failed query, whose times are at least waited_ns. load__failed_wait_ns computes that: the
- * time since the query was sent, and at least the timeout unless the end is UNANSWERED (result.h
- * says why). */
+/* Count a failed query: its reply would have taken waited_ns or longer. load__failed_wait_ns
+ * computes waited_ns: the time since the query was sent; and at least the timeout, unless the end
+ * is UNANSWERED (result.h says why). */
 void load__count_failed(struct load__worker *worker, const struct load__flight *flight,
                         uint64_t waited_ns, uint64_t now_ns);
 uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct load__flight *flight,
