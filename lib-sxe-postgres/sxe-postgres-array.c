@@ -3,10 +3,10 @@
  * The scanner of arrays in PostgreSQL's text form (manual, 8.15.6): {1,NULL,"a \"b\""}, lists in
  * lists, and the bounds before them, [0:1]={a,b}, which are passed over.
  */
+#include "sxe-postgres-array-private.h"
+
 #include <string.h>
 #include <strings.h>
-
-#include "sxe-postgres-private.h"
 
 static void
 skip_bounds(struct sxe__postgres_array *array)

@@ -128,6 +128,8 @@ sxe__postgres_abandon(struct sxe__postgres_conn *conn)
         ev_io_stop(conn->loop, &conn->io);
     PQclear(conn->result);
     conn->result = NULL;
+    PQfreemem(conn->notify);
+    conn->notify = NULL;
     conn->pg = NULL;
     if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !begin_cancel(pg))
         PQfinish(pg);

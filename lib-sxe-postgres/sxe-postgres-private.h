@@ -20,11 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sxe-postgres-array-private.h"
+
 #define SXE__POSTGRES_CONN "sxe postgres connection"
 
 struct sxe__postgres_conn {
     PGconn *pg;       /* NULL: not begun, or closed */
     PGresult *result; /* the one that is being read; owned */
+    PGnotify *notify; /* that a task is about to get; owned */
     struct ev_loop *loop;
     ev_io io;      /* the task's wait, or the rest */
     ev_timer idle; /* the end of the rest */
@@ -78,32 +81,5 @@ extern const char sxe__postgres_json_key;
 
 /* Push a value of a type, whose text ends with a zero byte. */
 void sxe__postgres_push(lua_State *L, Oid type, const char *text, size_t length);
-
-/* ---- sxe-postgres-array.c ---- */
-
-enum { SXE__POSTGRES_DEPTH = 6 }; /* PostgreSQL's MAXDIM */
-
-enum sxe__postgres_token {
-    SXE__POSTGRES_OPEN,
-    SXE__POSTGRES_CLOSE,
-    SXE__POSTGRES_NULL,
-    SXE__POSTGRES_ELEMENT,
-    SXE__POSTGRES_END, /* the array is over, and whole */
-    SXE__POSTGRES_BAD
-};
-
-/* A scanner: all zero but text, end and room. Elements are written to room, which has as many bytes
- * as the text, each with a zero byte at its end. */
-struct sxe__postgres_array {
-    const char *text; /* rw: the next byte */
-    const char *end;
-    char *room;    /* of the element */
-    size_t length; /* ro: of the element */
-    unsigned depth;
-    bool is_begun;
-    bool is_after; /* an element or a list was just read */
-};
-
-enum sxe__postgres_token sxe__postgres_array_next(struct sxe__postgres_array *array);
 
 #endif

@@ -446,22 +446,16 @@ sxe__postgres_l_receive(lua_State *L)
 
 /* ---- Notifications ---- */
 
+/* If this raises, the connection keeps the notification. */
 static void
-push_notification(lua_State *L, PGnotify *notify)
+push_notification(lua_State *L, const PGnotify *notify)
 {
-    /* What raises without memory comes first, as nobody would free the notification then. */
-    char *text = lua_newuserdatauv(L, strlen(notify->relname) + strlen(notify->extra) + 2, 0);
-    const lua_Integer pid = notify->be_pid;
-    char *extra = stpcpy(text, notify->relname) + 1;
-
-    (void)stpcpy(extra, notify->extra);
-    PQfreemem(notify);
     lua_createtable(L, 0, 3);
-    lua_pushstring(L, text);
+    lua_pushstring(L, notify->relname);
     lua_setfield(L, -2, "channel");
-    lua_pushstring(L, extra);
+    lua_pushstring(L, notify->extra);
     lua_setfield(L, -2, "payload");
-    lua_pushinteger(L, pid);
+    lua_pushinteger(L, notify->be_pid);
     lua_setfield(L, -2, "pid");
 }
 
@@ -470,10 +464,12 @@ static int go_on_notified(lua_State *L, int status, lua_KContext deadline_ns);
 static int
 receive_notification(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
 {
-    PGnotify *notify = PQnotifies(conn->pg);
-
-    if (notify != NULL) {
-        push_notification(L, notify);
+    if (conn->notify == NULL)
+        conn->notify = PQnotifies(conn->pg);
+    if (conn->notify != NULL) {
+        push_notification(L, conn->notify);
+        PQfreemem(conn->notify);
+        conn->notify = NULL;
         return 1;
     }
     if (PQstatus(conn->pg) != CONNECTION_OK)

@@ -650,8 +650,8 @@ local function next_row(cursor)
   return cursor.rows[cursor.at]
 end
 
--- For a loop, which takes a connection when it begins: errors are raised there, and a loop that ends early has the query
--- cancelled.
+-- For a loop, which takes a connection when it begins: errors are raised there, and a loop that ends early has the
+-- query cancelled.
 function Db.rows(db, query, ...)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)

@@ -78,7 +78,8 @@ START_TEST(without_memory_of_lua_a_query_fails_and_the_next_works)
     snprintf(text, sizeof(text),
              "%s end)\n"
              "function try() task.start(pcall, function() db:query('a', 1)\n"
-             "    db:transaction(function(tx) tx:query('a', 2.5) end) end) end\n"
+             "    db:transaction(function(tx) tx:query('a', 2.5) end)\n"
+             "    for _ in db:rows 'a' do end end) end\n"
              "function check() done = false task.start(function()\n"
              "    assert(db:query('a')[1].a == '1') done = true end) end",
              begin);
