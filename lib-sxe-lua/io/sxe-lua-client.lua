@@ -266,7 +266,12 @@ local function request_of(options)
   if options.query and next(options.query) ~= nil then
     url.target = url.target .. (find(url.target, "?", 1, true) and "&" or "?") .. encode(options.query)
   end
-  for name, value in pairs(options.headers or {}) do r.headers[name] = value end
+  for name, value in pairs(options.headers or {}) do
+    if is_for_proxy(name) and type(value) == "table" then
+      error("client: the header " .. name .. " must be one value, not a table", 0)
+    end
+    r.headers[name] = value
+  end
   r.authorization = auth and basic(auth[1] or auth.user, auth[2] or auth.password or "") or
     url.user and basic_of(url.user)
   if options.trace ~= false then r.traceparent, r.tracestate = c.trace() end

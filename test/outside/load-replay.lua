@@ -63,3 +63,26 @@ test("malformed entries are named, or the file is refused", function()
         end
     end
 end)
+
+-- promise: docs/load-generator.md: A body of `params` without `text` is sent as an HTML form is; if its type is another
+--   one, such as `multipart/form-data`, the entry is no request.
+test("params of a HAR are sent as a form, and other params are named", function()
+    local server <close> = require "script".start [[
+return function(req)
+  local form = req:form()
+  return form and form.name == "Ann & Bob" and form.note == "1+1=2 %" and 200 or 400
+end]]
+    local entry = '{"startedDateTime": "2026-01-02T03:04:05Z", "request": {"method": "POST", "url": "http://h/", ' ..
+        '"postData": {"mimeType": "%s", "params": [{"name": "name", "value": "Ann & Bob"}, ' ..
+        '{"name": "note", "value": "1+1=2 %%"}]}}}'
+    local entries, path = {entry:format "multipart/form-data"}, os.tmpname()
+    for i = 2, 12 do entries[i] = entry:format "application/x-www-form-urlencoded" end
+    do
+        local file <close> = io.open(path, "w")
+        file:write('{"log": {"entries": [', table.concat(entries, ", "), "]}}")
+    end
+    local ran = cli.run("sxe-http", "-p", tostring(server.port), "-c", "2", "--replay", path)
+    os.remove(path)
+    check(ran.output:find("requests  11  ok 11  errors 0", 1, true), ran.output .. ran.errors)
+    check(ran.errors:find("the first is number 1: its body is params that are no HTML form's", 1, true), ran.errors)
+end)

@@ -6,6 +6,7 @@
 #include "replay-private.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -142,6 +143,80 @@ take_body_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *num
     return true;
 }
 
+/* ---- Bodies that are given as params ---- */
+
+/* Append text as a browser writes it into a form, after `before`. */
+static char *
+append_form_text(char *at, char before, struct sxe_span text)
+{
+    static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789*-._";
+    static const char digits[] = "0123456789ABCDEF";
+
+    *at++ = before;
+    for (size_t i = 0; i < text.length; i++) {
+        const unsigned char byte = (unsigned char)text.base[i];
+
+        if (byte == ' ') {
+            *at++ = '+';
+        } else if (byte != '\0' && strchr(kept, byte) != NULL) {
+            *at++ = (char)byte;
+        } else {
+            *at++ = '%';
+            *at++ = digits[byte >> 4];
+            *at++ = digits[byte & 15];
+        }
+    }
+    return at;
+}
+
+/* Encode params as the body of a form; *form becomes memory that the caller frees. NULL, or why
+ * they cannot be sent. */
+static const char *
+encode_params(const json_t *params, struct sxe_span *body, char **form)
+{
+    size_t room = 1;
+    char *end;
+
+    for (size_t i = 0; i < json_array_size(params); i++) {
+        const json_t *param = json_array_get(params, i);
+        struct sxe_span name = string_of(param, "name");
+
+        if (name.base == NULL)
+            return "a param of its body has no name";
+        room += 2 + 3 * (name.length + string_of(param, "value").length);
+    }
+    end = *form = malloc(room);
+    if (end == NULL)
+        return "out of memory for its body";
+    for (size_t i = 0; i < json_array_size(params); i++) {
+        const json_t *param = json_array_get(params, i);
+
+        end = append_form_text(end, '&', string_of(param, "name"));
+        end = append_form_text(end, '=', string_of(param, "value"));
+    }
+    *body = (struct sxe_span){*form + 1, (size_t)(end - *form - 1)};
+    return NULL;
+}
+
+/* Take the body: its text, or the params that an entry has in place of the text (HAR 1.2). NULL, or
+ * why it cannot be sent. */
+static const char *
+take_har_body(const json_t *data, struct sxe_span *body, char **form)
+{
+    static const char type[] = "application/x-www-form-urlencoded";
+    const json_t *params = json_object_get(data, "params");
+    struct sxe_span mime = string_of(data, "mimeType");
+
+    *body = string_of(data, "text");
+    if (body->length > 0 || json_array_size(params) == 0)
+        return NULL;
+    if (mime.length < sizeof(type) - 1 || strncasecmp(mime.base, type, sizeof(type) - 1) != 0)
+        return "its body is params that are no HTML form's, without text";
+    return encode_params(params, body, form);
+}
+
+/* ---- Entries ---- */
+
 /* Make the template of one request. NULL, or why it is no request that can be sent. */
 static const char *
 compose_request(struct load_replay *replay, const json_t *request, struct load_template *template)
@@ -150,18 +225,21 @@ compose_request(struct load_replay *replay, const json_t *request, struct load_t
     struct load_template_parts parts = {
         .method = string_of(request, "method"),
         .target = target_of(after_scheme(string_of(request, "url"))),
-        .body = string_of(json_object_get(request, "postData"), "text"),
         .authority = replay->authority,
         .pairs = pairs,
         .is_literal = true};
     const char *wrong = NULL;
+    char *form = NULL;
     int kind;
 
     if (parts.method.length == 0 ||
         !take_har_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number) ||
         !take_body_type(request, pairs, &parts.pairs_number))
         return "it has no method, or fields without name and value";
-    wrong = load_template_compose(template, replay->options, &parts);
+    wrong = take_har_body(json_object_get(request, "postData"), &parts.body, &form);
+    if (wrong == NULL)
+        wrong = load_template_compose(template, replay->options, &parts);
+    free(form);
     if (wrong != NULL)
         return wrong;
     kind = load_replay_kind(replay, parts.method, &wrong);

@@ -59,6 +59,10 @@ obey_message(struct load__worker *worker, const struct load_message *message)
     case LOAD_MESSAGE_STOP:
         stop_worker(worker);
         break;
+    case LOAD_MESSAGE_ASK:
+        load__tell_parent(worker, LOAD_MESSAGE_ALIVE, 0);
+        break;
+    case LOAD_MESSAGE_ALIVE:
     case LOAD_MESSAGE_READY:
     case LOAD_MESSAGE_MARKED:
     case LOAD_MESSAGE_DONE:
@@ -307,6 +311,7 @@ run_worker(struct load__worker *worker)
     ev_io_init(&worker->control, on_control, worker->control.fd, EV_READ);
     worker->control.data = worker;
     ev_io_start(worker->loop, &worker->control);
+    load__tell_parent(worker, LOAD_MESSAGE_ALIVE, 0);
     load__ramp(worker);
     sxe_run();
     ev_io_stop(worker->loop, &worker->control);

@@ -6,6 +6,8 @@
  * Shape: the share is exact: shard i of N has every N-th socket, source address and arrival.
  *
  *     worker                         parent
+ *       ALIVE  ------------------->    from now on the loop runs
+ *              <-------------------  ASK              at any time       ---> ALIVE
  *       opens its sockets
  *       READY  ------------------->    waits for all
  *              <-------------------  GO start_ns      the same instant for all workers
@@ -45,6 +47,8 @@ enum load_message_type {
     LOAD_MESSAGE_MARK,
     LOAD_MESSAGE_RATE,
     LOAD_MESSAGE_STOP,
+    LOAD_MESSAGE_ASK,
+    LOAD_MESSAGE_ALIVE,
     LOAD_MESSAGE_READY,
     LOAD_MESSAGE_MARKED,
     LOAD_MESSAGE_DONE

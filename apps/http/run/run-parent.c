@@ -178,8 +178,8 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     uint64_t wake_ns =
         earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
-    if (parent->kill_ns < wake_ns)
-        wake_ns = parent->kill_ns;
+    wake_ns = earlier_of(wake_ns, parent->ask_ns);
+    wake_ns = earlier_of(wake_ns, parent->kill_ns);
     /* A closed control is -1, which poll(2) ignores. */
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
@@ -196,6 +196,8 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
         parent->kill_ns = LOAD_NEVER;
         load_workers_kill(parent);
     }
+    if (sxe_time_ns() >= parent->ask_ns)
+        load_workers_ask(parent);
     if (sxe_time_ns() >= load_monitor_due_ns(parent->monitor))
         load_parent_monitor(parent);
     if (sxe_time_ns() >= parent->look_ns)

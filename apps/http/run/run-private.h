@@ -14,6 +14,7 @@
  *     run-search.c    which rate comes next                                         pure
  *     run-step.c      whether a rate holds, and when that can be told               pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
+ *     run-silent.c    which of them do not answer any more
  *     run-probe.c     the plan of the probe                                         pure
  *     run-sides.c     which side a trial is of, its seed; which figures are results pure
  *     run-server.c    the server of --server-cmd
@@ -40,6 +41,7 @@
 #define LOAD_NEVER         UINT64_MAX
 #define LOAD_FOREVER_NS    (UINT64_C(30) * 86400 * SXE_NS_PER_SECOND)
 #define LOAD_PROCESSES_MAX (LOAD_WORKERS_MAX + 1)
+#define LOAD_ASK_NS        SXE_NS_PER_SECOND
 
 /* One worker, or the probe, as the parent sees it. */
 struct load_process {
@@ -49,6 +51,9 @@ struct load_process {
     struct load_result *result; /* in memory shared with the process */
     struct load_result *mark;   /* in memory shared with the process */
     bool has_died;              /* the process died before it was done: its result is incomplete */
+    bool is_silent;             /* the parent killed it because it did not answer */
+    unsigned asks;              /* ticks since the parent asked; 0: it has answered */
+    uint64_t cpu_ns;            /* what it had used when the parent asked */
 };
 
 struct load_parent {
@@ -59,6 +64,7 @@ struct load_parent {
     struct load_live *live;       /* NULL: not shown now */
     struct load_monitor *monitor; /* the run's; NULL: none */
     struct load_result *sum;      /* scratch for the sum of the workers */
+    uint64_t ask_ns;              /* when to ask the workers whether they are alive */
     uint64_t look_ns;             /* when to update the live view; LOAD_NEVER: it is not shown */
     int signals;                  /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;         /* the signal mask to restore */
@@ -133,6 +139,16 @@ void load_workers_doubt(const struct load_parent *parent, unsigned first, unsign
 
 void load_workers_hear(struct load_parent *parent, unsigned i); /* read messages of process i */
 void load_workers_reap(struct load_parent *parent);             /* after SIGCHLD */
+
+/* ---- run-silent.c ---- */
+
+/* After how many ticks of LOAD_ASK_NS without an answer a worker is killed; fewer in tests. */
+extern unsigned load_silent_asks;
+
+/* Once each LOAD_ASK_NS: ask the workers whose loops run whether they still do, and kill those that
+ * do not answer. Ticks count, not the time, because this process may be stopped together with its
+ * workers. */
+void load_workers_ask(struct load_parent *parent);
 
 /* ---- run-server.c ---- */
 

@@ -197,6 +197,7 @@ load_workers_hear(struct load_parent *parent, unsigned i)
     while ((got = recv(process->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
         process->said |= message_bit(message.type);
+        process->asks = 0;
         if (message.type == LOAD_MESSAGE_READY)
             hear_ready(parent, &message);
     }
@@ -247,7 +248,10 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     if (parent->has_failed)
         return;
     load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
-                     name_of_process(parent, i), (int)pid, wait_status_text(status, how));
+                     name_of_process(parent, i), (int)pid,
+                     process->is_silent ? "did not answer for too long and was ended: it was "
+                                          "stopped, or a function of C in it does not return"
+                                        : wait_status_text(status, how));
 }
 
 void

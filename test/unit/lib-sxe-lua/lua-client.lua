@@ -305,6 +305,8 @@ local cases = {
     fails("time", client.post(base, { timeout = 0.001, body = function() task.sleep(0.002) return "" end }))
     fails("one of body", pcall(client.get, base, { body = "1", json = 1 }))
     fails("needs its url", pcall(client.request, {}))
+    fails("the header proxy-authorization must be one value, not a table",
+      pcall(client.get, "http://127.0.0.1/", { headers = { ["proxy-authorization"] = { "a", "b" } } }))
     fails("a table of options", pcall(client.request, "x"))
   end,
   function()

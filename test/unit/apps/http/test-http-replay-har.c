@@ -61,6 +61,18 @@ static const struct {
      "\"text\": \"x\"}}}",
      "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT
      "X-A: 1\r\ncontent-type: b\r\nContent-Length: 1\r\n\r\nx"},
+    {"params of a form",
+     AT "{\"method\": \"POST\", \"url\": \"http://h/p\", \"postData\": "
+        "{\"mimeType\": \"Application/x-www-form-urlencoded; charset=UTF-8\", \"text\": \"\", "
+        "\"params\": [{\"name\": \"a b\", \"value\": \"1&2=%\\u00e9*-._\"}, {\"name\": \"c\"}, "
+        "{\"name\": \"\", \"value\": \"\\u0001\"}]}}}",
+     "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT
+     "Content-Type: Application/x-www-form-urlencoded; charset=UTF-8\r\nContent-Length: 33\r\n\r\n"
+     "a+b=1%262%3D%25%C3%A9*-._&c=&=%01"},
+    {"text, and not the params beside it",
+     AT "{\"method\": \"POST\", \"url\": \"http://h/p\", \"postData\": "
+        "{\"text\": \"a=b\", \"params\": [{\"name\": \"c\", \"value\": \"d\"}]}}}",
+     "POST /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT "Content-Length: 3\r\n\r\na=b"},
     {"an empty body", AT "{\"method\": \"PUT\", \"url\": \"http://h/p\", \"postData\": {}}}",
      "PUT /p HTTP/1.1\r\nHost: h:1\r\n" REPLAY_AGENT "Content-Length: 0\r\n\r\n"},
     {"HEAD", AT "{\"method\": \"HEAD\", \"url\": \"http://h/p\"}}",
@@ -112,6 +124,14 @@ static const struct {
     {AT "{\"method\": \"G T\", \"url\": \"http://h/\"}}", "'G T' is no method"},
     {AT "{\"method\": \"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF\", \"url\": \"http://h/\"}}",
      "it has one method too many"},
+    {AT "{\"method\": \"POST\", \"url\": \"http://h/\", \"postData\": {\"mimeType\": "
+        "\"multipart/form-data\", \"params\": [{\"name\": \"a\", \"value\": \"b\"}]}}}",
+     "its body is params that are no HTML form's, without text"},
+    {AT "{\"method\": \"POST\", \"url\": \"http://h/\", \"postData\": {\"params\": [{}]}}}",
+     "its body is params that are no HTML form's, without text"},
+    {AT "{\"method\": \"POST\", \"url\": \"http://h/\", \"postData\": {\"mimeType\": "
+        "\"application/x-www-form-urlencoded\", \"params\": [{\"value\": \"b\"}]}}}",
+     "a param of its body has no name"},
     {GET("http://h/a b"), "'/a b' is no target"},
     {GET("http://h/\\u0000"), "is no target"},
     {FIELDS("{\"name\": \"a b\", \"value\": \"1\"}"), "'a b: 1' is no header"},
@@ -332,7 +352,9 @@ END_TEST
 START_TEST(each_allocation_may_fail)
 {
     static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC};
-    static const char text[] = HAR(GET("http://h/a"));
+    static const char text[] =
+        HAR(AT "{\"method\": \"POST\", \"url\": \"http://h/\", \"postData\": {\"mimeType\": "
+               "\"application/x-www-form-urlencoded\", \"params\": [{\"name\": \"b\"}]}}}");
     bool is_there;
     unsigned nth = 0;
 

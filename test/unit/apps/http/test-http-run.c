@@ -402,6 +402,34 @@ START_TEST(a_worker_that_is_killed_is_said_and_what_was_counted_is_reported)
 }
 END_TEST
 
+static void
+be_stopped(const struct load_worker *worker)
+{
+    fake_worker_say(worker, LOAD_MESSAGE_ALIVE, 0);
+    raise(SIGSTOP);
+}
+
+static void
+compute_for_ever(const struct load_worker *worker)
+{
+    fake_worker_say(worker, LOAD_MESSAGE_ALIVE, 0);
+    for (volatile unsigned i = 0;; i++)
+        continue;
+}
+
+START_TEST(a_worker_that_does_not_answer_is_ended)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_done = _i == 0 ? be_stopped : compute_for_ever;
+    load_silent_asks = 1;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
+    check_has(errors, "sxe-http: worker 2 of 2 (process ");
+    check_has(errors, "did not answer for too long and was ended");
+    check_has(run.verdict.reasons[0], "worker 2 of 2 died after ");
+}
+END_TEST
+
 START_TEST(when_one_is_killed_the_others_are_stopped)
 {
     fake_worker.bad_shard = 1;
@@ -809,6 +837,7 @@ main(void)
     tcase_add_test(trials, another_figure_ends_the_trials);
     tcase_add_test(trials, there_is_room_for_the_most_trials);
     tcase_add_test(dying, a_worker_that_is_killed_is_said_and_what_was_counted_is_reported);
+    tcase_add_loop_test(dying, a_worker_that_does_not_answer_is_ended, 0, 2);
     tcase_add_test(dying, when_one_is_killed_the_others_are_stopped);
     tcase_add_test(dying, a_worker_that_is_killed_in_the_ramp_ends_the_run);
     tcase_add_test(dying, a_worker_that_exits_is_said_with_its_status);

@@ -320,7 +320,7 @@ END_TEST
 static void
 talk_strangely(void)
 {
-    for (unsigned type = LOAD_MESSAGE_READY; type <= LOAD_MESSAGE_DONE; type++)
+    for (unsigned type = LOAD_MESSAGE_ASK; type <= LOAD_MESSAGE_DONE; type++)
         tell_at(MS(5), (enum load_message_type)type);
 }
 
