@@ -5,6 +5,7 @@
  */
 #include "sxe-http-server-private.h"
 
+#include <string.h>
 #include <errno.h>
 #include <poll.h>
 
@@ -75,12 +76,15 @@ sxe__http_check_stopped(struct sxe_http *http)
 {
     unsigned open =
         http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
-    void (*on_stopped)(struct sxe_http *) = http->on_stopped;
+    void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *);
+    unsigned number = http->dones_number;
 
-    if (!http->is_draining || open > 0 || on_stopped == NULL)
+    if (!http->is_draining || open > 0)
         return;
-    http->on_stopped = NULL;
-    on_stopped(http);
+    http->dones_number = 0;
+    memcpy(dones, http->dones, sizeof(dones)); /* the last one may delete the server */
+    for (unsigned i = 0; i < number; i++)
+        dones[i](http);
 }
 
 void

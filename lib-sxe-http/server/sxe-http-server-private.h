@@ -204,8 +204,9 @@ struct sxe_http {
     uint32_t unsent_max; /* bytes of output; with more, the next request waits */
     bool is_draining;    /* replies are the last of their connections */
     bool is_stopping;    /* is_draining, and connections without a request are closed */
-    void (*on_stopped)(struct sxe_http *http);
     void (*resume)(SXE *s);    /* sxe__http_resume, for files that the session calls */
+    void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http); /* of sxe_http_drain and _stop */
+    unsigned dones_number;
     char ip[INET6_ADDRSTRLEN]; /* the last result of sxe_http_peer_ip */
 };
 
@@ -311,7 +312,7 @@ void sxe__http_forget(struct sxe__http_connection *connection, int result);
 /* Free a connection that has no slot, and whose socket is closed or the program's. */
 void sxe__http_free(struct sxe__http_connection *connection);
 
-/* If the server drains and no connection is left, call on_stopped. */
+/* If the server drains and no connection is left, call each done. */
 void sxe__http_check_stopped(struct sxe_http *http);
 
 /* The client closed or half-closed; length -1: while the connection was paused. */

@@ -262,6 +262,17 @@ sxe_http_port(const struct sxe_http *http)
     return http->listener_count == 0 ? 0 : sxe_local_port(sxe_http_listener(http));
 }
 
+static void
+add_done(struct sxe_http *http, void (*done)(struct sxe_http *))
+{
+    for (unsigned i = 0; i < http->dones_number; i++) {
+        if (http->dones[i] == done)
+            return;
+    }
+    if (done != NULL && http->dones_number < SXE_HTTP_DONES_MAX)
+        http->dones[http->dones_number++] = done;
+}
+
 bool
 sxe_http_all_is_sent(const struct sxe_http *http)
 {
@@ -308,7 +319,7 @@ void
 sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *))
 {
     http->is_draining = true;
-    http->on_stopped = done;
+    add_done(http, done);
     while (http->listener_count > 0) {
         SXE *listener = http->listeners[--http->listener_count];
 
@@ -323,7 +334,7 @@ sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
 {
     http->is_stopping = true;
     sxe_http_drain(http, NULL);
-    http->on_stopped = done;
+    add_done(http, done);
     dismiss_connections(http, SXE__HTTP_FRESH);
     dismiss_connections(http, SXE__HTTP_IDLE);
     dismiss_connections(http, SXE__HTTP_HEAD);

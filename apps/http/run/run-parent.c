@@ -150,17 +150,14 @@ take_run_signals(struct load_parent *parent)
     }
 }
 
-/* Milliseconds until until_ns, rounded up, at most an hour. */
+/* Milliseconds until until_ns, rounded up. */
 static int
 run_wait_ms(uint64_t until_ns)
 {
-    const uint64_t hour_ms = 3600 * 1000;
     uint64_t now_ns = sxe_time_ns();
 
     if (until_ns <= now_ns)
         return 0;
-    if (until_ns - now_ns >= hour_ms * SXE_NS_PER_MS)
-        return (int)hour_ms;
     return (int)((until_ns - now_ns + SXE_NS_PER_MS - 1) / SXE_NS_PER_MS);
 }
 
@@ -178,7 +175,7 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     uint64_t wake_ns =
         earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
-    wake_ns = earlier_of(wake_ns, parent->ask_ns);
+    wake_ns = earlier_of(wake_ns, parent->ask_ns); /* within LOAD_ASK_NS */
     wake_ns = earlier_of(wake_ns, parent->kill_ns);
     /* A closed control is -1, which poll(2) ignores. */
     for (unsigned i = 0; i < parent->number; i++)

@@ -386,6 +386,33 @@ START_TEST(draining_leaves_the_connection_of_a_reply_that_was_begun)
 }
 END_TEST
 
+static void
+push_drained(struct sxe_http *http)
+{
+    ck_assert_ptr_eq(http, site.http);
+    event_push("drained", NULL, 0);
+}
+
+START_TEST(each_done_is_called_once)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = echo});
+    peer = client();
+    sxe_http_drain(site.http, push_drained);
+    sxe_http_drain(site.http, NULL);
+    sxe_http_stop(site.http, push_stopped);
+    sxe_http_stop(site.http, push_drained);
+    PEER_EXPECT_END(peer);
+    close(peer);
+    EXPECT("drained", NULL, 0);
+    EXPECT("stopped", NULL, 0);
+    sxe_http_stop(site.http, push_drained); /* it has ended already */
+    EXPECT("drained", NULL, 0);
+    end_site();
+}
+END_TEST
+
 START_TEST(nobody_need_be_told_of_the_end)
 {
     int peer;
@@ -426,6 +453,7 @@ server_suite(void)
     tcase_add_test(stop, draining_answers_everybody_once_more);
     tcase_add_test(stop, draining_leaves_the_connection_of_a_reply_that_was_begun);
     tcase_add_test(stop, nobody_need_be_told_of_the_end);
+    tcase_add_test(stop, each_done_is_called_once);
     suite_add_tcase(suite, stop);
     return suite;
 }
