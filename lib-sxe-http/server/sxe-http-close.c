@@ -5,9 +5,9 @@
  */
 #include "sxe-http-server-private.h"
 
-#include <string.h>
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 
 #include "sxe-io.h"
 
