@@ -110,3 +110,19 @@ sxe__tls_bio_new(void)
         BIO_set_init(bio, 1);
     return bio;
 }
+
+SSL *
+sxe__tls_ssl(struct sxe_tls *tls)
+{
+    SSL *ssl = SSL_new(tls->store->sites[0].context);
+
+    if (ssl == NULL)
+        return NULL;
+    BIO_up_ref(sxe__tls_loop->bio);
+    SSL_set_bio(ssl, sxe__tls_loop->bio, sxe__tls_loop->bio);
+    if (tls->is_client)
+        SSL_set_connect_state(ssl);
+    else
+        SSL_set_accept_state(ssl);
+    return ssl;
+}

@@ -5,37 +5,10 @@
 #include "sxe-tls-private.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SESSIONS 64u
-
-static _Thread_local char problem[SXE_TLS_PROBLEM_SIZE];
-
-const char *
-sxe_tls_problem(void)
-{
-    return problem;
-}
-
-void *
-sxe__tls_refuse(const char *format, ...)
-{
-    unsigned long error = ERR_peek_last_error();
-    const char *reason = error == 0 ? NULL : ERR_reason_error_string(error);
-    char what[SXE_TLS_PROBLEM_SIZE];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(what, sizeof(what), format, arguments);
-    va_end(arguments);
-    ERR_clear_error();
-    snprintf(problem, sizeof(problem), "%.180s%s%.60s", what, reason == NULL ? "" : ": ",
-             reason == NULL ? "" : reason);
-    return NULL;
-}
 
 /* A copy of text; *is_good becomes false if there is no memory. */
 static char *
@@ -210,20 +183,4 @@ sxe_tls_is_changed(const struct sxe_tls *tls)
             return true;
     }
     return false;
-}
-
-SSL *
-sxe__tls_ssl(struct sxe_tls *tls)
-{
-    SSL *ssl = SSL_new(tls->store->sites[0].context);
-
-    if (ssl == NULL)
-        return NULL;
-    BIO_up_ref(sxe__tls_loop->bio);
-    SSL_set_bio(ssl, sxe__tls_loop->bio, sxe__tls_loop->bio);
-    if (tls->is_client)
-        SSL_set_connect_state(ssl);
-    else
-        SSL_set_accept_state(ssl);
-    return ssl;
 }

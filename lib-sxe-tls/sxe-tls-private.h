@@ -3,17 +3,22 @@
  * What: what the files of lib-sxe-tls share.
  * Place: included by them only, in reading order:
  *
- *     sxe-tls.c          connections: states, timeouts, questions
- *     sxe-tls-peer.c     whose certificate the peer sent
- *     sxe-tls-client.c   a client's hosts and sessions
- *     sxe-tls-failure.c  why a connection failed, in words
- *     sxe-tls-io.c       the table of sxe-io.h: reading, writing, ending
- *     sxe-tls-bio.c      records between OpenSSL and the loop's buffers
  *     sxe-tls-new.c      a configuration: making, reloading, deleting it
- *     sxe-tls-site.c     certificates and their names
+ *     sxe-tls-site.c     certificates, and the contexts that have them
  *     sxe-tls-context.c  OpenSSL's contexts: algorithms, trust, SNI, ALPN, staples
+ *     sxe-tls-name.c     the names of certificates, and which certificate has a name
  *     sxe-tls-ticket.c   keys of tickets
  *     sxe-tls-local.c    a certificate of localhost, for development
+ *     sxe-tls-client.c   a client's hosts and sessions
+ *     sxe-tls-peer.c     whose certificate the peer sent
+ *     sxe-tls.c          connections: making, timeouts, what programs ask about them
+ *     sxe-tls-io.c       the table of sxe-io.h: reading, writing, ending
+ *     sxe-tls-bio.c      records between OpenSSL and the loop's buffers
+ *     sxe-tls-failure.c  why a connection failed, in words
+ *     sxe-tls-state.c    the states of connections, and what is counted
+ *     sxe-tls-problem.c  why a call failed, in words
+ *
+ * They call downwards: no file calls one that calls it, directly or through others.
  */
 #ifndef SXE_TLS_PRIVATE_H
 #define SXE_TLS_PRIVATE_H
@@ -172,7 +177,7 @@ struct sxe_tls {
     char *local_pem;
 };
 
-/* ---- sxe-tls.c ---- */
+/* ---- sxe-tls-state.c ---- */
 
 static inline struct sxe__tls_connection *
 sxe__tls_of(const SXE *s)
@@ -192,6 +197,10 @@ bool sxe__tls_may_shake(void);
 /* Whether memory_max allows one more connection. */
 bool sxe__tls_has_memory(const struct sxe_tls *tls);
 void sxe__tls_forget(struct sxe__tls_connection *c); /* free what a closing connection holds */
+
+void sxe__tls_move(struct sxe__tls_connection *c, enum sxe__tls_state to);
+
+/* ---- sxe-tls.c ---- */
 
 SXE_MUST_USE int sxe__tls_open(struct sxe_tls *tls); /* make this thread's loop, or join it */
 void sxe__tls_close(struct sxe_tls *tls);
@@ -230,13 +239,13 @@ SXE_MUST_USE BIO *sxe__tls_bio_new(void);
 uint32_t sxe__tls_record_has(const struct sxe__tls_connection *c);
 uint32_t sxe__tls_record_needs(const struct sxe__tls_connection *c);
 
-/* ---- sxe-tls-new.c ---- */
+/* The SSL for a new connection of a server or a client, on the thread's BIO; NULL: no memory. */
+SXE_MUST_USE SSL *sxe__tls_ssl(struct sxe_tls *tls);
+
+/* ---- sxe-tls-problem.c ---- */
 
 /* Set sxe_tls_problem, with OpenSSL's reason if there is one. Returns NULL. */
 void *sxe__tls_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* The SSL for a new connection of a server or a client; NULL: no memory. */
-SXE_MUST_USE SSL *sxe__tls_ssl(struct sxe_tls *tls);
 
 /* ---- sxe-tls-site.c ---- */
 
@@ -244,8 +253,22 @@ SXE_MUST_USE SSL *sxe__tls_ssl(struct sxe_tls *tls);
 SXE_MUST_USE struct sxe__tls_store *sxe__tls_store_new(struct sxe_tls *tls);
 void sxe__tls_store_delete(struct sxe__tls_store *store);
 
+/* ---- sxe-tls-context.c ---- */
+
 /* Make a context, without certificates. NULL: the problem is set. */
 SXE_MUST_USE SSL_CTX *sxe__tls_context(struct sxe_tls *tls);
+
+/* ---- sxe-tls-name.c ---- */
+
+/* Add the alternative names of a pair's certificate, or else its common name (RFC 6125, 6.4.4).
+ * False: no memory. */
+SXE_MUST_USE bool sxe__tls_add_names(struct sxe__tls_store *store, unsigned pair);
+
+/* Whether the certificate of a pair has this name. Call it before the sites are made. */
+bool sxe__tls_pair_has(const struct sxe__tls_store *store, unsigned pair, const char *name);
+
+/* Sort the names when the sites are made, for sxe__tls_find. */
+void sxe__tls_sort_names(struct sxe__tls_store *store);
 
 /* The site of this name; NULL: there is none. */
 const struct sxe__tls_site *sxe__tls_find(const struct sxe__tls_store *store, const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the certificates of a configuration: reads their files, and finds the right ones by name.
+ * Holds the certificates of a configuration: reads their files, and makes their sites.
  *
  * Each name of each certificate belongs to a site. A site is a context of OpenSSL with two
  * certificates: the first elliptic-curve one and the first RSA one that have the name. Names with
@@ -12,13 +12,10 @@
 #include <limits.h>
 #include <openssl/ocsp.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CURVE, RSA_KEY, KINDS };
-
-#define NAME_MAX_LENGTH 255u
 
 /* ---- Files ---- */
 
@@ -149,8 +146,6 @@ read_pairs(const struct sxe_tls *tls, struct sxe__tls_store *store)
     return true;
 }
 
-/* ---- Names ---- */
-
 static unsigned
 kind_of(const struct sxe__tls_pair_read *pair)
 {
@@ -159,81 +154,7 @@ kind_of(const struct sxe__tls_pair_read *pair)
     return type == EVP_PKEY_RSA || type == EVP_PKEY_RSA_PSS ? RSA_KEY : CURVE;
 }
 
-/* Copy a name in lower case, without a final dot. False: it is no name. */
-static bool
-fold(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
-{
-    if (length > 0 && name[length - 1] == '.')
-        length--;
-    if (length == 0 || length > NAME_MAX_LENGTH || memchr(name, '\0', length) != NULL)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        folded[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]);
-    folded[length] = '\0';
-    return true;
-}
-
-/* Add a name of a certificate. Until the sites are made, its `site` is the index of its pair. */
-static bool
-add_name(struct sxe__tls_store *store, unsigned pair, const ASN1_STRING *text)
-{
-    char folded[NAME_MAX_LENGTH + 1];
-    struct sxe__tls_name *grown;
-
-    if (!fold(folded, (const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text)))
-        return true;
-    grown = realloc(store->names, (store->name_count + 1) * sizeof(*grown));
-    if (grown == NULL)
-        return false;
-    store->names = grown;
-    grown[store->name_count] = (struct sxe__tls_name){strdup(folded), pair};
-    return grown[store->name_count++].text != NULL;
-}
-
-/* Add the certificate's alternative names, or else its common name (RFC 6125, 6.4.4). */
-static bool
-add_names(struct sxe__tls_store *store, unsigned pair)
-{
-    X509 *certificate = store->pairs[pair].certificate;
-    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-    const X509_NAME *subject = X509_get_subject_name(certificate);
-    int common = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-    bool is_good = true;
-
-    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-
-        if (name->type == GEN_DNS)
-            is_good = is_good && add_name(store, pair, name->d.dNSName);
-    }
-    if (names == NULL && common >= 0)
-        is_good =
-            add_name(store, pair, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, common)));
-    GENERAL_NAMES_free(names);
-    return is_good;
-}
-
 /* ---- Sites ---- */
-
-/* Whether the name of a certificate covers the wanted one, as "*.example" does "a.example". */
-static bool
-is_match(const char *has, const char *wanted)
-{
-    const char *dot = strchr(wanted, '.');
-
-    return strcmp(has, wanted) == 0 ||
-           (has[0] == '*' && has[1] == '.' && dot != NULL && strcmp(has + 1, dot) == 0);
-}
-
-static bool
-has_name(const struct sxe__tls_store *store, unsigned pair, const char *name)
-{
-    for (unsigned i = 0; i < store->name_count; i++) {
-        if (store->names[i].site == pair && is_match(store->names[i].text, name))
-            return true;
-    }
-    return false;
-}
 
 /* Find the first pair of each kind of key with this name; name NULL: of all pairs. */
 static void
@@ -241,7 +162,7 @@ find_members(const struct sxe__tls_store *store, const char *name, unsigned memb
 {
     members[CURVE] = members[RSA_KEY] = SXE__TLS_NO_PAIR;
     for (unsigned i = store->pair_count; i-- > 0;) {
-        if (name == NULL || has_name(store, i, name))
+        if (name == NULL || sxe__tls_pair_has(store, i, name))
             members[kind_of(&store->pairs[i])] = i;
     }
 }
@@ -276,12 +197,6 @@ site_of(struct sxe_tls *tls, struct sxe__tls_store *store, const unsigned member
             return UINT_MAX;
     }
     return store->site_count - 1;
-}
-
-static int
-compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct sxe__tls_name *)a)->text, ((const struct sxe__tls_name *)b)->text);
 }
 
 /* Make the default site: the pairs with the first name of the first certificate. If that has no
@@ -319,7 +234,7 @@ make_sites(struct sxe_tls *tls, struct sxe__tls_store *store)
         store->names[i].site = sites[i];
     free(sites);
     if (is_good && store->name_count > 1)
-        qsort(store->names, store->name_count, sizeof(*store->names), compare_names);
+        sxe__tls_sort_names(store);
     return is_good;
 }
 
@@ -347,7 +262,7 @@ sxe__tls_store_new(struct sxe_tls *tls)
     sxe__tls_refuse("%s", strerror(ENOMEM));
     is_good = store != NULL && read_pairs(tls, store) && note_authorities(tls, store);
     for (unsigned i = 0; is_good && i < store->pair_count; i++)
-        is_good = add_names(store, i);
+        is_good = sxe__tls_add_names(store, i);
     if (is_good && make_sites(tls, store))
         return store;
     sxe__tls_store_delete(store);
@@ -376,43 +291,4 @@ sxe__tls_store_delete(struct sxe__tls_store *store)
     free(store->names);
     free(store->files);
     free(store);
-}
-
-static const struct sxe__tls_site *
-find_exactly(const struct sxe__tls_store *store, char *text)
-{
-    struct sxe__tls_name key = {.text = text};
-    const struct sxe__tls_name *found =
-        bsearch(&key, store->names, store->name_count, sizeof(key), compare_names);
-
-    return found == NULL ? NULL : &store->sites[found->site];
-}
-
-const struct sxe__tls_site *
-sxe__tls_find(const struct sxe__tls_store *store, const char *name)
-{
-    char folded[NAME_MAX_LENGTH + 1];
-    const struct sxe__tls_site *site;
-    char *dot;
-
-    if (store->name_count == 0 || !fold(folded, name, strlen(name)))
-        return NULL;
-    site = find_exactly(store, folded);
-    dot = strchr(folded, '.');
-    if (site != NULL || dot == NULL || dot == folded)
-        return site;
-    dot[-1] = '*';
-    return find_exactly(store, dot - 1);
-}
-
-bool
-sxe_tls_has_name(const struct sxe_tls *tls, const char *name)
-{
-    return sxe__tls_find(tls->store, name) != NULL;
-}
-
-const char *
-sxe_tls_first_name(const struct sxe_tls *tls)
-{
-    return tls->store->first_name;
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds what all connections of a thread share: their states, the memory that they take, and the
+ * counts. The other files call it; it calls none of them.
+ */
+#include "sxe-tls-private.h"
+
+#include <stdlib.h>
+
+/* The fewest bytes that a record has in addition to its plain text: RFC 8446, 5.2, and RFC 7905. */
+#define OVERHEAD_1_3 22
+#define OVERHEAD_1_2 21
+
+struct sxe_log_control sxe__tls_log = SXE_LOG_CONTROL_INIT("sxe-tls");
+
+_Thread_local struct sxe__tls_loop *sxe__tls_loop __attribute__((visibility("hidden")));
+
+static unsigned
+in_state(enum sxe__tls_state state)
+{
+    return sxe_pool_get_count(sxe__tls_loop->connections, state);
+}
+
+void
+sxe__tls_move(struct sxe__tls_connection *c, enum sxe__tls_state to)
+{
+    struct sxe__tls_connection *pool = sxe__tls_loop->connections;
+    unsigned id = (unsigned)(c - pool);
+
+    sxe_pool_move(pool, id, sxe_pool_get_state(pool, id), to);
+}
+
+static size_t
+memory(void)
+{
+    return sxe__tls_loop->kept + in_state(SXE__TLS_SHAKING) * (size_t)SXE__TLS_BYTES_SHAKING +
+           in_state(SXE__TLS_ACTIVE) * (size_t)SXE__TLS_BYTES_ACTIVE +
+           in_state(SXE__TLS_QUIET) * (size_t)SXE__TLS_BYTES_QUIET;
+}
+
+/* The connection that the caller asks for is in SHAKING: its memory is included. */
+bool
+sxe__tls_has_memory(const struct sxe_tls *tls)
+{
+    return tls->config.memory_max == 0 || memory() <= tls->config.memory_max;
+}
+
+bool
+sxe__tls_may_shake(void)
+{
+    struct sxe__tls_loop *loop = sxe__tls_loop;
+
+    if (loop->turn != sxe_time_turn_ns()) {
+        loop->turn = sxe_time_turn_ns();
+        loop->steps = 0;
+    }
+    return loop->steps++ < loop->steps_max;
+}
+
+void
+sxe__tls_wake(struct sxe__tls_connection *c)
+{
+    c->is_used = true;
+    if (SXE_UNLIKELY(c->is_quiet)) {
+        c->is_quiet = false;
+        sxe__tls_move(c, SXE__TLS_ACTIVE);
+    }
+}
+
+void
+sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c)
+{
+    s->io_shakes = false;
+    c->records = 0;
+    c->overhead = SSL_version(c->ssl) == TLS1_3_VERSION ? OVERHEAD_1_3 : OVERHEAD_1_2;
+    sxe__tls_loop->counts.handshakes++;
+    sxe__tls_loop->counts.resumed += SSL_session_reused(c->ssl) == 1;
+    sxe__tls_move(c, SXE__TLS_ACTIVE);
+    SXE_DEBUG_ID(s->id, "%s with %s%s", SSL_get_version(c->ssl), SSL_get_cipher_name(c->ssl),
+                 SSL_session_reused(c->ssl) ? ", resumed" : "");
+    sxe_io_write_again(s);
+    if (c->on_ready != NULL)
+        c->on_ready(s);
+}
+
+void
+sxe__tls_forget(struct sxe__tls_connection *c)
+{
+    struct sxe_tls *tls = c->tls;
+    unsigned id = (unsigned)(c - sxe__tls_loop->connections);
+
+    if (sxe_pool_get_state(sxe__tls_loop->connections, id) == SXE__TLS_SHAKING)
+        sxe__tls_loop->counts.failed++;
+    SSL_free(c->ssl);
+    free(c->host);
+    free(c->failure);
+    free(c->names);
+    ERR_clear_error();
+    *c = (struct sxe__tls_connection){.tls = tls};
+    sxe__tls_move(c, SXE__TLS_FREE);
+}
+
+void
+sxe_tls_count(struct sxe_tls_counts *counts)
+{
+    *counts = (struct sxe_tls_counts){0};
+    if (sxe__tls_loop == NULL)
+        return;
+    *counts = sxe__tls_loop->counts;
+    counts->shaking = in_state(SXE__TLS_SHAKING);
+    counts->active = in_state(SXE__TLS_ACTIVE);
+    counts->quiet = in_state(SXE__TLS_QUIET);
+    counts->memory = memory();
+}
