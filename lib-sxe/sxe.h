@@ -143,12 +143,12 @@ struct sxe_config {
                                         bytes: a sender that trickles is closed. It counts from the
                                         start of the loop's turn in which the state began */
     bool reap_idle; /* no free socket: close the longest IDLE one to accept the next connection */
-    const struct sxe_listeners *listeners; /* borrowed; NULL: none */
     bool lazy_threads; /* the first sxe_work_submit starts the threads, not sxe_init */
+    const struct sxe_listeners *listeners; /* borrowed; NULL: none */
 };
 #define SXE_CONFIG_DEFAULT                              \
     {                                                   \
-        NULL, 0, 0, 0, 0, 0, 0, {0}, false, NULL, false \
+        NULL, 0, 0, 0, 0, 0, 0, {0}, false, false, NULL \
     }
 
 /* Before sxe_init, any number of times: how many sockets (listeners too) this part of the program
