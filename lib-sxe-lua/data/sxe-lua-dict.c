@@ -346,12 +346,24 @@ l_dict_chains(lua_State *L)
     return 1;
 }
 
+static int
+check_dict(lua_State *L)
+{
+    char why[SXE_POOL_WHY_SIZE];
+    const int result = sxe_dict_check(dict_of(L), why);
+
+    if (result == -EUCLEAN)
+        return sxe__lua_option_refused(L, why, EUCLEAN);
+    lua_pushboolean(L, true);
+    return result < 0 ? result : 1;
+}
+
 static const struct operation operations[] = {
     {"get", dict_get},         {"peek", dict_peek},   {"put", dict_put},
     {"cas", compare_and_put},  {"add", dict_add},     {"counter", push_counter},
     {"remove", remove_entry},  {"touch", dict_touch}, {"expire", dict_expire},
     {"ttl", l_dict_ttl},       {"mark", dict_mark},   {"stats", l_dict_stats},
-    {"chains", l_dict_chains},
+    {"chains", l_dict_chains}, {"check", check_dict},
 };
 
 static int
@@ -397,19 +409,6 @@ index_dict(lua_State *L)
         lua_pushstring(L, sxe_pool_get_name(sxe_dict_get_pool(sxe__lua_dict_check(L, 1))));
     else if (strcmp(name, "found") == 0)
         sxe__lua_pool_push_found(L, sxe_dict_get_pool(sxe__lua_dict_check(L, 1)));
-    return 1;
-}
-
-static int
-l_check(lua_State *L)
-{
-    char why[SXE_POOL_WHY_SIZE];
-    int result = sxe_dict_check(sxe__lua_dict_check(L, 1), why);
-
-    if (result < 0)
-        return sxe__lua_option_refused(L, result == -EUCLEAN ? why : sxe__lua_dict_text(-result),
-                                       -result);
-    lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -516,7 +515,6 @@ sxe__lua_open_dict(lua_State *L)
     static const luaL_Reg metamethods[] = {
         {"__len", l_dict_count}, {"__gc", collect_dict}, {"__close", collect_dict}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"count", l_dict_count},
-                                       {"check", l_check},
                                        {"sync", l_dict_sync},
                                        {"close", collect_dict},
                                        {"each", sxe__lua_dict_each},

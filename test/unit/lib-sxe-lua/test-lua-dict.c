@@ -569,6 +569,7 @@ static const struct story locked[] = {
     {LOCKED FREED "say(d:get 'a')", "one;"},
     {LOCKED FREED "say(d:batch{a = 'two'}) say(d:get 'a', s:get 'a')", "true;two one;"},
     {LOCKED FREED "say(s:get 'a')", "one;"},
+    {LOCKED FREED "say(d:check())", "true;"},
     {LOCKED FREED "local t = d:snapshot() say(t:get 'a')", "one;"},
     {LOCKED FREED "for k, v in d:each() do say(k, v) end", "a one;"},
     /* The function of a batch may wait, too. */
