@@ -50,6 +50,22 @@ test("the default port is one of several only if it is asked for", function()
     equal(places[2], "unix:" .. PLACE)
 end)
 
+-- promise: docs/operations.md: A place that is given twice is refused, by `--check`, too.
+test("a place is given once", function()
+    for _, places in ipairs{{"8080", "8080"}, {"127.0.0.1:8080", "127.0.0.1:8080,plain"}, {"[::1]:80", "0", "[::1]:80"},
+                            {PLACE, PLACE}} do
+        local options = {}
+        for _, place in ipairs(places) do
+            options[#options + 1], options[#options + 2] = "--listen", place
+        end
+        cli.check_refused(("a place to listen at (--listen) is '%s'; it must be another one"):format(places[#places]),
+                          "sxe-httpd", "--check", table.unpack(options))
+    end
+    local ran = cli.run("sxe-httpd", "--check", "--listen", "0", "--listen", "0", "--listen", "127.0.0.1:8080", "--listen",
+                        "[::1]:8080", "--listen", "/tmp/8080")
+    equal(ran.status, 0, ran.errors)
+end)
+
 -- promise: docs/operations.md: With TLS, `PORT,plain` is a port of plain HTTP
 test("ports with and without TLS", function()
     if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then return end

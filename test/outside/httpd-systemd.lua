@@ -62,6 +62,29 @@ test("a passed socket is the one of -p or --unix", function()
     end
 end)
 
+-- promise: docs/operations.md: One with the port of `--http-redirect` redirects.
+test("a passed socket is the one of --http-redirect", function()
+    if require "cli".run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then return end
+    for _, processes in ipairs{"0", "2"} do
+        local https <close> = wire.listen("127.0.0.1", 0)
+        local plain <close> = wire.listen("0.0.0.0", 0)
+        local more = processes ~= "0" and {"-w", processes} or {}
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--http-redirect", tostring(plain:port()),
+                                pass = {plain, https}, table.unpack(more)}
+        local server <close> = setmetatable({proc = proc, pid = proc:pid()}, httpd)
+        equal(proc:line(60), ("listening on https://127.0.0.1:%d/"):format(https:port()))
+        for _ = 1, 2 do -- also after a reload
+            local sock <close> = wire.connect("127.0.0.1", plain:port())
+            sock:send("GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            equal(sock:read_reply().headers.location, ("https://localhost:%d/x"):format(https:port()))
+            if processes == "0" then break end
+            local before = workers.of(server)
+            server.proc:signal("HUP")
+            workers.await(server, 2, before)
+        end
+    end
+end)
+
 -- promise: docs/operations.md: If `-p` names the port of a socket with another address, such as `0.0.0.0`, the server does
 --   not start, and says to leave `-p` out.
 test("a passed socket of the port of -p at another address is named", function()

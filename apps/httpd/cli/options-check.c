@@ -204,15 +204,32 @@ read_listen(struct httpd_place *place)
            httpd_read_place(text, place->ip, &place->port);
 }
 
+static bool
+is_same_place(const struct httpd_place *a, const struct httpd_place *b)
+{
+    if (a->path != NULL || b->path != NULL)
+        return a->path != NULL && b->path != NULL && strcmp(a->path, b->path) == 0;
+    return a->port != 0 && a->port == b->port && strcmp(a->ip, b->ip) == 0;
+}
+
 bool
 httpd_add_place(struct httpd_options *options)
 {
+    struct httpd_place *place = &options->places[options->places_number];
+
     if (options->places_number == HTTPD_LISTEN_MAX)
         return httpd_wrong("a place to listen at (--listen)", "one of at most 6");
-    return read_listen(&options->places[options->places_number++]) ||
-           httpd_wrong("a place to listen at (--listen)",
-                       "PORT, IP:PORT with an IPv6 address in brackets, either with ,plain for no "
-                       "TLS, or the path of a unix socket, with a slash in it");
+    if (!read_listen(place))
+        return httpd_wrong("a place to listen at (--listen)",
+                           "PORT, IP:PORT with an IPv6 address in brackets, either with ,plain for "
+                           "no TLS, or the path of a unix socket, with a slash in it");
+    for (unsigned i = 0; i < options->places_number; i++) {
+        if (is_same_place(&options->places[i], place))
+            return httpd_wrong("a place to listen at (--listen)",
+                               "another one: this place was given before");
+    }
+    options->places_number++;
+    return true;
 }
 
 bool

@@ -174,23 +174,56 @@ open_places(const struct httpd_options *options)
 }
 
 static int
-cannot_redirect(const struct httpd_options *options, int error)
+cannot_redirect(const struct httpd_options *options, const char *ip, int error)
 {
     fprintf(stderr,
             "sxe-httpd: cannot listen on %s port %u: %s; choose another address or port with "
             "--http-redirect\n",
-            options->tls.redirect_ip, options->tls.redirect_port, strerror(error));
+            ip, options->tls.redirect_port, strerror(error));
     return -error;
+}
+
+/* Write the address of an inherited socket if the port of --http-redirect is its port. */
+static bool
+is_redirect(const struct httpd_options *options, const struct sockaddr_storage *address,
+            char ip[INET6_ADDRSTRLEN])
+{
+    const struct sockaddr_in *in4 = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+    const bool is_ipv6 = address->ss_family == AF_INET6;
+
+    /* The port is at the same place in an IPv6 address. */
+    return options->tls.is_redirecting && address->ss_family != AF_UNIX &&
+           ntohs(in4->sin_port) == options->tls.redirect_port &&
+           inet_ntop(address->ss_family,
+                     is_ipv6 ? (const void *)&in6->sin6_addr : (const void *)&in4->sin_addr, ip,
+                     INET6_ADDRSTRLEN) != NULL;
+}
+
+/* The address of --http-redirect: that of an inherited socket with its port, if there is one. */
+static const char *
+redirect_ip_of(const struct httpd_options *options)
+{
+    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    static char ip[INET6_ADDRSTRLEN];
+    const unsigned number = handover_inherited(addresses);
+
+    for (unsigned i = 0; i < number; i++) {
+        if (is_redirect(options, &addresses[i], ip))
+            return ip;
+    }
+    return options->tls.redirect_ip;
 }
 
 static int
 open_redirect(const struct httpd_options *options)
 {
+    const char *ip = redirect_ip_of(options);
     int result = 0;
 
     if (options->tls.is_redirecting)
-        result = open_address(options->tls.redirect_ip, options->tls.redirect_port);
-    return result < 0 ? cannot_redirect(options, -result) : 0;
+        result = open_address(ip, options->tls.redirect_port);
+    return result < 0 ? cannot_redirect(options, ip, -result) : 0;
 }
 
 /* Whether to listen at -i, -p and --unix. Inherited sockets replace the default address. */
@@ -291,8 +324,8 @@ serve_at_places(struct sxe_http *http, const struct httpd_options *options)
 static int
 serve_redirect(const struct httpd_options *options)
 {
-    const char *ip = options->tls.redirect_ip;
-    int port = redirect_begin(options, https_port);
+    const char *ip = redirect_ip_of(options);
+    int port = redirect_begin(options, ip, https_port);
     size_t used = strlen(said);
 
     if (port > 0)
@@ -300,13 +333,14 @@ serve_redirect(const struct httpd_options *options)
                  strchr(ip, ':') != NULL ? "listening on http://[%s]:%d/, to redirect to HTTPS\n"
                                          : "listening on http://%s:%d/, to redirect to HTTPS\n",
                  ip, port);
-    return port < 0 ? cannot_redirect(options, -port) : 0;
+    return port < 0 ? cannot_redirect(options, ip, -port) : 0;
 }
 
 int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
     static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    char ip[INET6_ADDRSTRLEN];
     unsigned number;
     int result = 0;
 
@@ -314,8 +348,10 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     if (options->is_place_wanted)
         result = serve_at_places(http, options);
     number = handover_inherited(addresses); /* those that are not taken yet */
-    for (unsigned i = 0; result == 0 && i < number; i++)
-        result = serve_at_address(http, &addresses[i]);
+    for (unsigned i = 0; result == 0 && i < number; i++) {
+        if (!is_redirect(options, &addresses[i], ip))
+            result = serve_at_address(http, &addresses[i]);
+    }
     return result == 0 ? serve_redirect(options) : result;
 }
 

@@ -109,14 +109,14 @@ redirect_delete(void)
 }
 
 int
-redirect_begin(const struct httpd_options *options, unsigned short https_port)
+redirect_begin(const struct httpd_options *options, const char *ip, unsigned short https_port)
 {
     int result;
 
     if (redirect.http == NULL)
         return 0;
     redirect.https_port = https_port;
-    result = sxe_http_listen(redirect.http, options->tls.redirect_ip, options->tls.redirect_port);
+    result = sxe_http_listen(redirect.http, ip, options->tls.redirect_port);
     return result < 0 ? result : sxe_http_port(redirect.http);
 }
 

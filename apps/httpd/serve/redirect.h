@@ -21,9 +21,9 @@ int redirect_plan(const struct httpd_options *options,
                                    const struct sxe_http_summary *summary));
 void redirect_delete(void); /* after sxe_fini */
 
-/* Listen, and redirect to https_port. Returns the port it listens on; 0: no --http-redirect;
+/* Listen at ip, and redirect to https_port. Returns the port it listens on; 0: no --http-redirect;
  * -errno: it cannot listen. */
-int redirect_begin(const struct httpd_options *options, unsigned short https_port);
+int redirect_begin(const struct httpd_options *options, const char *ip, unsigned short https_port);
 
 /* Stop accepting. Replies in progress are still sent. */
 void redirect_stop(void);
