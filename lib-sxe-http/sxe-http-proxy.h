@@ -8,16 +8,16 @@
  *
  * Shape: an upstream has a client for each address, with connections that are kept.
  *
- *     request --> struct sxe_http_proxy --> upstream ------> address 0 --> [ connections ]
- *                 path, Host, Via           balance, health '-> address 1 --> [ connections ]
+ *     request --> struct sxe_http_proxy --> upstream -----> address 0 --> [ connections ]
+ *                 path, Host, Via           balance, health '---> address 1 --> [ connections ]
  *
- *     client ==> part ==> upstream      the next part is read when the kernel has the last one, so a
- *     client <== part <== upstream      slow reader makes the sender wait, in either direction
+ *     client ==> part ==> upstream      the next part is read when the kernel has the last one:
+ *     client <== part <== upstream      a slow reader makes the sender wait, in either direction
  *
  *     | answer | when                                                                           |
  *     | 400    | the request cannot be sent on, for example a forwarded host that is none        |
  *     | 431    | the head is too long with the fields that are added                             |
- *     | 501    | TRACE, and any request to switch protocols is sent on without its Upgrade       |
+ *     | 501    | the method is TRACE                                                             |
  *     | 502    | no address can be connected to, the reply is not HTTP, or it is cut             |
  *     | 503    | all connections of all addresses are in use                                     |
  *     | 504    | a timeout: of connecting, of the first byte, or between bytes                   |
@@ -34,10 +34,10 @@
  * fail_timeout_ms, and then gets its share little by little, for slow_start_ms. If all addresses
  * are left out, all are used.
  *
- * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx) and trailers are not passed
- * on; TRACE is not either. Make the server's routes with SXE_HTTP_ROUTE_STREAM, or its
- * config.stream true: otherwise bodies come whole, up to its body_max. sxe_http_upstream_new
- * reserves all memory: two heads for each connection.
+ * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx), trailers and requests for
+ * another protocol (Upgrade, as WebSockets have) are not passed on. Make the server's routes with
+ * SXE_HTTP_ROUTE_STREAM, or its config.stream true: otherwise bodies come whole, up to its
+ * body_max. sxe_http_upstream_new reserves all memory: two heads for each connection.
  *
  * Example:
  *     struct sxe_http_upstream_address address = {.ip = "127.0.0.1", .port = 3000};
@@ -113,6 +113,10 @@ sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 /* After sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_upstream_delete(struct sxe_http_upstream *upstream);
 
+/* Return the bytes of address space that the upstream has, and print them like sxe_plan_print; out
+ * may be NULL. */
+SXE_PUBLIC size_t sxe_http_upstream_plan_print(const struct sxe_http_upstream *upstream, FILE *out);
+
 /* The state of an address, for counters and tests. */
 struct sxe_http_upstream_state {
     const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
@@ -126,8 +130,8 @@ struct sxe_http_upstream_state {
 SXE_PUBLIC int sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
                                       struct sxe_http_upstream_state *state);
 
-/* The fields by which a proxy names its client. Those of the request itself are never passed on:
- * the server has read those of proxies that it trusts, see sxe_http_peer. */
+/* The fields by which a proxy names its client. The request's own are never passed on: the
+ * server has read the fields of proxies that it trusts, see sxe_http_peer. */
 enum sxe_http_proxy_fields {
     SXE_HTTP_PROXY_X_FORWARDED, /* X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host */
     SXE_HTTP_PROXY_FORWARDED,   /* Forwarded (RFC 7239) */

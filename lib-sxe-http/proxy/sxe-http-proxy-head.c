@@ -115,7 +115,7 @@ name_of(const struct sxe_http_field *field, const char *data)
 }
 
 static struct sxe_span
-sent_value(const struct sxe_http_field *field, const char *data)
+value_of_sent(const struct sxe_http_field *field, const char *data)
 {
     return (struct sxe_span){data + field->value, field->value_length};
 }
@@ -155,7 +155,7 @@ pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head 
         if (!is_about_connection(&named, name) &&
             !is_one_of_fields(name, own_fields, SXE_COUNT(own_fields)) &&
             !is_from_server(request, name))
-            result = add_sent_field(made, name, sent_value(field, request->data));
+            result = add_sent_field(made, name, value_of_sent(field, request->data));
     }
     return result;
 }
@@ -343,7 +343,7 @@ sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_
 
     for (unsigned i = 0; result == 0 && i < reply->number; i++) {
         const struct sxe_span name = name_of(&reply->fields[i], data);
-        const struct sxe_span value = sent_value(&reply->fields[i], data);
+        const struct sxe_span value = value_of_sent(&reply->fields[i], data);
 
         if (is_about_connection(&named, name) || has_field_name(name, "Date"))
             continue;

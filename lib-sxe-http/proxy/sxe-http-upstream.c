@@ -128,6 +128,22 @@ sxe_http_upstream_delete(struct sxe_http_upstream *upstream)
     free(upstream);
 }
 
+size_t
+sxe_http_upstream_plan_print(const struct sxe_http_upstream *upstream, FILE *out)
+{
+    const struct sxe_http_client_config *client = &upstream->addresses[0].client->config;
+    const unsigned number = upstream->number * client->connections_max;
+    const size_t each = sizeof(*upstream->passages) + sizeof(struct sxe__http_link) +
+                        sizeof(struct sxe__http_job) + client->request_max +
+                        client->limits.head_max + client->body_max +
+                        client->limits.fields_max * sizeof(struct sxe_http_field);
+
+    if (out != NULL)
+        fprintf(out, "%-16s %10u x %7zu = %13zu bytes of address space, memory as %s needs it\n",
+                "http upstream", number, each, number * each, upstream->name);
+    return number * each;
+}
+
 /* ---- Health ---- */
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: reads the values of a table of the configuration file, with messages that name key and line.
+ * What: reads the values of a table of the configuration file, with messages that name the key and
+ * its line.
  *
  * Place: config-sites.c and config-upstreams.c call it while the file is read, in protected mode.
  *
@@ -31,7 +32,8 @@ void config_note_key(struct config_reader *reader, const char *key);
 /* Check that the table on top has no other keys than these. */
 bool config_has_only(struct config_reader *reader, const char *const *names);
 
-/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text. */
+/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text.
+ */
 const char *config_take_text(struct config_reader *reader, const char *key);
 
 /* Read the text of a key; *text is not changed if there is no such key. */

@@ -250,6 +250,14 @@ config_routes_open(struct config_sites *sites, const struct sxe_http_files_confi
 }
 
 void
+config_routes_plan_print(const struct config_sites *sites)
+{
+    for (const struct upstream *upstream = sites == NULL ? NULL : sites->upstreams;
+         upstream != NULL; upstream = upstream->next)
+        sxe_http_upstream_plan_print(upstream->made, stdout);
+}
+
+void
 config_routes_close(struct config_sites *sites)
 {
     for (struct config_site *site = sites->first; site != NULL; site = site->next) {

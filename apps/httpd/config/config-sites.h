@@ -85,8 +85,8 @@ struct config_sites {
 /* ---- config-sites.c ---- */
 
 /* Read the keys "upstreams", "sites" and "routes" of the file's table, which is at index 1. Call it
- * in protected mode. *is_good becomes false after a message. NULL: the file has no routes. The result stays
- * until config_sites_end. */
+ * in protected mode. *is_good becomes false after a message. NULL: the file has no routes. The
+ * result stays until config_sites_end. */
 struct config_sites *config_sites_read(struct config_file *file, bool *is_good);
 
 /* Free the results of all config_sites_read. */
@@ -114,6 +114,9 @@ bool config_has_passwords(const struct config_sites *sites);
  * any. Call it before sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
                        struct sxe_http_config *http);
+
+/* Print the memory of the upstreams, like sxe_plan_print. sites may be NULL. */
+void config_routes_plan_print(const struct config_sites *sites);
 
 /* Close the directories and upstreams, and forget the passwords. Call it after sxe_fini. */
 void config_routes_close(struct config_sites *sites);

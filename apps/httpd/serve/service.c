@@ -470,6 +470,8 @@ service_plan(struct httpd_options *options)
         sxe_http_plan_print(service.http, stdout);
         if (service.files != NULL)
             sxe_http_files_plan_print(service.files, stdout);
+        passes_plan_print(options->passes, options->passes_number);
+        config_routes_plan_print(options->config.sites);
         if (options->script != NULL)
             printf("%-16s %10s %33zu bytes at most\n", "Lua", "", options->lua.memory_max);
     }

@@ -26,7 +26,7 @@ struct place {
 };
 
 static bool
-read_weight(const char *text, uint16_t *weight)
+read_place_weight(const char *text, uint16_t *weight)
 {
     static const char name[] = " weight=";
     char *end = NULL;
@@ -43,7 +43,7 @@ read_weight(const char *text, uint16_t *weight)
 }
 
 static bool
-read_port(const char *text, size_t length, char port[8])
+read_upstream_port(const char *text, size_t length, char port[8])
 {
     if (length == 0 || length > 5 || strspn(text, "0123456789") < length)
         return false;
@@ -67,14 +67,15 @@ read_upstream_place(const char *text, struct place *place)
     if (*text == '/' || *text == '@') {
         snprintf(place->path_text, sizeof(place->path_text), "%.*s", (int)length, text);
         place->path = place->path_text;
-        return length <= UNIX_PATH_MAX_BYTES && read_weight(text + length, &place->weight);
+        return length <= UNIX_PATH_MAX_BYTES && read_place_weight(text + length, &place->weight);
     }
     if (host >= length || host_length == 0 || host_length >= sizeof(place->host) ||
         strspn(start, is_bracketed ? "0123456789abcdefABCDEF:." : of_name) < host_length ||
-        *colon != ':' || !read_port(colon + 1, length - (size_t)(colon + 1 - text), place->port))
+        *colon != ':' ||
+        !read_upstream_port(colon + 1, length - (size_t)(colon + 1 - text), place->port))
         return false;
     snprintf(place->host, sizeof(place->host), "%.*s", (int)host_length, start);
-    return read_weight(text + length, &place->weight);
+    return read_place_weight(text + length, &place->weight);
 }
 
 bool
@@ -254,6 +255,13 @@ passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config 
         passes[i].send.upstream = passes[i].upstream.made;
     }
     return result;
+}
+
+void
+passes_plan_print(const struct httpd_proxy *passes, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        sxe_http_upstream_plan_print(passes[i].upstream.made, stdout);
 }
 
 int

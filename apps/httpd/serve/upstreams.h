@@ -2,11 +2,11 @@
  *
  * What: the upstreams to which requests are sent on, from the configuration file or from --proxy.
  *
- * Place: config-upstreams.c and the options fill them in; service.c and config-routes.c open them in
- * the process that serves.
+ * Place: config-upstreams.c and the options fill them in; service.c and config-routes.c open them
+ * in the process that serves.
  *
- * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT" or the path of a unix socket, with a slash
- * in it; " weight=N" may follow. A name is looked up when the upstream is opened, and each of its
+ * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name";
+ * " weight=N" may follow. A name is looked up when the upstream is opened, and each of its
  * addresses is one of the upstream's.
  *
  * Limits: UPSTREAM_PLACES_MAX places, HTTPD_PROXIES_MAX --proxy.
@@ -64,8 +64,10 @@ int upstream_open(struct upstream *upstream, struct sxe_http_config *http);
 /* After sxe_fini, or without upstream_open. */
 void upstream_close(struct upstream *upstream);
 
-/* Open and close the upstreams of all --proxy, and add their routes. 0 or -errno. */
+/* Open and close the upstreams of all --proxy, print their memory, and add their routes. 0 or
+ * -errno. */
 int passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http);
+void passes_plan_print(const struct httpd_proxy *passes, unsigned number);
 int passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);
 void passes_close(struct httpd_proxy *passes, unsigned number);
 

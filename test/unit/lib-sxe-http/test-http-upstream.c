@@ -424,6 +424,27 @@ START_TEST(an_address_may_be_a_unix_socket)
 }
 END_TEST
 
+START_TEST(the_plan_has_two_heads_for_each_connection)
+{
+    static const struct sxe_http_upstream_address addresses[2] = {{.ip = "::1", .port = 1},
+                                                                  {.ip = "::1", .port = 2}};
+    const struct sxe_http_upstream_config config = {
+        .name = "app", .addresses = addresses, .addresses_number = 2, .connections_max = 10};
+    struct sxe_http_upstream *upstream = sxe_http_upstream_new(&config);
+    size_t bytes = sxe_http_upstream_plan_print(upstream, NULL);
+    char text[200] = "";
+    FILE *out = fmemopen(text, sizeof(text), "w");
+
+    ck_assert_uint_gt(bytes, 20 * (24576 + 16384));
+    ck_assert_uint_lt(bytes, 20 * (24576 + 16384 + 4096));
+    ck_assert_uint_eq(sxe_http_upstream_plan_print(upstream, out), bytes);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "http upstream            20 x "));
+    ck_assert_ptr_nonnull(strstr(text, " bytes of address space, memory as app needs it\n"));
+    sxe_http_upstream_delete(upstream);
+}
+END_TEST
+
 START_TEST(without_memory_no_upstream_is_made)
 {
     static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_POSIX_MEMALIGN,
@@ -469,6 +490,7 @@ upstream_suite(void)
     tcase_add_test(health, a_single_address_is_never_left_out);
     tcase_add_test(life, a_configuration_that_cannot_be_is_refused);
     tcase_add_test(life, an_address_may_be_a_unix_socket);
+    tcase_add_test(life, the_plan_has_two_heads_for_each_connection);
     tcase_add_test(life, without_memory_no_upstream_is_made);
     suite_add_tcase(suite, balance);
     suite_add_tcase(suite, health);

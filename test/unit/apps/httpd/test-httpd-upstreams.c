@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Upstreams of the configuration file and of --proxy: what is refused, and how requests are sent on.
+ * Upstreams of the configuration file and of --proxy: what is refused, and how requests are sent
+ * on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -112,8 +113,10 @@ START_TEST(what_the_page_says_is_accepted)
     RUN_HTTPD("--config", "site.lua", "--check");
     ck_assert_str_eq(ran.errors, "");
     ck_assert_int_eq(ran.status, 0);
-    RUN_HTTPD("--config", "site.lua", "--plan");
+    RUN_HTTPD("--config", "site.lua", "--proxy", "/e=http://127.0.0.1:5", "--plan");
     ck_assert_int_eq(ran.status, 0);
+    check_has(ran.output, "memory as app needs it\n");
+    check_has(ran.output, "memory as 127.0.0.1:5 needs it\n");
 }
 END_TEST
 
