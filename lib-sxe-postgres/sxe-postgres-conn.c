@@ -130,6 +130,8 @@ sxe__postgres_abandon(struct sxe__postgres_conn *conn)
     conn->result = NULL;
     PQfreemem(conn->notify);
     conn->notify = NULL;
+    PQfreemem(conn->copied);
+    conn->copied = NULL;
     conn->pg = NULL;
     if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !begin_cancel(pg))
         PQfinish(pg);

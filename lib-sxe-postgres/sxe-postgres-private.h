@@ -6,6 +6,7 @@
  *     sxe-postgres.c       the module; connection strings; names of servers
  *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed, its query cancelled
  *     sxe-postgres-query.c what is sent, and the results, a row at a time
+ *     sxe-postgres-copy.c  COPY from and to the client
  *     sxe-postgres-value.c a value in PostgreSQL's text form as a value of Lua
  *     sxe-postgres-array.c the scanner of arrays in that form, which knows nothing of Lua
  */
@@ -28,6 +29,8 @@ struct sxe__postgres_conn {
     PGconn *pg;       /* NULL: not begun, or closed */
     PGresult *result; /* the one that is being read; owned */
     PGnotify *notify; /* that a task is about to get; owned */
+    char *copied;     /* the same, of COPY; owned */
+    int copied_size;
     struct ev_loop *loop;
     ev_io io;      /* the task's wait, or the rest */
     ev_timer idle; /* the end of the rest */
@@ -35,6 +38,7 @@ struct sxe__postgres_conn {
     uint64_t rows; /* of the result so far */
     uint64_t bytes;
     bool is_busy;    /* a reply is missing */
+    bool is_copying; /* what was sent is COPY */
     bool is_resting; /* no task has it */
     bool is_next;    /* the next result replaces this one */
 };
@@ -73,6 +77,12 @@ int sxe__postgres_l_send(lua_State *L);    /* send(conn, kind, name, sql, ...) *
 int
 sxe__postgres_l_receive(lua_State *L); /* receive(conn, seconds, as_lists, rows, bytes, portion) */
 int sxe__postgres_l_notified(lua_State *L); /* notified(conn, seconds) */
+
+/* ---- sxe-postgres-copy.c ---- */
+
+int sxe__postgres_l_put(lua_State *L);      /* put(conn, seconds, bytes) */
+int sxe__postgres_l_end_copy(lua_State *L); /* end_copy(conn, why) */
+int sxe__postgres_l_get(lua_State *L);      /* get(conn, seconds) */
 
 /* ---- sxe-postgres-value.c ---- */
 

@@ -17,7 +17,7 @@ enum { VALUES_MAX = 65535 }; /* the protocol counts them in 16 bits */
 
 enum { SEND_CONN = 1, SEND_KIND, SEND_NAME, SEND_SQL, SEND_VALUES };
 
-enum kind { BY_TEXT, BY_NAME, PREPARE, SCRIPT };
+enum kind { BY_TEXT, BY_NAME, PREPARE, SCRIPT, COPY };
 
 /* Replace the number at a stack index by its text: the shortest that is the same number. */
 static const char *
@@ -106,6 +106,7 @@ send_as(PGconn *pg, enum kind kind, const char *name, const char *sql, int numbe
     case PREPARE:
         return PQsendPrepare(pg, name, sql, 0, NULL);
     case SCRIPT:
+    case COPY:
         break;
     }
     return PQsendQuery(pg, sql);
@@ -124,7 +125,7 @@ go_on_refused(lua_State *L, int status, lua_KContext context)
 int
 sxe__postgres_l_send(lua_State *L)
 {
-    static const char *const kinds[] = {"text", "name", "prepare", "script", NULL};
+    static const char *const kinds[] = {"text", "name", "prepare", "script", "copy", NULL};
     struct sxe__postgres_conn *conn = sxe__postgres_check(L, SEND_CONN);
     const enum kind kind = (enum kind)luaL_checkoption(L, SEND_KIND, NULL, kinds);
     const char *name = luaL_checkstring(L, SEND_NAME);
@@ -144,6 +145,7 @@ sxe__postgres_l_send(lua_State *L)
     if (!send_as(conn->pg, kind, name, sql, number, texts))
         return sxe__postgres_fail(L, conn, "08006");
     conn->is_busy = true;
+    conn->is_copying = kind == COPY;
     /* Without memory for it libpq would read the whole result at once; that is counted, too. */
     (void)PQsetSingleRowMode(conn->pg);
     lua_pushboolean(L, 1);
@@ -348,6 +350,18 @@ take_result(lua_State *L, struct sxe__postgres_conn *conn)
     return true;
 }
 
+/* Push which way COPY goes. False: it is no COPY. */
+static bool
+push_copy(lua_State *L, const struct sxe__postgres_conn *conn)
+{
+    const ExecStatusType status = PQresultStatus(conn->result);
+
+    if (!conn->is_copying || (status != PGRES_COPY_IN && status != PGRES_COPY_OUT))
+        return false;
+    lua_pushstring(L, status == PGRES_COPY_IN ? "in" : "out");
+    return true;
+}
+
 /* The rows; or nil, why, code, fields. */
 static int
 return_rows(lua_State *L)
@@ -399,6 +413,8 @@ receive_results(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
         conn->result = PQgetResult(conn->pg);
         if (conn->result == NULL)
             break;
+        if (push_copy(L, conn))
+            return 1;
         if (!take_result(L, conn))
             return give_up(L, conn);
         if (is_portion(L, conn))
@@ -427,7 +443,7 @@ go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns)
 
 /* receive(conn, seconds, as_lists, rows_max, bytes_max, portion): the rows of the last statement;
  * or nil, why, code, fields. With a portion: the next rows, and the last ones if the connection is
- * not busy any more. */
+ * not busy any more. After COPY was sent: "in" or "out", and its result is received later. */
 int
 sxe__postgres_l_receive(lua_State *L)
 {

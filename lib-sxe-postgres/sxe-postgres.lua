@@ -661,6 +661,104 @@ function Db.rows(db, query, ...)
   return next_row, cursor, nil, cursor
 end
 
+-- ---- COPY ----
+
+-- Begin to copy: true; or nil, why, code, fields.
+local function begin_copy(link, of, sql, wanted)
+  local way, why, code, fields = exchange(link, of, "copy", "", sql)
+
+  if not way then return nil, why, code, fields end
+  if way == wanted then return true end
+  return nil, "postgres: COPY " .. (wanted == "in" and "FROM STDIN" or "TO STDOUT") .. " is expected", "0A000"
+end
+
+-- Give the server what the source has. Returns why that ended early, and a code.
+local function feed(link, of, source)
+  for chunk in source do
+    if type(chunk) ~= "string" then error("postgres: a source gives strings, not a " .. type(chunk), 0) end
+    local ok, why, code = c.put(link.conn, of.timeout, chunk)
+    if not ok then return why, code end
+  end
+end
+
+local function copy_into(link, of, sql, source)
+  local ok, why, code, fields = begin_copy(link, of, sql, "in")
+  local rows
+
+  if not ok then return nil, why, code, fields end
+  local is_good, problem, cause = pcall(feed, link, of, source)
+  if is_good and problem then return nil, problem, cause end
+  c.end_copy(link.conn, not is_good and "the source failed" or nil)
+  of.deadline = c.now() + of.timeout
+  rows, why, code, fields = c.receive(link.conn, of.timeout, of.arrays, of.rows_max, of.bytes_max)
+  if not is_good then error(problem, 0) end
+  if not rows then return nil, why, code, fields end
+  return rows.n
+end
+
+-- A source that gives a string once, or the function itself.
+local function source_of(source)
+  if type(source) == "function" then return source end
+  if type(source) ~= "string" then error("postgres: a source is a function or a string, not a " .. type(source), 0) end
+  return function()
+    local chunk = source
+    source = nil
+    return chunk
+  end
+end
+
+function Db.copy_in(db, query, source)
+  local pool = rawget(db, POOL)
+  local of, sql = options_of(pool.options, query)
+  local number, why, code, fields = with_link(pool, of.deadline, copy_into, of, sql, source_of(source))
+
+  if number then return number end
+  return nil, why, code, fields
+end
+
+function Transaction.copy_in(transaction, query, source)
+  local state = state_of(transaction)
+  local of, sql = options_of(state.link.pool.options, query)
+  local number, why, code, fields = copy_into(state.link, of, sql, source_of(source))
+
+  if number then return number end
+  note_error(state, why, code, fields)
+  return nil, why, code, fields
+end
+
+local function begin_copy_out(cursor)
+  local link, why = take(cursor, cursor.of.deadline)
+
+  if not link then return nil, why end
+  return begin_copy(link, cursor.of, cursor.sql, "out")
+end
+
+-- The next row of text; nil: all have come.
+local function next_copied(cursor)
+  local of = cursor.of
+  local ok, why, chunk = true, nil, nil
+
+  if cursor.is_last then return nil end
+  if not cursor.link then
+    of.deadline = c.now() + of.timeout
+    ok, why = begin_copy_out(cursor)
+  end
+  if ok then chunk, why = c.get(cursor.link.conn, of.timeout) end
+  if chunk then return chunk end
+  cursor.is_last = true
+  if chunk == false then ok, why = c.receive(cursor.link.conn, of.timeout, of.arrays, of.rows_max, of.bytes_max) end
+  if not ok or why then error(why, 0) end
+end
+
+-- For a loop, as Db.rows.
+function Db.copy_out(db, query)
+  local pool = rawget(db, POOL)
+  local of, sql = options_of(pool.options, query)
+  local cursor = setmetatable({ pool = pool, db = db, of = of, sql = sql }, cursors)
+
+  return next_copied, cursor, nil, cursor
+end
+
 -- ---- Notifications ----
 
 local Subscription = {}

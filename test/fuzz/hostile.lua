@@ -47,7 +47,7 @@ local function chance(n) return random(n) == 1 end
 
 -- Methods, properties and options, ours and Lua's.
 local names = words [[
-    listen messages rows payload channel arrays bytea columns command exec prepare query rows_max bytes_max transaction isolation retries conninfo call code cores cpu_ms calls map memory name parent receive renew destroy secret token persistent lifetime guard filter cookie
+    listen messages rows payload channel copy_in copy_out arrays bytea columns command exec prepare query rows_max bytes_max transaction isolation retries conninfo call code cores cpu_ms calls map memory name parent receive renew destroy secret token persistent lifetime guard filter cookie
     abort accept acquire add addr address after age all any append at atomic batch body buf
     bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
     comment connect connections cookie cookies count counter ctx cwd data deadline debug dec decode delete diag

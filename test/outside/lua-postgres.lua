@@ -285,6 +285,31 @@ print(pcall(function() for row in one:rows "SELECT 10 / (5 - g) n FROM generate_
 ]], "true\t200000\ttrue\n5\nfalse\tdivision by zero\n")
 end)
 
+-- promise: docs/postgres.md: If the source raises, nothing is copied, and the error is raised.
+test("rows are copied in and out", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLE copies (id int PRIMARY KEY, t text)")
+local i = 0
+print(one:copy_in("COPY copies FROM STDIN", function()
+  i = i + 1
+  return i <= 50000 and ("%d\ttext %d\n"):format(i, i) or nil
+end))
+local number, bytes = 0, 0
+for line in one:copy_out "COPY copies TO STDOUT (FORMAT csv)" do
+  number, bytes = number + 1, bytes + #line
+end
+print(number, bytes == one:query "SELECT sum(length(id || ',' || t) + 1) n FROM copies"[1].n)
+print((select(3, one:copy_in("COPY copies FROM STDIN", "60000\tx\n1\tagain\n"))), nil)
+print(pcall(one.copy_in, one, "COPY copies FROM STDIN", function() error("oops", 0) end))
+print(one:transaction(function(tx) return tx:copy_in("COPY copies FROM STDIN", "60000\tx\n"), false end))
+for line in one:copy_out "COPY (SELECT generate_series(1, 1000000000)) TO STDOUT" do
+  if line == "3\n" then break end
+end
+print(one:query "SELECT count(*) n FROM copies"[1].n)
+]], "50000\n50000\ttrue\n23505\tnil\nfalse\toops\ntrue\t1\tfalse\n50001\n")
+end)
+
 -- promise: docs/postgres.md: returns a subscription when the server listens to all channels of the list.
 test("notifications arrive in order", function()
     equal(run[[

@@ -77,6 +77,17 @@ function Postgres:exec(query) end
 ---@return fun(cursor: table): table? step, table cursor, nil first, table closing
 function Postgres:rows(query, ...) end
 
+---COPY FROM STDIN: the number of rows.
+---@param query string|sxe.postgres.query
+---@param source string|fun(): string?
+---@return integer? number, sxe.error? why, string? code, sxe.postgres.error? fields
+function Postgres:copy_in(query, source) end
+
+---COPY TO STDOUT, for a loop over its rows, which raises errors.
+---@param query string|sxe.postgres.query
+---@return fun(cursor: table): string? step, table cursor, nil first, table closing
+function Postgres:copy_out(query) end
+
 ---@class sxe.postgres.message
 ---@field channel string
 ---@field payload string
@@ -111,6 +122,11 @@ function Transaction:query(query, ...) end
 ---@param query string|sxe.postgres.query
 ---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
 function Transaction:exec(query) end
+
+---@param query string|sxe.postgres.query
+---@param source string|fun(): string?
+---@return integer? number, sxe.error? why, string? code, sxe.postgres.error? fields
+function Transaction:copy_in(query, source) end
 
 ---A savepoint.
 ---@param fn fun(tx: sxe.PostgresTransaction): ...

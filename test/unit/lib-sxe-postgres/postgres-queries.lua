@@ -473,6 +473,78 @@ local function rows_come_in_portions()
   end)
 end
 
+local function data_is_copied()
+  local data = P.message("d", "1\n") .. P.message("d", "2\n")
+  with({
+    ["COPY in"] = { copy_in = function(bytes) return { tag = "COPY " .. #bytes } end },
+    ["COPY bad"] = { copy_in = function() return { error = { C = "22P02", M = "bad line" } } end },
+    ["COPY early"] = { raw = P.message("G", "\0\0\0") .. P.error_message{ C = "22P02", M = "early" } },
+    ["COPY cut"] = function(_, session)
+      session.conn:write(P.message("G", "\0\0\0"))
+      session.conn:close()
+      return P.MUTE
+    end,
+    ["COPY out"] = { raw = P.message("H", "\0\0\0") .. data .. P.message("c", "") .. P.message("C", "COPY 2\0") },
+    ["COPY late"] = { raw = P.message("H", "\0\0\0") .. data .. P.error_message{ C = "22P02", M = "late" } },
+    ["COPY half"] = function(_, session)
+      session.conn:write(P.message("H", "\0\0\0") .. data)
+      if session.is_cut then session.conn:close() end
+      return P.MUTE
+    end,
+    a = one "1",
+  }, { max = 1 }, function(db, server)
+    local function source(chunks)
+      local i = 0
+      return function() i = i + 1 return chunks[i] end
+    end
+    equal(db:copy_in("COPY in", source{ "abc", "", "d" }), 4)
+    equal(db:copy_in("COPY in", "ab"), 2)
+    equal(db:copy_in("COPY in", source{ ("x"):rep(2 << 20) }), 2 << 20)
+    equal(select(2, db:transaction(function(tx) return tx:copy_in("COPY in", "abc") end)), 3)
+    fails("bad line", db:transaction(function(tx) fails("bad line", tx:copy_in("COPY bad", "abc")) end))
+    fails("bad line", db:copy_in("COPY bad", "abc"))
+    fails("no such query", db:copy_in("COPY none", "abc"))
+    fails("early", db:copy_in("COPY early", source{ "a", "b" }))
+    fails("oops", pcall(db.copy_in, db, "COPY in", function() error("oops", 0) end))
+    fails("gives strings", pcall(db.copy_in, db, "COPY in", source{ 1 }))
+    fails("a source is a function", pcall(db.copy_in, db, "COPY in"))
+    fails("FROM STDIN is expected", db:copy_in("a", "x"))
+    equal(server.connections, 1)
+    local other <close> = open(server)
+    fails("closed", other:copy_in("COPY in", function() other:close() return "x" end))
+    fails("FROM STDIN is expected", db:copy_in("COPY out", "x"))
+    fails("server closed", db:copy_in("COPY cut", function() task.sleep(0.001) return "x" end))
+
+    local rows = {}
+    for row in db:copy_out "COPY out" do rows[#rows + 1] = row end
+    equal(table.concat(rows), "1\n2\n")
+    fails("TO STDOUT is expected", pcall(function() for _ in db:copy_out "a" do rows = {} end end))
+    fails("late", pcall(function() for row in db:copy_out "COPY late" do rows[#rows + 1] = row end end))
+    equal(#rows, 4)
+    for _ in db:copy_out "COPY half" do break end
+    fails("timeout", pcall(function() for _ in db:copy_out{ "COPY half", timeout = 0.01 } do rows = {} end end))
+    assert(db:query "a")
+    server.sessions[server.connections].is_cut = true
+    fails("server closed", pcall(function() for _ in db:copy_out "COPY half" do rows = {} end end))
+    fails("closed", pcall(function() for _ in db:copy_out "COPY half" do db:close() end end))
+    fails("closed", pcall(db:copy_out "COPY half", select(2, db:copy_out "COPY half")))
+  end)
+  -- A server that does not read.
+  local stuck = 0
+  with({ ["COPY stuck"] = function(_, session)
+    session.conn:write(P.message("G", "\0\0\0"))
+    stuck = stuck + 1
+    task.sleep(1000)
+  end }, {}, function(db)
+    local function endless() return ("x"):rep(1 << 20) end
+    fails("timeout", db:copy_in({ "COPY stuck", timeout = 0.1 }, endless))
+    local t = task.start(db.copy_in, db, "COPY stuck", endless)
+    wait_for(function() return stuck == 2 end)
+    db:close()
+    fails("closed", t:join())
+  end)
+end
+
 local function notifications_are_read()
   local function note(channel, text)
     return P.message("A", "\0\0\0\7" .. channel .. "\0" .. text .. "\0")
@@ -534,4 +606,4 @@ end
 P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, limits_are_kept, options_are_checked,
   servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again, transactions_end,
   transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
-  rows_come_in_portions, notifications_are_read, bytes_may_be_cut }
+  rows_come_in_portions, data_is_copied, notifications_are_read, bytes_may_be_cut }

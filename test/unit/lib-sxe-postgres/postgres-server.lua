@@ -61,6 +61,21 @@ local function answer_of(server, sql, session, values)
   return answer
 end
 
+-- A server that gets the bytes of COPY, up to the client's end; the answer is what follows.
+local function read_copy(conn, answer)
+  local bytes = {}
+
+  conn:write(message("G", "\0\0\0"))
+  while true do
+    local kind = conn:read(1)
+    if not kind then return nil end
+    local body = conn:read(string.unpack(">I4", conn:read(4)) - 4) or ""
+    if kind == "d" then bytes[#bytes + 1] = body end
+    if kind == "c" then return answer(table.concat(bytes)) end
+    if kind == "f" then return { error = { C = "57014", M = "COPY failed: " .. body:sub(1, -2) } } end
+  end
+end
+
 -- Rows and the tag; or an error.
 local function results(answer)
   local list = {}
@@ -145,6 +160,9 @@ function steps.Q(server, session, body)
 
   server.log[#server.log + 1] = sql
   if type(answer) ~= "table" then return answer end
+  if answer.copy_in then answer = read_copy(session.conn, answer.copy_in) end
+  if not answer then return nil end
+  if answer.error and session.status == "T" then session.status = "E" end
   for _, one in ipairs(answer[1] and answer or { answer }) do
     if one.columns then list[#list + 1] = description(one.columns) end
     list[#list + 1] = results(one)
@@ -162,7 +180,8 @@ local function serve_messages(server, conn, session)
     local body = conn:read(string.unpack(">I4", conn:read(4)) - 4) or ""
     local said = ""
 
-    if kind == "S" or not session.is_skipping then said = steps[kind](server, session, body) end
+    -- Bytes of a COPY that failed meanwhile are passed over.
+    if steps[kind] and (kind == "S" or not session.is_skipping) then said = steps[kind](server, session, body) end
     if said == nil then return end
     if said == MUTE then
       while conn:read() do end

@@ -89,18 +89,25 @@ give_faults(void)
     count_lines("build/coverage/lua/postgres.info");
 }
 
+static unsigned world_open_before; /* descriptors with a loop, but no connection */
+
 static inline void
 world_start(const char *script)
 {
     net_postgres = sxe_postgres_open;
     net_on_state = give_faults;
     net_start(script);
+    world_open_before = fake_os_open_fds();
 }
 
 static inline void
 world_stop(void)
 {
-    net_stop();
+    state_stop();
+    /* Threads that still cancel queries give their connections back. */
+    for (unsigned i = 0; i < WAIT_TURNS && fake_os_open_fds() > world_open_before; i++)
+        turn_slowly(1);
+    net_end();
 }
 
 #endif

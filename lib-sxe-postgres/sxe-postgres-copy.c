@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * COPY: bytes to the server while it copies in, and rows of text while it copies out.
+ */
+#include "sxe-lua-internal.h"
+#include "sxe-postgres-private.h"
+
+enum { CONN = 1, SECONDS, BYTES };
+
+#define CHUNK_MAX (1 << 30)
+
+/* ---- In ---- */
+
+static int go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns);
+
+/* Wait until what was put has left. A failure shows in the connection's result. */
+static int
+flush_copy(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
+{
+    if (PQflush(conn->pg) > 0)
+        return sxe__postgres_wait(L, conn, EV_READ | EV_WRITE, deadline_ns, go_on_flushing);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* Whether the task goes on with its connection; otherwise the reason is pushed, as *results
+ * values. */
+static bool
+may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results)
+{
+    conn->task = 0;
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
+        sxe__postgres_abandon(conn);
+        *results = sxe__lua_fail_woken(L);
+        return false;
+    }
+    if (conn->pg == NULL) {
+        *results = sxe__lua_fail(L, "closed");
+        return false;
+    }
+    (void)PQconsumeInput(conn->pg); /* a failure shows later */
+    return true;
+}
+
+static int
+go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    int results;
+
+    (void)status;
+    return may_go_on(L, conn, &results) ? flush_copy(L, conn, (uint64_t)deadline_ns) : results;
+}
+
+/* put(conn, seconds, bytes): true; or nil, why, and perhaps the connection's result says more */
+int
+sxe__postgres_l_put(lua_State *L)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    const uint64_t deadline_ns = sxe__lua_deadline(L, SECONDS);
+    size_t length;
+    const char *bytes = luaL_checklstring(L, BYTES, &length);
+
+    luaL_argcheck(L, length <= CHUNK_MAX, BYTES, "too long");
+    if (conn->pg == NULL)
+        return sxe__lua_fail(L, "closed");
+    /* Libpq would take bytes for a connection that has ended. It does not look for errors of the
+     * server before the end of COPY. */
+    if (!PQconsumeInput(conn->pg) || PQputCopyData(conn->pg, bytes, (int)length) <= 0)
+        return sxe__postgres_fail(L, conn, "08006");
+    return flush_copy(L, conn, deadline_ns);
+}
+
+/* end_copy(conn, why): all was put; or why the server shall undo it. Receive the result then. */
+int
+sxe__postgres_l_end_copy(lua_State *L)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, 1);
+
+    if (conn->pg != NULL)
+        (void)PQputCopyEnd(conn->pg, luaL_optstring(L, 2, NULL));
+    return 0;
+}
+
+/* ---- Out ---- */
+
+static int go_on_getting(lua_State *L, int status, lua_KContext deadline_ns);
+
+static int
+get_copy(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
+{
+    if (conn->copied == NULL)
+        conn->copied_size = PQgetCopyData(conn->pg, &conn->copied, 1);
+    if (conn->copied != NULL) {
+        lua_pushlstring(L, conn->copied, (size_t)conn->copied_size);
+        PQfreemem(conn->copied);
+        conn->copied = NULL;
+        return 1;
+    }
+    if (conn->copied_size < 0 || PQstatus(conn->pg) != CONNECTION_OK) {
+        lua_pushboolean(L, 0);
+        return 1;
+    }
+    return sxe__postgres_wait(L, conn, EV_READ, deadline_ns, go_on_getting);
+}
+
+static int
+go_on_getting(lua_State *L, int status, lua_KContext deadline_ns)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    int results;
+
+    (void)status;
+    return may_go_on(L, conn, &results) ? get_copy(L, conn, (uint64_t)deadline_ns) : results;
+}
+
+/* get(conn, seconds): a row; false, and the connection's result says whether that was all; or nil,
+ * why */
+int
+sxe__postgres_l_get(lua_State *L)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    const uint64_t deadline_ns = sxe__lua_deadline(L, SECONDS);
+
+    if (conn->pg == NULL)
+        return sxe__lua_fail(L, "closed");
+    lua_settop(L, SECONDS);
+    return get_copy(L, conn, deadline_ns);
+}
