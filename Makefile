@@ -517,7 +517,7 @@ headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard 
 # Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
 # not in /usr, whose folders pkg-config then would not know as those of the system, which need no flags.
 pc_dir    = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
-pc_prefix = $(if $(filter $(filter-out /usr,$(PREFIX))/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -ms --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
+pc_prefix = $(if $(and $(filter-out /usr,$(PREFIX)),$(filter $(PREFIX)/%,$(LIBDIR))),$${pcfiledir}/$(shell realpath -ms --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
 pc_names := $(patsubst tools/%.pc.in,%,$(wildcard tools/*.pc.in))
 pc_built  = $(filter sxe $(modules),$(pc_names))
 # Where gdb looks when it loads the shared library.

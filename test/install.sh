@@ -78,6 +78,14 @@ cp -R "$root$prefix" "$moved"
 moved_flags() { PKG_CONFIG_PATH=$moved/lib/pkgconfig ${PKG_CONFIG:-pkg-config} --cflags --libs sxe; }
 names_no_prefix() { moved_flags >"$work/said" && ! tr ' ' '\n' <"$work/said" | grep "^-[IL]$prefix"; }
 check "pkg-config names no folder of the place where a moved tree was" names_no_prefix
+names_prefix() { # names_prefix PREFIX WORDS...: the folder that the files of pkg-config then begin with
+    begins=$1
+    shift
+    $make -n install DESTDIR="$root" "$@" | grep -qF "s|@PREFIX@|$begins|"
+}
+check "the files of pkg-config of a distribution name /usr" names_prefix /usr PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu
+check "those of other folders find the tree from a deeper folder" names_prefix '${pcfiledir}/../../..' PREFIX=/opt LIBDIR=/opt/lib/deep
+check "those of libraries outside of PREFIX name it" names_prefix /opt/sxe PREFIX=/opt/sxe LIBDIR=/opt/lib
 check "a program against a moved tree" sh -c "${CC:-gcc} -o '$work/c-moved' '$work/hello.c' $(moved_flags) -Wl,-rpath,'$moved/lib'"
 check "c-moved runs" says_hello "$work/c-moved"
 cp -R test/consumer "$work/project"
