@@ -3,6 +3,8 @@
  * This thread's records of its pools: the pointers that belong to a pool, such as its callback.
  * They cannot be in the block, because they mean nothing to another process that maps it. The list
  * of records is searched when a pool is made or deleted, and for messages, never by a state change.
+ * Names of pools and states, and the level of log lines, stand here, because all other files need
+ * them and this one calls none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +13,15 @@
 
 #include "sxe-pool-sharing-private.h"
 
+struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
+
 _Thread_local struct sxe__pool_local *sxe__pool_locals;
+
+const char *
+sxe_pool_get_name(const void *array)
+{
+    return sxe__pool_header(array)->name;
+}
 
 /* The pointer in the list that points to a pool's record; or the list's last pointer, which is
  * NULL. */

@@ -481,19 +481,6 @@ sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool, struct sxe__po
     return claim->id;
 }
 
-unsigned
-sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state)
-{
-    const struct sxe__pool_header *pool = sxe__pool_header(array);
-    struct sxe__pool_claim claim = {.old_state = old_state, .new_state = new_state};
-
-    if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
-        return sxe_pool_take(array, old_state, new_state);
-    sxe__pool_check_state(pool, old_state);
-    sxe__pool_check_state(pool, new_state);
-    return sxe__pool_shared_lease_exact(pool, &claim);
-}
-
 /* ---- Reading ---- */
 
 unsigned

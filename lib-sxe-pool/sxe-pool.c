@@ -11,8 +11,6 @@
 
 #include "sxe-pool-sharing-private.h"
 
-struct sxe_log_control sxe__pool_log = SXE_LOG_CONTROL_INIT("sxe-pool");
-
 /* ---- Construction ---- */
 
 static size_t
@@ -189,12 +187,6 @@ sxe_pool_to_base(void *array)
     return sxe__pool_header(array);
 }
 
-const char *
-sxe_pool_get_name(const void *array)
-{
-    return sxe__pool_header(array)->name;
-}
-
 unsigned
 sxe_pool_get_number(const void *array)
 {
@@ -350,6 +342,19 @@ sxe_pool_take(void *array, unsigned old_state, unsigned new_state)
     sxe__pool_check_state(pool, new_state);
     return pool->sharing != NULL ? sxe__pool_shared_take(pool, old_state, new_state)
                                  : take_alone(pool, old_state, new_state);
+}
+
+unsigned
+sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state)
+{
+    const struct sxe__pool_header *pool = sxe__pool_header(array);
+    struct sxe__pool_claim claim = {.old_state = old_state, .new_state = new_state};
+
+    if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
+        return sxe_pool_take(array, old_state, new_state);
+    sxe__pool_check_state(pool, old_state);
+    sxe__pool_check_state(pool, new_state);
+    return sxe__pool_shared_lease_exact(pool, &claim);
 }
 
 static __attribute__((noinline)) unsigned

@@ -493,7 +493,7 @@ sxe_stop_listening(void)
     sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
         if (sxe__socket(id)->kind != SXE__UDP)
-            sxe_close(sxe__socket(id));
+            sxe__end(sxe__socket(id), 0);
     }
 }
 

@@ -26,11 +26,6 @@
 #define SOCKETS_MAX    (1u << 24)
 #define CHUNK_SIZE_MAX (1u << 30)
 
-struct sxe_log_control sxe__log = SXE_LOG_CONTROL_INIT("sxe");
-
-_Thread_local struct sxe__context sxe__context
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 /* libev has one default loop for the whole process: only one thread may use it. */
 static _Atomic(struct sxe__context *) default_loop_owner;
 

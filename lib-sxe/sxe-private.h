@@ -5,11 +5,12 @@
  * Place: included by lib-sxe/sxe*.c only.
  *
  * Shape: the files in reading order. From sxe-state.c to sxe-loop.c they are one state machine, that
- * of a socket, and call each other; the others call only files above them:
+ * of a socket, and call each other; all others call only files above them:
  *
  *     sxe-address.c  converts text to sockaddr and back; no system calls
  *     sxe-cidr.c     lists of networks; no system calls
  *     sxe-proxy.c    headers of the PROXY protocol; no system calls
+ *     sxe-context.c  the context of each thread, handles
  *     sxe-socket.c   the few system calls on a socket, as the table of sxe-io.h
  *     sxe-state.c    every change of a socket's state; watching and ending it
  *     sxe-queue.c    the output that the kernel did not take, in chunks

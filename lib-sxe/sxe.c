@@ -163,23 +163,6 @@ sxe_get_state(const SXE *this)
     return sxe__state(this);
 }
 
-const char *
-sxe_state_to_string(unsigned state)
-{
-    static const char *const names[SXE_STATES] = {
-        "FREE",     "NEW",     "LISTENING", "CONNECTING", "IDLE",   "READING",
-        "HANDLING", "WRITING", "STARVED",   "CLOSING",    "CLOSED",
-    };
-
-    return state < SXE_STATES ? names[state] : "?";
-}
-
-unsigned
-sxe_number_in_state(enum sxe_state state)
-{
-    return CONTEXT->sockets == NULL ? 0 : sxe_pool_get_count(CONTEXT->sockets, state);
-}
-
 SXE *
 sxe_io_socket(unsigned id)
 {
@@ -208,22 +191,6 @@ void *
 sxe_extra(SXE *this)
 {
     return this + 1;
-}
-
-uint64_t
-sxe_handle(const SXE *this)
-{
-    return sxe_pool_get_handle(CONTEXT->sockets, this->id);
-}
-
-SXE *
-sxe_from_handle(uint64_t handle)
-{
-    unsigned id = CONTEXT->sockets == NULL ? SXE_POOL_NO_INDEX
-                                           : sxe_pool_handle_to_index(CONTEXT->sockets, handle);
-    SXE *s = id == SXE_POOL_NO_INDEX ? NULL : sxe__socket(id);
-
-    return s == NULL || sxe__state(s) == SXE_STATE_FREE ? NULL : s;
 }
 
 /* getsockname(2) or getpeername(2). */

@@ -10,7 +10,6 @@
 #include "config-origin.h"
 #include "config-reader.h"
 #include "config-sites.h"
-#include "options-table.h"
 #include "sxe-http-list.h"
 
 #define DAY_MS           86400000ul
@@ -42,7 +41,7 @@ read_as_option(struct config_reader *reader, const char *key, uint32_t *value,
         return luaL_error(reader->L, "no memory");
     config_be_at(reader->line, key);
     snprintf(what, sizeof(what), "the upstream's %s", key);
-    if (!take(&httpd_line, what, 1, max, &taken))
+    if (!take(config_line(), what, 1, max, &taken))
         return false;
     *value = (uint32_t)taken;
     return true;
