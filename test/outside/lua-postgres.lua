@@ -152,6 +152,9 @@ local db = open()
     return output
 end
 
+-- The text with tabs in place of " | ".
+local function tabbed(text) return (text:gsub(" | ", "\t")) end
+
 local server = start()
 
 -- The first block of the page.
@@ -187,9 +190,9 @@ for i = 1, 200 do
   local back = db:query("SELECT $1::float8 n", number)[1].n
   assert(back == number or number ~= number, number)
 end
-]], [==[
-true	0.1	false	'; DROP TABLE x; --\	true	true
-{"a":[1,null]}	["a\"b\\",null,"{}"]	1.50	[[1,2],[3,4]]
+]], tabbed[==[
+true | 0.1 | false | '; DROP TABLE x; --\ | true | true
+{"a":[1,null]} | ["a\"b\\",null,"{}"] | 1.50 | [[1,2],[3,4]]
 true
 ]==])
 end)
@@ -203,8 +206,8 @@ print(rows, why, code, fields.detail, fields.constraint)
 print((select(3, db:query "SELECT 1/0")))
 print((select(3, db:query "SELEC")))
 print((select(3, db:query("SELECT 1; SELECT 2"))))
-]], [[
-nil	duplicate key value violates unique constraint "u_pkey"	23505	Key (id)=(1) already exists.	u_pkey
+]], tabbed[[
+nil | duplicate key value violates unique constraint "u_pkey" | 23505 | Key (id)=(1) already exists. | u_pkey
 22012
 42601
 42601
@@ -256,12 +259,12 @@ task.parallel({ 1, 2, 3, 4, 5, 6, 7, 8 }, function()
   end, { isolation = "serializable", retries = 1000 }))
 end)
 print(db:query "SELECT v FROM n"[1].v)
-]], [[
-true	one
-false	no
-nil	postgres: the function gave the transaction up
+]], tabbed[[
+true | one
+false | no
+nil | postgres: the function gave the transaction up
 23505
-true	nil
+true | nil
 1 5 7
 8
 ]])
