@@ -130,3 +130,18 @@ test("a probe that gets no answer makes the exit status 1, whatever the threshol
     client:finish()
     equal(client.status, 1, client.output)
 end)
+
+-- promise: docs/load-generator.md: Where a process may open only ten files or so, a run says "Too many open files" and
+--   does not begin.
+test("a run with too few descriptors says so and ends", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    for limit = 5, 11 do
+        local proc <close> = wire.spawn{"sh", "-c", ('ulimit -n %d; exec "$@"'):format(limit), "sh",
+            wire.program("sxe-http"), "-q", "-c", "1", "-n", "1", "--timeout", "0.1",
+            ("http://127.0.0.1:%d/"):format(listener:port())}
+        proc:output(100)
+        local status, errors = proc:wait(100), proc:errors()
+        check(status ~= 0, errors)
+        check(limit > 10 or errors:find("Too many open files", 1, true), ("with %d: %s"):format(limit, errors))
+    end
+end)

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ keep_awake(const struct load_plan *plan)
 int
 load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE *out, FILE *err)
 {
+    struct rlimit limit;
     sigset_t mask;
     int error;
 
@@ -42,6 +44,10 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
     parent->out = out;
     parent->err = err;
     parent->look_ns = parent->kill_ns = LOAD_NEVER;
+    /* poll(2) refuses more entries than a process may open files, also if some are -1. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+        limit.rlim_cur < 1 + LOAD_MONITOR_FDS + (plan->workers + 1))
+        return -EMFILE;
     parent->sum = load_results_map(1, false);
     if (parent->sum == NULL)
         return -errno;

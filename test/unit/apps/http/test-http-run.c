@@ -3,6 +3,7 @@
  * The coordinator with fake workers: trials, signals, workers that die, system calls that fail.
  */
 #include <poll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "run-plan.h"
@@ -756,6 +757,18 @@ START_TEST(a_call_that_fails_is_said)
 }
 END_TEST
 
+START_TEST(a_run_that_could_not_be_polled_does_not_begin)
+{
+    struct rlimit limit = {.rlim_cur = 10, .rlim_max = 10};
+
+    plan.workers = 1;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
+    ck_assert_str_eq(
+        errors, "sxe-http: cannot start: Too many open files; see what is limited (ulimit -a)\n");
+}
+END_TEST
+
 START_TEST(one_worker_process_is_one)
 {
     plan.workers = 1;
@@ -868,6 +881,7 @@ main(void)
                         sizeof(interrupts) / sizeof(*interrupts));
     tcase_add_test(interrupted, an_interrupted_trial_is_not_in_the_intervals);
     tcase_add_loop_test(calls, a_call_that_fails_is_said, 0, sizeof(faults) / sizeof(faults[0]));
+    tcase_add_test(calls, a_run_that_could_not_be_polled_does_not_begin);
     tcase_add_test(calls, one_worker_process_is_one);
     tcase_add_test(calls, a_poll_that_fails_is_made_again);
     tcase_add_test(calls, a_poll_that_takes_fewer_descriptors_ends_the_run);
