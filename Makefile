@@ -172,6 +172,7 @@ $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/a
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sxe-lua/io/sxe-lua-cookies.lua lib-sxe-lua/io/sxe-lua-multipart.lua
 $B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
+$B/obj/lib-sxe-lua/data/sxe-lua-template.o: lib-sxe-lua/data/sxe-lua-template.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-proxy.o: lib-sxe-lua/io/sxe-lua-proxy.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua

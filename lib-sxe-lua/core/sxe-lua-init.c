@@ -40,6 +40,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.json", sxe__lua_open_json, true},
     {"sxe.encoding", sxe__lua_open_encoding, true},
     {"sxe.crypto", sxe__lua_open_crypto, false},
+    {"sxe.template", sxe__lua_open_template, false},
     {"sxe.store", sxe__lua_open_store, false},
     {"sxe.postgres", sxe__lua_open_postgres, false},
     {"sxe.log", sxe__lua_open_log, true},

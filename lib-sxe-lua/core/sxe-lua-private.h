@@ -44,6 +44,7 @@
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
+ *     sxe-lua-template.c  require "sxe.template", which is sxe-lua-template.lua
  *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto, "sxe.store", which is
  *                         lib-sxe-store, and "sxe.postgres", which is lib-sxe-postgres
  *     sxe-lua-option.c    tables of options
@@ -264,6 +265,7 @@ int sxe__lua_open_tcp(lua_State *L);
 int sxe__lua_open_udp(lua_State *L);
 int sxe__lua_open_http(lua_State *L);
 int sxe__lua_open_session(lua_State *L);
+int sxe__lua_open_template(lua_State *L);
 int sxe__lua_open_client(lua_State *L);
 int sxe__lua_open_redis(lua_State *L);
 int sxe__lua_open_file(lua_State *L);

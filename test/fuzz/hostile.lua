@@ -64,7 +64,8 @@ local names = words [[
     shards shared shutdown size sleep snapshot split sse start stat state states static stats
     status stderr stdin stdout stop sum sync take target text timeout timeouts to touch trace
     ttl type types unix uptime use version wait warn write __call __close __gc __index __len
-    __newindex]]
+    __newindex
+    render compile layout include root reload globals]]
 
 local texts = {
     "", "x", "a.txt", "dir", "dir/b.txt", "\0", "a\0b", ("y"):rep(300), ("z"):rep(20000),
@@ -194,7 +195,8 @@ if has_crypto then
     modules[#modules + 1], modules[#modules + 2] = crypto, require "sxe.session"
     sessions = require "sxe.session".new{secret = ("s"):rep(32), idle = 1}
 end
-local worker = require "sxe.worker"
+local worker, template = require "sxe.worker", require "sxe.template"
+modules[#modules + 1] = template
 modules[#modules + 1] = worker
 
 local kinds = {}
@@ -306,6 +308,11 @@ local more = {
                 "while true do w.parent:send(w.parent:receive(0.1)) end", "return {name = function(x) return x end}", "error {}"}}
     end,
     function() return worker.run(one_of{function(x) return x end, function() error "x" end}, value()) end,
+    function()
+        return template.compile(one_of{"{{ name }}", "{% for k, v in pairs(x or {}) do %}{{ k }}{{{ v }}}{% end %}", "{{ name() }}",
+            "{% block 'a' %}{{ x }}{% endblock %}", "{% name(x) %}", one_of(texts)}, chance(2) and "t" or nil)
+    end,
+    function() return template.new{root = "dir", reload = chance(2), globals = chance(2) and wrong_options() or nil} end,
     function() return http.router():get("/{id}", some_function()) end,
 }
 for _, fn in ipairs(more) do add(functions, 4, fn) end

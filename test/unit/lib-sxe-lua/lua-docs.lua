@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/sessions.md, docs/store.md and docs/workers.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/sessions.md, docs/store.md, docs/templates.md and docs/workers.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "session", "worker" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "session", "template", "worker" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -29,6 +29,7 @@ local receivers = {
   sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
   crypto = { hash = "Hash", key = "Key" },
   session = { sessions = "Sessions", s = "Session" },
+  template = { views = "Views" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
   postgres = { db = "Postgres", tx = "PostgresTransaction", sub = "PostgresSubscription" },
   spawn = { child = "Child" },
@@ -55,7 +56,7 @@ local function names_in_sources()
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
-  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-lua/http/*.lua lib-sxe-store/*.lua lib-sxe-postgres/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.lua lib-sxe-store/*.lua lib-sxe-postgres/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
@@ -207,6 +208,7 @@ local function objects(req, res, candidates)
   local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
 
   return {
+    Views = require "sxe.template".new{ root = "examples" },
     Sessions = sessions, Session = sessions:open(req, res),
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
@@ -299,7 +301,7 @@ local function explained_names()
 
   local text = ""
 
-  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "sessions", "store", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "sessions", "store", "templates", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do

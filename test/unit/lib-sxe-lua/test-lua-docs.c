@@ -377,6 +377,7 @@ suite(void)
     read_page("docs/crypto.md");
     read_page("docs/sessions.md");
     read_page("docs/store.md");
+    read_page("docs/templates.md");
     read_page("docs/workers.md");
     read_page("docs/from-node.md");
     read_page("docs/from-openresty.md");

@@ -211,6 +211,19 @@ START_TEST(rate_limit)
 }
 END_TEST
 
+START_TEST(pages)
+{
+    struct sxe_http *http = run_example("examples/lua/pages.lua", "");
+    const char *reply = ask_slowly(ASK("GET /", "", ""));
+
+    EXPECT_IN(reply, "Content-Type: text/html; charset=utf-8\r\n");
+    EXPECT_IN(reply, "<title>1 notes</title>\n\n<ul>\n<li>buy &lt;milk&gt;\n</ul>\n");
+    EXPECT_IN(ask(ASK("POST /", "Content-Length: 8\r\n", "text=a+b")), "303 See Other");
+    EXPECT_IN(ask_slowly(ASK("GET /", "", "")), "<li>buy &lt;milk&gt;\n<li>a b\n</ul>\n");
+    end_example(http);
+}
+END_TEST
+
 /* Turn the loop until there are `number` files in the directory. */
 static void
 wait_for_files(int number)
@@ -282,6 +295,7 @@ suite(void)
     tcase_add_test(t, counter);
     tcase_add_test(t, rate_limit);
     tcase_add_test(t, upload);
+    tcase_add_test(t, pages);
     suite_add_tcase(s, t);
     return s;
 }

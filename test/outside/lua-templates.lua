@@ -1,0 +1,169 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Templates, by docs/templates.md: no value becomes markup, no name leads out of the folder, errors name their place.
+
+local http = require "http"
+local script = require "script"
+
+-- A server that compiles each request's body, and renders it with some values.
+local COMPILES <const> = [[
+local template = require "sxe.template"
+secret = "a global"
+return function(req)
+  local values = {evil = "<script>\"'&", list = {1, 2}, n = 7, missing = nil, fail = function() error{status = 418, message = "teapot"} end}
+  local is_good, text = pcall(function() return template.compile(req:body(), "t.html")(values) end)
+  if type(text) == "table" then error(text) end
+  return is_good and 200 or 400, text
+end]]
+
+local function render(server, text)
+    local reply = http.ask(server, http.request("POST /", "Content-Length: " .. #text) .. text)
+    return reply.body, reply.status
+end
+
+-- promise: docs/templates.md: `& < > " '` become `&amp; &lt; &gt; &quot; &#39;`.
+test("what an expression yields is text, however it is made", function()
+    local server <close> = script.start(COMPILES)
+    local escaped <const> = "&lt;script&gt;&quot;&#39;&amp;"
+    for _, expression in ipairs{"evil", "evil .. ''", "(evil)", "({evil})[1]", "evil -- x", "string.format('%s', evil)"} do
+        equal(render(server, "{{ " .. expression .. "\n}}"), escaped, expression)
+    end
+    equal(render(server, "{{evil}}{{escape(evil)}}"), escaped .. escaped:gsub("&", "&amp;"))
+    equal(render(server, "{{{ evil }}}"), "<script>\"'&")
+    equal(render(server, "<script>let x = {{{ json{evil, '</script>'} }}}</script>"):find("</script>", 1, true),
+        #render(server, "<script>let x = {{{ json{evil, '</script>'} }}}</script>") - 8)
+end)
+
+-- promise: docs/templates.md: Another value raises. So does nil, and the message names the expression: a field with a letter
+--   wrong does not become an empty place.
+test("a value that is nil, or has no text, is an error", function()
+    local server <close> = script.start(COMPILES)
+    for _, name in ipairs{"nmae", "missing", "list[3]", "list", "fail"} do
+        local body, status = render(server, "a{{ " .. name .. " }}b")
+        equal(status, 400)
+        check(body:find("^t%.html:1: {{ " .. name:gsub("%p", "%%%0") .. " }} is "), body)
+    end
+    equal(render(server, "{{ nmae or '' }}{{ n }}{{ true }}"), "7true")
+end)
+
+-- promise: docs/templates.md: Errors name the template and its line, those of syntax when it is compiled, and all others when
+--   it runs.
+test("an error names its line, after tags, comments and texts of many lines", function()
+    local server <close> = script.start(COMPILES)
+    for _, before in ipairs{"", "a\nb\n", "{# c\nd\n #}\n", "{% x = [[\n\n]] %}\n", "{% -- e\n y = 1\n%}\n\n", "\r\n{{ n }}\r\n",
+                            "{% block 'b' %}\n\n{% endblock %}\n", "{%\n--[[\n\n]]%}  \n\n"} do
+        local line = select(2, before:gsub("\n", "")) + 1
+        for text, wanted in pairs{
+            ["{{ list.lenght }}"] = '{{ list.lenght }} is nil; if it may be missing, write {{ list.lenght or "" }}',
+            ["{{ list }}"] = "{{ list }} is a table, which has no text", ["{{ n"] = "'{{' has no '}}'",
+            ["{% error 'oh' %}"] = "oh", ["{% n( %}"] = "unexpected symbol near <eof>"} do
+            local body, status = render(server, before .. text)
+            equal(status, 400)
+            equal(body, ("t.html:%d: %s"):format(line, wanted), before .. text)
+        end
+    end
+end)
+
+-- promise: docs/templates.md: A template sees the fields of the table that it is given, and no global of the program.
+test("a template neither sees the program nor changes its modules", function()
+    local server <close> = script.start(COMPILES)
+    for _, name in ipairs{"secret", "io", "require", "load", "_G", "debug", "package", "setmetatable", "getmetatable", "rawset",
+                          "os.execute", "os.exit", "os.getenv", "collectgarbage", "dofile", "coroutine", "sxe"} do
+        equal(render(server, ("{{ type(%s) }}"):format(name)), "nil", name)
+    end
+    for _, module in ipairs{"math", "string", "table", "utf8", "os"} do
+        local body, status = render(server, ("{%% %s.x = 1 %%}"):format(module))
+        equal(status, 400)
+        equal(body, ("t.html:1: %s cannot be changed by a template"):format(module))
+    end
+end)
+
+-- promise: docs/templates.md: An assignment makes a variable of this one rendering, and does not change the table.
+test("an assignment is gone with its rendering", function()
+    local server <close> = script.start([[
+local page = require "sxe.template".compile "{{ n }}{{ type(m) }}{% n = n + 1 m = 1 %}{{ n }}"
+local values = {n = 7}
+return function() return page(values) .. values.n end]])
+    for _ = 1, 2 do equal(server:ask(), "7nil87") end
+end)
+
+-- promise: docs/templates.md: An error that it raises, `{ status = 404 }` for instance, passes through the template.
+test("an error with a status passes through", function()
+    local server <close> = script.start(COMPILES)
+    local body, status = render(server, "a{% fail() %}")
+    equal(status, 418)
+    check(body:find("teapot", 1, true), body)
+end)
+
+local FOLDER <const> = [[
+local template = require "sxe.template"
+local views = template.new{root = arg[0]:match "(.*)/" .. "/views"OPTIONS}
+return function(req, res)
+  if req.query.send then return views:send(res, req.query.send, {name = req.query.name}) end
+  local text, why, code = views:render(req.query.name, {page = req.query.page})
+  return text or tostring(code)
+end]]
+
+local function start_folder(options)
+    local text = FOLDER:gsub("OPTIONS", options or "")
+    local server = script.start("require 'sxe.file'.mkdir(arg[0]:match '(.*)/' .. '/views')\n" .. text)
+    server:write("{{ 'in' }}", "views/in.html")
+    server:write("out", "out.html")
+    server:write("{% include(page) %}", "views/any.html")
+    server:write("<p>{{ name }}", "views/page.html")
+    return server
+end
+
+-- promise: docs/templates.md: A name leads nowhere outside of the folder: one with an empty part, `.` or `..` is refused
+--   with code 22.
+test("no name leads out of the folder, in a call and in include", function()
+    local server <close> = start_folder()
+    equal(server:ask "/?name=in.html", "in")
+    for _, name in ipairs{"../out.html", "..", "./in.html", "x/../../out.html", "/etc/passwd", "//etc/passwd", "", "views//in.html",
+                          "in.html/", "in.html%00"} do
+        equal(server:ask("/?name=" .. name), "22", name)
+        local body = server:ask("/?name=any.html&page=" .. name)
+        check(body:find('"error":"internal"', 1, true), body)
+    end
+    equal(server:ask "/?name=any.html&page=in.html", "in")
+end)
+
+-- promise: docs/templates.md: 50 templates that include each other, or are each other's layouts, are an error that names the
+--   last of them.
+test("templates that include each other without end are an error, and the server goes on", function()
+    local server <close> = start_folder()
+    server:write("{% include 'b.html' %}{% include 'b.html' %}", "views/a.html")
+    server:write("{% layout 'a.html' %}", "views/b.html")
+    for _ = 1, 3 do
+        local body = server:ask "/?name=a.html"
+        check(body:find('"error":"internal"', 1, true), body)
+    end
+    equal(server:ask "/?name=in.html", "in")
+end)
+
+-- promise: docs/templates.md: | `reload` | false, true with `--dev` | read a template again at each use, and compile it when
+--   it has changed |
+test("a template that changes is read again with reload, and only with it", function()
+    for options, wanted in pairs{[", reload = true"] = "new", [""] = "in"} do
+        local server <close> = start_folder(options)
+        equal(server:ask "/?name=in.html", "in")
+        server:write("new", "views/in.html")
+        equal(server:ask "/?name=in.html", wanted)
+        equal(server:ask "/?name=any.html&page=in.html", wanted)
+    end
+end)
+
+-- promise: docs/templates.md: If it fails, nothing was sent.
+test("a page that fails half way is an error with its own status and type", function()
+    local server <close> = start_folder()
+    server:write("<p>begun{% if name then %}{{ nothing }}{% end %}", "views/half.html")
+    local reply = http.ask(server, http.request "GET /?send=half.html&name=x")
+    equal(reply.status, 500)
+    check(not reply.body:find("begun", 1, true), reply.body)
+    reply = http.ask(server, http.request "GET /?send=half.html")
+    equal(reply.status, 200)
+    equal(reply.body, "<p>begun")
+    reply = http.ask(server, http.request "GET /?send=page.html&name=%3Cb%3E")
+    equal(reply.body, "<p>&lt;b&gt;")
+    check(reply.raw:find("Content-Type: text/html; charset=utf-8\r\n", 1, true), reply.raw)
+end)
