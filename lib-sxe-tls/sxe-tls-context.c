@@ -99,8 +99,9 @@ verify_of(const struct sxe_tls *tls)
     return tls->is_client ? SXE_TLS_REQUIRED : SXE_TLS_OFF;
 }
 
-/* Decode an authority. OpenSSL does so once, and takes one for which there was no memory then for a
- * bad one from then on. False: there was no memory. */
+/* Have OpenSSL decode an authority's extensions now. It decodes them once and keeps the outcome: if
+ * there were no memory at the first handshake, it would refuse a good authority from then on.
+ * False: there is no memory now. */
 static bool
 decode_authority(X509 *authority)
 {
@@ -112,7 +113,7 @@ decode_authority(X509 *authority)
     again = X509_dup(authority);
     is_bad = again != NULL && X509_check_purpose(again, -1, 0) != 1;
     X509_free(again);
-    return is_bad; /* verification will say so, where it matters */
+    return is_bad; /* handshakes that need this authority will fail, and say why */
 }
 
 /* False: the problem is set. */
@@ -227,7 +228,7 @@ sxe__tls_context(struct sxe_tls *tls)
         sxe__tls_refuse("OpenSSL refuses the configuration");
     if (is_good && set_trust(tls, context) && decode_authorities(context) &&
         (tls->is_client || set_session_context(tls, context))) {
-        ERR_clear_error(); /* a group that this OpenSSL does not know leaves an error */
+        ERR_clear_error(); /* of groups that this OpenSSL does not know */
         return context;
     }
     SSL_CTX_free(context);

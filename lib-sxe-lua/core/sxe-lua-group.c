@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: fairness between requests, however many tasks each of them starts. A task that used up its
- * slice stands back: it is LATER. So is a ready task whose group owes a slice: what the group has
- * computed, less a quarter of the time since. Groups with LATER tasks take turns.
+ * What: fairness between requests, however many tasks each of them starts. A *group* is the tasks of
+ * one request. A task that used up its slice of time becomes LATER: it waits for the turn of its
+ * group. Groups with LATER tasks take turns.
+ *
+ * A group may use a quarter of the time without waiting. What it computes beyond that is its debt:
+ * the debt grows by the time that its tasks compute, and shrinks by a quarter of the time that
+ * passes. A task that becomes ready while its group owes a slice or more is LATER, too.
  *
  * Shape:
  *
@@ -13,11 +17,11 @@
 #include "sxe-lua-task-private.h"
 
 enum {
-    OWED_SLICES_MAX = 10, /* a group owes at most this, so that it is not slow for long */
-    SHARE = 4,            /* a group may use 1 ns in 4 without owing it */
-    SANDBOX_SHARE = 16,   /* of all tasks, for a group in a sandbox, */
-    SHARE_MIN = 16,       /* but at least so many */
-    SANDBOX_FREE = 4      /* of all tasks, for handlers */
+    OWED_SLICES_MAX = 10, /* the largest debt, so that a group is not slow for long */
+    SHARE = 4,            /* a group may use one part in 4 of the time without a debt */
+    SANDBOX_SHARE = 16,   /* in a sandbox a group may have one part in 16 of all tasks, */
+    SHARE_MIN = 16,       /* or 16 tasks if that is more, */
+    SANDBOX_FREE = 4      /* and one part in 4 of all tasks stays free for new requests */
 };
 
 static struct sxe__lua_group *

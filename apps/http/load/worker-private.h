@@ -68,7 +68,8 @@
 #define LOAD__STILL_NS \
     (100 * SXE_NS_PER_MS) /* a turn of the loop that comes this late: the client stood still */
 #define LOAD__SPUN_MAX \
-    (20 * SXE_NS_PER_US) /* a turn without events that took longer: another process ran */
+    (20 *              \
+     SXE_NS_PER_US) /* a turn that only looked for events, and took longer: another process ran */
 #define LOAD__BODY_MAX   (16u << 20) /* most bytes of a reply that are kept for the source */
 #define LOAD__UNBOUNDED  UINT64_MAX
 #define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* wait if a unix listener's backlog is full */

@@ -34,30 +34,31 @@ enum load_contrast_count {
     LOAD_CONTRAST_COUNTS
 };
 
-/* One side. values[figure] has a value for each trial that tells the figure. */
+/* One side. values[figure] has a value for each trial that has this figure. */
 struct load_contrast_side {
     unsigned trials;
     unsigned dead;                                  /* trials without a good reply */
     struct load_share counts[LOAD_CONTRAST_COUNTS]; /* of all trials together */
     bool is_rate_given;                             /* by the plan: the rate is no result */
-    double noise[LOAD_FIGURES];     /* of --aa, as the logarithm of a ratio; 0: not known */
-    unsigned numbers[LOAD_FIGURES]; /* of values */
+    double noise[LOAD_FIGURES]; /* measured by --aa, as the logarithm of a ratio; 0: not known */
+    unsigned numbers[LOAD_FIGURES]; /* how many values each figure has */
     bool is_bound[LOAD_FIGURES];    /* at least one of the values is only a lower bound */
     double values[LOAD_FIGURES][LOAD_TRIALS_MAX];
 };
 
+/* The verdict on one figure or count. Up to BOUND: it is not judged, and the word says why. */
 enum load_contrast_word {
-    LOAD_CONTRAST_REPEATED, /* a response time that equals the service time, which is judged */
-    LOAD_CONTRAST_GIVEN,    /* the rate is given by the plan */
-    LOAD_CONTRAST_UNTOLD,   /* n/a in some trial: the trials that tell it are no fair sample */
-    LOAD_CONTRAST_UNKNOWN,  /* too few trials */
-    LOAD_CONTRAST_BOUND,    /* queries failed: a time is only a lower bound */
-    LOAD_CONTRAST_NONE,
-    LOAD_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum effect */
-    LOAD_CONTRAST_NOISE, /* a difference inside the noise of --aa */
+    LOAD_CONTRAST_REPEATED, /* the response time equals the service time, which is judged already */
+    LOAD_CONTRAST_GIVEN,    /* the plan sets the rate, so it is no result */
+    LOAD_CONTRAST_UNTOLD,   /* some trials have no value, and the others are no fair sample */
+    LOAD_CONTRAST_UNKNOWN,  /* there were too few trials */
+    LOAD_CONTRAST_BOUND,    /* queries failed, so the time is only a lower bound */
+    LOAD_CONTRAST_NONE,     /* no difference is shown */
+    LOAD_CONTRAST_SMALL,    /* a difference is shown, but not that it exceeds the minimum effect */
+    LOAD_CONTRAST_NOISE,    /* the difference is within the noise that --aa measured */
     LOAD_CONTRAST_SLOWER,
     LOAD_CONTRAST_FASTER,
-    LOAD_CONTRAST_MORE, /* of counts */
+    LOAD_CONTRAST_MORE, /* for counts: b has more of them; FEWER: b has fewer */
     LOAD_CONTRAST_FEWER
 };
 

@@ -82,12 +82,13 @@ struct metrics_part {
     uint32_t routes_number;
     uint32_t series_number; /* written after the series */
     uint32_t pools_number;
-    uint64_t since_ns;     /* by the clock of sxe_time_ns */
+    uint64_t since_ns;     /* when the owner took the part, by the clock of sxe_time_ns */
     uint64_t published_ns; /* when metrics_publish was last called, by the same clock */
     uint64_t bytes;        /* of bodies of replies */
     uint64_t broken;       /* requests whose connection ended before the reply did */
     uint64_t cpu_ns;
-    uint64_t cpu_before_ns; /* of the owners before; likewise lost_before, lua_errors_before */
+    uint64_t
+        cpu_before_ns; /* the sum of cpu_ns of earlier owners; lost_before and lua_errors_before: likewise */
     uint64_t lost_lines;
     uint64_t lost_before;
     uint64_t lua_memory;

@@ -15,7 +15,7 @@
 /* True for "Name: value", unless the server sets that field itself. */
 bool httpd_is_field(const char *text);
 
-/* True for the name of such a field alone. */
+/* True for the name of a field, unless the server sets that field itself. */
 bool httpd_is_field_name(const char *text);
 
 /* True for a line as in mime.types: "text/markdown md mkd". */

@@ -146,8 +146,8 @@ host_of_line(const struct sxe_http_request *request)
 
 /* ---- Lines by a format ---- */
 
-/* A text that is not there is "-", or in JSON empty. So is an empty one where quotes would not show
- * it. */
+/* Add a text of the request. A missing text is written as "-", in JSON as "". An empty text is
+ * written as "-", too, unless it stands in quotes, which show that it is empty. */
 static void
 add_text(struct log_line *line, const struct log_format *format, const struct log_part *part,
          struct sxe_span text)
@@ -166,8 +166,8 @@ add_http_version(struct log_line *line, const struct log_entry *entry)
     add_to_line(line, "HTTP/1.%u", entry->request->head.minor);
 }
 
-/* Method, target and version, as far as they were understood. A blank of the line's own is escaped
- * outside of quotes, like one that a client sent. */
+/* Add method, target and version, as far as they were understood. The blanks between them are
+ * escaped outside of quotes, so that the field stays one word. */
 static void
 add_request(struct log_line *line, const struct log_format *format, const struct log_part *part,
             const struct log_entry *entry)
