@@ -42,14 +42,3 @@ test("a script in a pattern that does not end ends the run, too", function()
     check(errors:find(SILENT, 1, true), errors)
     os.remove(path)
 end)
-
-test("a run that may open too few files ends, and says so", function()
-    local server <close> = httpd.start()
-    for _, limit in ipairs{6, 8, 10} do
-        local client <close> = wire.spawn{"/bin/sh", "-c", ("ulimit -n %d; exec '%s' -p %d -c 1 -d 1 --drain 1"):format(limit,
-                                          wire.program "sxe-http", server.port)}
-        client:output(120)
-        equal(client:wait(60), 1, limit)
-        check(client:errors():find("open files", 1, true), client:errors())
-    end
-end)

@@ -173,17 +173,6 @@ earlier_of(uint64_t a_ns, uint64_t b_ns)
     return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* poll(2) does not take as many descriptors as it was given: end the workers, and reap them without
- * it. */
-static void
-give_up_waiting(struct load_parent *parent)
-{
-    if (!parent->has_failed)
-        load_parent_fail(parent, "cannot wait for events: allow more open files (ulimit -n)");
-    load_workers_kill(parent);
-    take_run_signals(parent);
-}
-
 void
 load_parent_turn(struct load_parent *parent, uint64_t until_ns)
 {
@@ -191,7 +180,6 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     struct pollfd *controls = &fds[1 + LOAD_MONITOR_FDS];
     uint64_t wake_ns =
         earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
-    int ready;
 
     wake_ns = earlier_of(wake_ns, parent->ask_ns); /* within LOAD_ASK_NS */
     wake_ns = earlier_of(wake_ns, parent->kill_ns);
@@ -199,10 +187,7 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
     load_monitor_poll(parent->monitor, &fds[1]);
-    ready = poll(fds, 1 + LOAD_MONITOR_FDS + parent->number, run_wait_ms(wake_ns));
-    if (ready < 0 && errno == EINVAL)
-        give_up_waiting(parent);
-    if (ready > 0) {
+    if (poll(fds, 1 + LOAD_MONITOR_FDS + parent->number, run_wait_ms(wake_ns)) > 0) {
         for (unsigned i = 0; i < parent->number; i++) {
             if (controls[i].revents != 0)
                 load_workers_hear(parent, i);

@@ -786,16 +786,6 @@ START_TEST(a_poll_that_fails_is_made_again)
 }
 END_TEST
 
-START_TEST(a_poll_that_takes_fewer_descriptors_ends_the_run)
-{
-    fake_os_fail(FAKE_POLL, 1, 0, EINVAL); /* a poll of _FORTIFY_SOURCE does not fail */
-    if (run_plan() == 0)
-        ck_assert_str_eq(errors, "");
-    else
-        check_has(errors, "sxe-http: cannot wait for events: allow more open files (ulimit -n)");
-}
-END_TEST
-
 START_TEST(memory_that_cannot_be_given_back_is_cleared)
 {
     plan.trials = 2;
@@ -884,7 +874,6 @@ main(void)
     tcase_add_test(calls, a_run_that_could_not_be_polled_does_not_begin);
     tcase_add_test(calls, one_worker_process_is_one);
     tcase_add_test(calls, a_poll_that_fails_is_made_again);
-    tcase_add_test(calls, a_poll_that_takes_fewer_descriptors_ends_the_run);
     tcase_add_test(calls, memory_that_cannot_be_given_back_is_cleared);
     tcase_add_test(calls, workers_are_waited_for_where_children_were_ignored);
     tcase_add_test(calls, a_worker_that_somebody_else_waited_for_has_ended);
