@@ -104,9 +104,9 @@ return function(req, res)
   return text or tostring(code)
 end]]
 
-local function start_folder(options)
+local function start_folder(options, ...)
     local text = FOLDER:gsub("OPTIONS", options or "")
-    local server = script.start("require 'sxe.file'.mkdir(arg[0]:match '(.*)/' .. '/views')\n" .. text)
+    local server = script.start("require 'sxe.file'.mkdir(arg[0]:match '(.*)/' .. '/views')\n" .. text, ...)
     server:write("{{ 'in' }}", "views/in.html")
     server:write("out", "out.html")
     server:write("{% include(page) %}", "views/any.html")
@@ -144,8 +144,9 @@ end)
 -- promise: docs/templates.md: | `reload` | false, true with `--dev` | read a template again at each use, and compile it when
 --   it has changed |
 test("a template that changes is read again with reload, and only with it", function()
-    for options, wanted in pairs{[", reload = true"] = "new", [""] = "in"} do
-        local server <close> = start_folder(options)
+    for _, case in ipairs{{", reload = true", "new"}, {"", "in"}, {"", "new", "--dev"}, {", reload = false", "in", "--dev"}} do
+        local server <close> = start_folder(case[1], case[3])
+        local wanted = case[2]
         equal(server:ask "/?name=in.html", "in")
         server:write("new", "views/in.html")
         equal(server:ask "/?name=in.html", wanted)

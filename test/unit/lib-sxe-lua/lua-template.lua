@@ -221,6 +221,13 @@ local function check_replies()
   equal(ask "/text".headers["Content-Type"], "text/plain")
   equal(ask "/new".status, 201)
   equal(ask "/none".status, 500)
+
+  -- Two that wait at the same time do not mix.
+  write("wait.html", "{{ x }}{% for _ = 1, 3 do %}{{ wait() }}{{ x }}{% end %}")
+  local function wait() task.sleep(0) return "," end
+  local function start(x) return task.start(function() return (server_views:render("wait.html", { x = x, wait = wait })) end) end
+  local one, two = start "a", start "b"
+  equal(one:join() .. two:join(), "a,a,a,ab,b,b,b")
   server:stop()
 end
 
