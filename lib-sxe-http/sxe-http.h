@@ -294,18 +294,20 @@ SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
 /* Store the client's address, from the PROXY header if there was one. Returns its length; 0: a unix
  * socket.
  *
- * With config.forwarding, if that address, or the unix socket, is in config.trusted: the address
- * that its field has last; if that one is trusted, too, the one before it, and so on. So it is the
- * first one that is not trusted, or the first of the list. The walk stops before an element that is
- * invalid, and at one that hides its address: then the address is that of the proxy which sent it.
+ * With config.forwarding, that address may be a proxy's: if it, or the unix socket, is in
+ * config.trusted, the list of addresses in the forwarding field is walked from its end. Addresses
+ * that are trusted are proxies, too; the first one that is not trusted is the client. If all are
+ * trusted, it is the first of the list. The walk stops before an element that is invalid, and at
+ * one that hides its address: then the client is the proxy that sent this element.
  */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
 sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
 
-/* "http" or "https", as the trusted proxy says that forwarded the client's address; "": it does
- * not, or there is none, so it is that of the socket. */
+/* The scheme that the client used, "http" or "https", as the trusted proxy tells that forwarded the
+ * client's address. "": that proxy tells none, or no trusted proxy is in between; then the scheme is
+ * that of the socket. */
 SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 
 /* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,

@@ -45,7 +45,8 @@ sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
         sxe_close(link->socket);
 }
 
-/* on_read of an upgraded socket until the program sets its own: nobody reads it, so abort. */
+/* on_read of an upgraded socket until the program sets its own. Bytes that come before that have no
+ * reader, so abort. */
 static void
 refuse_bytes(SXE *s, int length)
 {

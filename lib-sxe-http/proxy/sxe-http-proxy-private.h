@@ -26,15 +26,15 @@ struct sxe__http_address {
     struct sxe_http_client *client;
     char name[256];
     unsigned weight;
-    int64_t current; /* of the round robin */
+    int64_t current; /* the weights of the round robin add up here */
     uint64_t hash;   /* of its name */
     uint64_t requests;
     uint64_t failures;
     unsigned under_way;
-    unsigned fails; /* since fails_since */
+    unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;
-    SXE_TIME down_until; /* 0: it is up */
-    SXE_TIME slow_until; /* it gets a part of its share until then */
+    SXE_TIME down_until; /* it gets no requests until then; 0: it is up */
+    SXE_TIME slow_until; /* it gets fewer requests than its weight says until then */
 };
 
 enum sxe__http_passage_state {
@@ -47,22 +47,23 @@ struct sxe__http_passage {
     const struct sxe_http_proxy *proxy;
     struct sxe_http_request *request;
     struct sxe_http_response *response;
-    uint64_t call;    /* handle; valid if is_calling */
+    uint64_t call;    /* the handle of the call to the upstream, if is_calling */
     uint32_t tried;   /* a bit for each address that was tried */
-    unsigned address; /* index, of the call */
-    unsigned status;  /* that answers the client if no address is left */
+    unsigned address; /* index of the address that is called */
+    unsigned status;  /* for the client if no address is left to be tried */
     bool is_calling;
-    bool is_resent;   /* it was sent to two addresses: never to a third one */
+    bool is_resent;   /* it was sent to a second address, and is not sent to a third */
     bool is_in_parts; /* the client's body is being read */
 };
 
-/* The head that is sent on, and the memory for its parts. */
+/* A head that the proxy makes: of the request that it sends on. Its memory also serves for the fields
+ * of a reply. */
 struct sxe__http_proxy_head {
     struct sxe_http_request_head head;
     unsigned number;                  /* of fields */
     size_t used;                      /* bytes of room */
-    struct sxe_http_pair fields[253]; /* Host and the framing are two more */
-    /* For target and values that are made; or for all fields of a reply, each with a blank more. */
+    struct sxe_http_pair fields[253]; /* the client adds Host and the framing: 255 in all */
+    /* The bytes of the target and of values that the proxy makes; or all fields of a reply. */
     char room[UINT16_MAX + 1024];
 };
 
@@ -70,19 +71,20 @@ struct sxe_http_upstream {
     struct sxe_http_upstream_config config; /* with all defaults */
     char name[64];
     unsigned number; /* of addresses */
-    unsigned turn;   /* where BALANCE_LEAST begins to look */
+    unsigned turn;   /* the address at which BALANCE_LEAST begins its search */
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct sxe__http_passage *passages; /* a pool */
-    struct sxe__http_proxy_head made;   /* for the request or reply that is looked at */
+    struct sxe__http_proxy_head made;   /* for the request or reply that is being passed on now */
 };
 
 /* ---- sxe-http-upstream.c ---- */
 
-/* Count a failure of the address, and leave it out if it is one too many. */
+/* Count a failure of the address. With too many failures it gets no requests for a time. */
 void sxe__http_address_failed(struct sxe_http_upstream *upstream,
                               struct sxe__http_address *address);
 
-/* Begin with 0; the same bytes lead to the same number in each process. */
+/* Hash bytes. `hash` is 0, or the result for the bytes before these. The same bytes have the same
+ * hash in each process. */
 uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
 
 /* ---- sxe-http-proxy-balance.c ---- */

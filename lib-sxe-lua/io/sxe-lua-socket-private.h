@@ -5,17 +5,19 @@
  *
  * Place: sxe-lua-compat-socket.c, sxe-lua-tcp.c, sxe-lua-udp.c and what they are made of.
  *
- * Shape: one array beside lib-sxe's pool, with the same indexes. A handle in Lua is a socket's
- * index and 24 bits of its generation; the slot there says whether it is still that socket's:
+ * Shape: an array of slots beside lib-sxe's pool of sockets, with the same indexes. A script holds
+ * a handle: the socket's index and 24 bits of its generation. The slot at that index says whether
+ * the handle's socket still exists:
  *
  *     handle { class | generation | index } ---> slot[index] { handle, lines, ... } ---> SXE
  *                                                same generation?     sxe_from_handle: not closed?
  *
- * A slot outlives its socket, so that a connection that broke can be asked why. When lib-sxe gives
- * its index to another socket, the slot is that socket's.
+ * A slot keeps its contents after its socket was closed, so that a script can ask why a connection
+ * broke. When lib-sxe gives the index to another socket, that socket takes the slot.
  *
- * Limits: made when it is first needed after sxe_init, for as many sockets as there are then;
- * another plan needs another state.
+ * Limits: the array is made at the first call that needs it, after sxe_init, for all sockets that
+ * sxe_init made. If a program calls sxe_init again with another number, it must make another Lua
+ * state.
  */
 #ifndef SXE_LUA_SOCKET_PRIVATE_H
 #define SXE_LUA_SOCKET_PRIVATE_H
@@ -23,14 +25,16 @@
 #include "sxe-lua-private.h"
 
 enum sxe__lua_slot_flag {
-    SXE__LUA_USED = 1 << 0,     /* 2010: its callback wrote to the socket or closed it */
+    SXE__LUA_USED =
+        1 << 0, /* 2010: the callback that runs has written to the socket or closed it */
     SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
     SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in the socket */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
     SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
-    SXE__LUA_OPENED = 1 << 7,   /* tcp.connect: nothing is left to wait for */
+    SXE__LUA_OPENED =
+        1 << 7, /* tcp.connect: the connection, and TLS if it is used, is established */
 };
 
 struct sxe__lua_slot {
@@ -38,9 +42,9 @@ struct sxe__lua_slot {
     struct sxe__lua_line readers;
     struct sxe__lua_line writers; /* tasks that write, or that begin TLS */
     uint64_t task;                /* the task that connects; 0: none does */
-    uint64_t timeout_ns;          /* of calls without one; 0: they wait as long as it takes */
+    uint64_t timeout_ns;          /* for calls that give no timeout; 0: such calls wait for ever */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
-    char *failure;                /* of TLS, why it closed; owned; NULL: it did not fail */
+    char *failure;                /* why TLS closed the connection; owned; NULL: TLS did not fail */
     int32_t error;                /* sxe_error() when it closed */
     uint8_t flags;
 };
@@ -52,8 +56,8 @@ unsigned sxe__lua_sockets_open(lua_State *L);
 /* Begin the slot of a socket that was made or accepted now. Never raises. */
 struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
 
-/* Like sxe__lua_adopt, for a socket that keeps the loop running only while a task waits for it, or
- * while it closes. */
+/* Like sxe__lua_adopt, but the socket does not keep the loop running by itself: only while a task
+ * waits for it, or while it closes. */
 struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
 struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
@@ -71,28 +75,28 @@ SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class
 
 void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s);
 
-/* 2010: free what Lua holds for a socket. */
+/* 2010: free the callbacks and fields that Lua holds for a socket. */
 void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
 
 /* Wake all tasks that wait for the socket. */
 void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);
 
-/* Push peer_addr, peer_port, local_addr or local_port, as the key at stack index 2 says, or nil for
- * a closed socket: 1; 0: the key is none of these. */
+/* If `name` is peer_addr, peer_port, local_addr or local_port, push that value, or nil for a closed
+ * socket, and return 1. Return 0 for another name. */
 int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
 
 /* Push true, or nil, message, code; the message is "closed" if the socket is not connected. */
 int sxe__lua_result(lua_State *L, int result, const char *what);
 
-/* Seconds at an argument or in its field timeout, or else the slot's own, as a deadline; 0:
- * none. */
+/* The deadline of a call: from the seconds at the argument, or in the argument's field `timeout`,
+ * or else from the slot's timeout_ns. 0: there is no deadline. */
 uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot);
 
 /* The value at an index, seconds or nil, as nanoseconds, 0: none. Raises if it is no time. */
 uint64_t sxe__lua_check_timeout(lua_State *L, int index);
 void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
 
-/* `set` of a class: only "timeout" may be assigned. */
+/* The function `set` of a class of handles: scripts may assign only to "timeout". */
 int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name);
 
 uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */

@@ -16,7 +16,7 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-#define APART_MOST 0.05 /* part of the measured time by which the begins of the files may differ */
+#define APART_MOST 0.05 /* the begins of the files may differ by this part of the measured time */
 
 /* ---- Files ---- */
 
