@@ -201,10 +201,10 @@ struct sxe_http {
     unsigned refused_turn;
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
-    uint32_t unsent_max; /* bytes of output; with more, the next request waits */
-    bool is_draining;    /* replies are the last of their connections */
-    bool is_stopping;    /* is_draining, and connections without a request are closed */
-    void (*resume)(SXE *s);    /* sxe__http_resume, for files that the session calls */
+    uint32_t unsent_max;    /* bytes of output; with more, the next request waits */
+    bool is_draining;       /* replies are the last of their connections */
+    bool is_stopping;       /* is_draining, and connections without a request are closed */
+    void (*resume)(SXE *s); /* sxe__http_resume, for files that the session calls */
     void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http); /* of sxe_http_drain and _stop */
     unsigned dones_number;
     char ip[INET6_ADDRSTRLEN]; /* the last result of sxe_http_peer_ip */

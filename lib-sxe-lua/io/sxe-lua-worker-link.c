@@ -306,6 +306,18 @@ sxe__lua_worker_raise(lua_State *L, int status)
 }
 
 int
+sxe__lua_worker_fail_new(lua_State *L)
+{
+    if (errno != EAGAIN)
+        return sxe__lua_fail_errno(L, errno, "worker.new");
+    lua_pushnil(L);
+    lua_pushfstring(L, "worker.new: the process has %d workers, which is the limit: stop one first",
+                    SXE__LUA_WORKERS_MAX);
+    lua_pushinteger(L, EAGAIN);
+    return 3;
+}
+
+int
 sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const char *problem)
 {
     lua_pushnil(L);

@@ -163,6 +163,9 @@ int sxe__lua_worker_send_value(lua_State *L, struct sxe__lua_worker *worker,
 /* Raise the error on top, with the script's place. */
 int sxe__lua_worker_raise(lua_State *L, int status);
 
+/* There is no worker, and errno says why: nil, a message, a code. */
+int sxe__lua_worker_fail_new(lua_State *L);
+
 /* nil, "worker 'name': problem" */
 int sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const char *problem);
 

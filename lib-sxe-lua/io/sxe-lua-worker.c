@@ -216,19 +216,6 @@ read_options(lua_State *L, struct sxe__lua_worker *worker)
     worker->contents = sxe__lua_current()->contents;
 }
 
-/* There is no worker: errno says why. */
-static int
-fail_to_make(lua_State *L)
-{
-    if (errno != EAGAIN)
-        return sxe__lua_fail_errno(L, errno, "worker.new");
-    lua_pushnil(L);
-    lua_pushfstring(L, "worker.new: the process has %d workers, which is the limit: stop one first",
-                    SXE__LUA_WORKERS_MAX);
-    lua_pushinteger(L, EAGAIN);
-    return 3;
-}
-
 /* worker.new{code = | file =, name =, memory =, cpu_ms =, calls =} */
 static int
 worker_l_new(lua_State *L)
@@ -245,7 +232,7 @@ worker_l_new(lua_State *L)
     box = lua_newuserdatauv(L, sizeof(struct sxe__lua_worker *), 0);
     worker = sxe__lua_worker_new();
     if (worker == NULL)
-        return fail_to_make(L);
+        return sxe__lua_worker_fail_new(L);
     *box = worker;
     luaL_setmetatable(L, "sxe.worker");
     read_options(L, worker);

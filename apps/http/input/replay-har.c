@@ -222,12 +222,12 @@ static const char *
 compose_request(struct load_replay *replay, const json_t *request, struct load_template *template)
 {
     struct sxe_http_pair pairs[PAIRS_MAX];
-    struct load_template_parts parts = {
-        .method = string_of(request, "method"),
-        .target = target_of(after_scheme(string_of(request, "url"))),
-        .authority = replay->authority,
-        .pairs = pairs,
-        .is_literal = true};
+    struct load_template_parts parts = {.method = string_of(request, "method"),
+                                        .target =
+                                            target_of(after_scheme(string_of(request, "url"))),
+                                        .authority = replay->authority,
+                                        .pairs = pairs,
+                                        .is_literal = true};
     const char *wrong = NULL;
     char *form = NULL;
     int kind;

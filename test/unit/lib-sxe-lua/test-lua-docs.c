@@ -256,7 +256,8 @@ run_block(const char *page_text, const char *where)
                                            .argc = 1,
                                            .argv = argv,
                                            .crypto = sxe_crypto_open,
-                                           .store = sxe_store_open, .postgres = sxe_postgres_open});
+                                           .store = sxe_store_open,
+                                           .postgres = sxe_postgres_open});
     add_global("print", l_print);
     ck_assert_msg(sxe_lua_load_text(lua, where, text, strlen(text)) == 0, "%s", log_line(0));
     http = start_block();
@@ -351,8 +352,10 @@ START_TEST(names_are_described_and_explained)
     struct sxe_http *http;
     int events;
 
-    load_site("", &(struct sxe_lua_config){
-                      .tasks = 64, .crypto = sxe_crypto_open, .store = sxe_store_open, .postgres = sxe_postgres_open});
+    load_site("", &(struct sxe_lua_config){.tasks = 64,
+                                           .crypto = sxe_crypto_open,
+                                           .store = sxe_store_open,
+                                           .postgres = sxe_postgres_open});
     ck_assert_int_eq(sxe_lua_module(lua, "names", functions), 0);
     ck_assert_msg(sxe_lua_load(lua, "test/unit/lib-sxe-lua/lua-docs.lua") == 0, "%s", log_line(0));
     http = start_block();
