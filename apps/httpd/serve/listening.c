@@ -185,8 +185,8 @@ cannot_redirect(const struct httpd_options *options, const char *ip, int error)
 
 /* Write the address of an inherited socket if the port of --http-redirect is its port. */
 static bool
-is_redirect(const struct httpd_options *options, const struct sockaddr_storage *address,
-            char ip[INET6_ADDRSTRLEN])
+has_redirect_port(const struct httpd_options *options, const struct sockaddr_storage *address,
+                  char ip[INET6_ADDRSTRLEN])
 {
     const struct sockaddr_in *in4 = (const struct sockaddr_in *)address;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
@@ -209,7 +209,7 @@ redirect_ip_of(const struct httpd_options *options)
     const unsigned number = handover_inherited(addresses);
 
     for (unsigned i = 0; i < number; i++) {
-        if (is_redirect(options, &addresses[i], ip))
+        if (has_redirect_port(options, &addresses[i], ip))
             return ip;
     }
     return options->tls.redirect_ip;
@@ -349,7 +349,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
         result = serve_at_places(http, options);
     number = handover_inherited(addresses); /* those that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++) {
-        if (!is_redirect(options, &addresses[i], ip))
+        if (!has_redirect_port(options, &addresses[i], ip))
             result = serve_at_address(http, &addresses[i]);
     }
     return result == 0 ? serve_redirect(options) : result;
