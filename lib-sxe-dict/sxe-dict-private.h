@@ -116,10 +116,10 @@ struct sxe__dict_record {
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
-/* The counts of a shard since the dict was made. A process changes them under the shard's lock, by a
- * plain load and a store, so that a get need not wait for other processors. If a process is killed
- * between a read and its count, the read is not counted; nothing depends on the counts. is_wanted
- * is stored without the lock, so it may be out of date: it is only a hint. */
+/* The counts of a shard since the dict was made. A process changes them under the shard's lock, by
+ * a plain load and a store, so that a get need not wait for other processors. If a process is
+ * killed between a read and its count, the read is not counted; nothing depends on the counts.
+ * is_wanted is stored without the lock, so it may be out of date: it is only a hint. */
 struct sxe__dict_counts {
     uint64_t hits;
     uint64_t misses;
@@ -330,8 +330,8 @@ int sxe__dict_link_to(const SXE_DICT *dict, uint32_t shard, uint64_t hash, uint3
 int sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t epoch,
                    struct sxe__dict_view *view);
 
-/* Copy up to `size` bytes of the key or of the value to the caller's memory. The second function returns 0 or
- * -EUCLEAN. */
+/* Copy up to `size` bytes of the key or of the value to the caller's memory. The second function
+ * returns 0 or -EUCLEAN. */
 void sxe__dict_copy_key(const SXE_DICT *dict, const struct sxe__dict_view *view, void *key,
                         size_t size);
 int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view, void *value,
@@ -390,19 +390,19 @@ void sxe__dict_unlock_all(const SXE_DICT *dict);
 /* Whether an active snapshot reads that version. */
 bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Put a version, whose cells are filled, into the table; or take a version out of it. A version that
- * was taken out or replaced becomes OLD if a snapshot reads it, otherwise FREE. Return 0. */
+/* Put a version, whose cells are filled, into the table; or take a version out of it. A version
+ * that was taken out or replaced becomes OLD if a snapshot reads it, otherwise FREE. Return 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
 /* Change 8 bytes of a version in place, its value or its expiry, and its checksum: `difference` is
- * the old checksum XOR the new one. If the process dies in this function, the new bytes may have the
- * old checksum; the next owner of the lock corrects it. */
+ * the old checksum XOR the new one. If the process dies in this function, the new bytes may have
+ * the old checksum; the next owner of the lock corrects it. */
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
-/* If a process died in sxe__dict_change, give the version its new checksum, unless the old one fits.
- * Only a rebuild calls this; other calls complete such a change when they lock the shard. */
+/* If a process died in sxe__dict_change, give the version its new checksum, unless the old one
+ * fits. Only a rebuild calls this; other calls complete such a change when they lock the shard. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
 /* Do the changes that a batch has staged in a shard, if the batch was committed; then forget them.
@@ -421,9 +421,9 @@ int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
 
-/* Free some cells of a shard, but not those of the entry `keep`. *budget is the number of cells that
- * may still be looked at. 1: some were freed; 0: none can be freed; -EAGAIN: the budget is used up,
- * and the next call goes on from here. */
+/* Free some cells of a shard, but not those of the entry `keep`. *budget is the number of cells
+ * that may still be looked at. 1: some were freed; 0: none can be freed; -EAGAIN: the budget is
+ * used up, and the next call goes on from here. */
 int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
 
 /* Note in the shard's record that an entry will expire at expires_ns. Call it before the entry gets
@@ -432,12 +432,13 @@ void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expire
 
 /* ---- Snapshots ---- */
 
-/* Whether the snapshot has not been ended. A caller that reads a shard asks under that shard's lock:
- * while it holds the lock, no version that the snapshot reads is freed there. */
+/* Whether the snapshot has not been ended. A caller that reads a shard asks under that shard's
+ * lock: while it holds the lock, no version that the snapshot reads is freed there. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
 
 /* How many snapshots have ended. One that was being taken when its process died counts as ended.
- * Call it under the lock of a shard, so that no snapshot begins meanwhile. The number never falls. */
+ * Call it under the lock of a shard, so that no snapshot begins meanwhile. The number never
+ * falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
 /* End the snapshot in a slot, if it still has that epoch. */

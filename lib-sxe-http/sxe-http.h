@@ -306,8 +306,8 @@ SXE_PUBLIC const char *
 sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
 
 /* The scheme that the client used, "http" or "https", as the trusted proxy tells that forwarded the
- * client's address. "": that proxy tells none, or no trusted proxy is in between; then the scheme is
- * that of the socket. */
+ * client's address. "": that proxy tells none, or no trusted proxy is in between; then the scheme
+ * is that of the socket. */
 SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 
 /* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,

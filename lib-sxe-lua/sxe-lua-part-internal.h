@@ -2,8 +2,8 @@
  *
  * What: the part of a module that is written in Lua, inside of the library.
  *
- * Place: sxe-lua-client.c, -redis.c, -repl.c, lib-sxe-store and lib-sxe-postgres. The Makefile names each file of
- * Lua once more, so that its object is made again when the file changes.
+ * Place: sxe-lua-client.c, -redis.c, -repl.c, lib-sxe-store and lib-sxe-postgres. The Makefile
+ * names each file of Lua once more, so that its object is made again when the file changes.
  *
  * Example:
  *     SXE__LUA_PART(example, "lib-sxe-lua/io/sxe-lua-example.lua");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: moves an element of a shared pool from its place in a list to the young end of a list, under
- * the lock of its shard. If the process is killed at any instruction, either nothing has changed, or
- * the *intent* in the shard says completely what the next owner of the lock has to do.
+ * What: moves an element of a shared pool from its place in a list to the young end of a list,
+ * under the lock of its shard. If the process is killed at any instruction, either nothing has
+ * changed, or the *intent* in the shard says completely what the next owner of the lock has to do.
  *
  * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these
  * very lines in every order of processes, with a death at every access (SXE__POOL_STEP).
@@ -125,8 +125,8 @@ sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_s
     return true;
 }
 
-/* The place of an element now, and the state that it moves to. Each word was read from shared memory
- * once, so it cannot change between the check and the use. */
+/* The place of an element now, and the state that it moves to. Each word was read from shared
+ * memory once, so it cannot change between the check and the use. */
 struct sxe__pool_place {
     uint32_t state;
     uint32_t prev;
@@ -215,9 +215,9 @@ sxe__pool_move(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_
 }
 
 /* Under the lock: move an element to the young end of the list of *new_state; ANY_STATE: of its own
- * state. old_state is the state that it must have; ANY_STATE: any. *new_state becomes the state that
- * it has after the call. LOCK_TAKEN: it was moved; INCORRECT_STATE: it was not, as it had another
- * state than old_state; DAMAGED: its links, or those of a list, are impossible. */
+ * state. old_state is the state that it must have; ANY_STATE: any. *new_state becomes the state
+ * that it has after the call. LOCK_TAKEN: it was moved; INCORRECT_STATE: it was not, as it had
+ * another state than old_state; DAMAGED: its links, or those of a list, are impossible. */
 SXE__POOL_INLINE unsigned
 sxe__pool_change(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
                  uint32_t *new_state)

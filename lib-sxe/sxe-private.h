@@ -4,8 +4,8 @@
  * socket's life.
  * Place: included by lib-sxe/sxe*.c only.
  *
- * Shape: the files in reading order. From sxe-state.c to sxe-loop.c they are one state machine, that
- * of a socket, and call each other; all others call only files above them:
+ * Shape: the files in reading order. From sxe-state.c to sxe-loop.c they are one state machine,
+ * that of a socket, and call each other; all others call only files above them:
  *
  *     sxe-address.c  converts text to sockaddr and back; no system calls
  *     sxe-cidr.c     lists of networks; no system calls
@@ -193,10 +193,9 @@ struct sxe__context {
     bool is_accept_stopped; /* listeners are not watched: no socket or descriptor was free, or other
                                 processes should accept */
     unsigned accept_unasked; /* how many connections to accept although may_accept refuses */
-    unsigned
-        accept_trust; /* the next sxe__accept_left sets accept_unasked to this; it doubles each time */
-    int accept_error;      /* the error of accept4 since the last connection; 0: none */
-    unsigned accept_fails; /* how often accept4 failed in a row */
+    unsigned accept_trust;   /* what the next sxe__accept_left sets accept_unasked to */
+    int accept_error;        /* the error of accept4 since the last connection; 0: none */
+    unsigned accept_fails;   /* how often accept4 failed in a row */
 
     unsigned number;     /* number of sockets, after sxe_init */
     unsigned unref;      /* how many sockets do not keep the loop running, see sxe_unref */

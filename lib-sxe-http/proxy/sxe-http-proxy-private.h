@@ -56,8 +56,8 @@ struct sxe__http_passage {
     bool is_in_parts; /* the client's body is being read */
 };
 
-/* A head that the proxy makes: of the request that it sends on. Its memory also serves for the fields
- * of a reply. */
+/* A head that the proxy makes: of the request that it sends on. Its memory also serves for the
+ * fields of a reply. */
 struct sxe__http_proxy_head {
     struct sxe_http_request_head head;
     unsigned number;                  /* of fields */

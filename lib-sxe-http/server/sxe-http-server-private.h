@@ -20,8 +20,8 @@
  *     sxe-http-stream.c         replies in parts, files, upgrades
  *     sxe-http-log.c            the level of log lines
  *
- * They call downwards: no file calls one that calls it, directly or through others. What a file
- * below finds is returned, and sxe-http-session.c decides what follows.
+ * They call downwards: no file calls one that calls it, directly or through others. The outcome of
+ * a file below is returned, and sxe-http-session.c decides what follows.
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
  *
@@ -337,7 +337,7 @@ void sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more);
  * due. */
 int sxe__http_body_await(struct sxe__http_slot *slot);
 
-/* What follows from the bytes that were read. */
+/* The step that follows from the bytes that were read. */
 struct sxe__http_body_step {
     enum {
         SXE__HTTP_BODY_GOES_ON, /* nothing: more is to come */

@@ -305,7 +305,7 @@ read_proxy(struct sxe__http_connection *connection, const char *data, size_t len
 
 /* Read a part of the body, and do what follows from it. */
 static size_t
-read_body(struct sxe__http_connection *connection, const char *data, size_t length)
+read_part_of_body(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     struct sxe__http_slot *slot = connection->slot;
     struct sxe__http_body_step step = {.next = SXE__HTTP_BODY_GOES_ON};
@@ -343,7 +343,7 @@ take_connection_bytes(struct sxe__http_connection *connection, const char *data,
             return wait_for_reader(connection);
         return read_request_head(connection, data, length);
     case SXE__HTTP_READ_BODY:
-        return read_body(connection, data, length);
+        return read_part_of_body(connection, data, length);
     case SXE__HTTP_REPLY:
     case SXE__HTTP_DRAIN:
     case SXE__HTTP_OVER:

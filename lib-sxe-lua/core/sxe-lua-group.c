@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: fairness between requests, however many tasks each of them starts. A *group* is the tasks of
- * one request. A task that used up its slice of time becomes LATER: it waits for the turn of its
+ * What: fairness between requests, however many tasks each of them starts. A *group* is the tasks
+ * of one request. A task that used up its slice of time becomes LATER: it waits for the turn of its
  * group. Groups with LATER tasks take turns.
  *
- * A group may use a quarter of the time without waiting. What it computes beyond that is its debt:
- * the debt grows by the time that its tasks compute, and shrinks by a quarter of the time that
- * passes. A task that becomes ready while its group owes a slice or more is LATER, too.
+ * A group may use a quarter of the time without waiting; time beyond that is its debt. The debt
+ * grows by the time that its tasks compute, and shrinks by a quarter of the time that passes. A
+ * task that becomes ready while its group owes a slice or more is LATER, too.
  *
  * Shape:
  *

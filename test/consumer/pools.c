@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program outside the source tree for gdb to look into: it stops with a private and a shared pool,
- * and a buffer.
+ * A program outside the source tree for gdb to look into: it stops with a private and a shared
+ * pool, and a buffer.
  */
 #include <sxe-pool-shared.h>
 #include <sxe.h>

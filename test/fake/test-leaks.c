@@ -2,9 +2,9 @@
  *
  * Makes LeakSanitizer's look at a test program cheap, and no less sharp. It does not look at a
  * process that ends with as many bytes allocated as it began with: nothing has leaked there. In
- * others it skips pages of static memory that were never touched. A case is a process, and each one pays for a look at its end. Up
- * to 240 MB of a program are static arrays, of which a case uses little; LeakSanitizer read them
- * all: nine tenths of the time of such programs.
+ * others it skips pages of static memory that were never touched. A case is a process, and each one
+ * pays for a look at its end. Up to 240 MB of a program are static arrays, of which a case uses
+ * little; LeakSanitizer read them all: nine tenths of the time of such programs.
  *
  * LeakSanitizer asks dl_iterate_phdr for the writable segments of the program and its libraries.
  * The one below, which it finds first, gives it the touched parts of each as segments. A page that

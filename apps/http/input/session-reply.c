@@ -153,7 +153,7 @@ take_session_value(struct load_sessions *sessions, struct load_user *user,
 /* ---- Redirects ---- */
 
 static bool
-is_redirect(unsigned status)
+is_redirect_status(unsigned status)
 {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
@@ -190,7 +190,7 @@ load_session_read_reply(struct load_sessions *sessions, struct load_user *user,
 
     if (sessions->has_cookies)
         take_cookies(sessions, user, head);
-    if (step->follow > 0 && is_redirect(exchange->status) &&
+    if (step->follow > 0 && is_redirect_status(exchange->status) &&
         load_session_find_field(head, "Location", &at, &location)) {
         follow_redirect(sessions, user, exchange->status, location);
         return user->has_failed ? LOAD_READ_ASTRAY : LOAD_READ_FOLLOW;

@@ -87,8 +87,7 @@ struct metrics_part {
     uint64_t bytes;        /* of bodies of replies */
     uint64_t broken;       /* requests whose connection ended before the reply did */
     uint64_t cpu_ns;
-    uint64_t
-        cpu_before_ns; /* the sum of cpu_ns of earlier owners; lost_before and lua_errors_before: likewise */
+    uint64_t cpu_before_ns; /* of earlier owners; so are lost_before and lua_errors_before */
     uint64_t lost_lines;
     uint64_t lost_before;
     uint64_t lua_memory;

@@ -19,7 +19,7 @@
 static struct config_file *last_file;
 
 static const struct command_option *
-row_at(unsigned row)
+option_row(unsigned row)
 {
     return &config_line()->options[row];
 }
@@ -58,14 +58,14 @@ read_environment(void *settings)
     config_take_from(CONFIG_ENVIRONMENT);
     for (unsigned row = 0; row < config_line()->number && status == COMMAND_LINE_GO_ON; row++) {
         char name[CONFIG_KEY_SIZE];
-        const char *text = config_row_is_settable(row_at(row))
-                               ? getenv(config_variable_of(row_at(row), name))
+        const char *text = config_row_is_settable(option_row(row))
+                               ? getenv(config_variable_of(option_row(row), name))
                                : NULL;
 
         if (text == NULL || !config_is_wanted(row))
             continue;
         config_be_at_variable(name);
-        if (config_row_has_argument(row_at(row)))
+        if (config_row_has_argument(option_row(row)))
             status = set_option(settings, row, text);
         else
             status = switch_on_or_off(settings, row, text);
@@ -101,9 +101,9 @@ row_of_key(const char *key)
         char name[CONFIG_KEY_SIZE];
         size_t i = 0;
 
-        if (!config_row_is_of_file(row_at(row)))
+        if (!config_row_is_of_file(option_row(row)))
             continue;
-        (void)config_key_of(row_at(row), name);
+        (void)config_key_of(option_row(row), name);
         while (name[i] != '\0' && (key[i] == name[i] || (key[i] == '-' && name[i] == '_')))
             i++;
         if (name[i] == '\0' && key[i] == '\0')
@@ -163,9 +163,9 @@ refuse_key(const char *key, unsigned line)
         return;
     }
     for (unsigned row = 0; row < config_line()->number; row++) {
-        if (config_row_is_of_file(row_at(row)) &&
-            command_line_is_nearer(key, strlen(key), config_key_of(row_at(row), name), &fewest))
-            nearest = row_at(row)->option.name;
+        if (config_row_is_of_file(option_row(row)) &&
+            command_line_is_nearer(key, strlen(key), config_key_of(option_row(row), name), &fewest))
+            nearest = option_row(row)->option.name;
     }
     for (const char *const *table = tables; *table != NULL; table++)
         nearest = command_line_is_nearer(key, strlen(key), *table, &fewest) ? *table : nearest;
@@ -184,9 +184,9 @@ refuse_type(lua_State *L, unsigned row)
     fprintf(stderr, "%s: %sit is a %s%s%s%s; it must be %s\n", config_line()->program,
             command_line_place, type, lua_isstring(L, -1) ? ", '" : "",
             lua_isstring(L, -1) ? luaL_tolstring(L, -1, NULL) : "", lua_isstring(L, -1) ? "'" : "",
-            !config_row_has_argument(row_at(row))   ? "true or false"
-            : config_row_is_repeatable(row_at(row)) ? "a text, or a list of texts without names"
-                                                    : "a number or a text without zero bytes");
+            !config_row_has_argument(option_row(row))   ? "true or false"
+            : config_row_is_repeatable(option_row(row)) ? "a text, or a list of texts without names"
+                                                        : "a number or a text without zero bytes");
     return COMMAND_LINE_WRONG;
 }
 
@@ -228,10 +228,10 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
 static int
 take_value(lua_State *L, struct reading *reading, unsigned row)
 {
-    if (config_row_has_argument(row_at(row)) && lua_istable(L, 2) &&
-        config_row_is_repeatable(row_at(row)))
+    if (config_row_has_argument(option_row(row)) && lua_istable(L, 2) &&
+        config_row_is_repeatable(option_row(row)))
         return take_list(L, reading, row);
-    if (config_row_has_argument(row_at(row)))
+    if (config_row_has_argument(option_row(row)))
         return take_row_text(L, reading, row);
     if (!lua_isboolean(L, 2))
         return refuse_type(L, row);
