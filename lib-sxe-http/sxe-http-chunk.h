@@ -56,7 +56,8 @@ struct sxe_http_chunks {
 SXE_PUBLIC void sxe_http_chunks_init(struct sxe_http_chunks *chunks, struct sxe_http_field *fields,
                                      uint16_t room, const struct sxe_http_limits *limits);
 
-/* Read the front of data, see Shape. Every call sets `body`. After the end (done) it returns 0. */
+/* Read the front of data. "Shape" at the top of this file says what is returned. Every call sets
+ * `body`. After the end (done) it returns 0. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_chunks_read(struct sxe_http_chunks *chunks,
                                                      const char *data, size_t length,
                                                      struct sxe_span *body);

@@ -87,7 +87,7 @@ extern "C" {
 
 typedef struct sxe_pool_spec {
     const char *name;        /* 1 to 31 bytes */
-    unsigned number;         /* of elements; 0: take the existing pool; other members are ignored */
+    unsigned number;         /* of elements; 0: open an existing pool, whose file says the rest */
     size_t element_size;     /* bytes */
     unsigned states;         /* state 0 is where elements begin */
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */

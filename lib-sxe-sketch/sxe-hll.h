@@ -69,7 +69,8 @@ SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* NULL is allowed; a file stays */
 SXE_PUBLIC void *sxe_hll_get_pool(const SXE_HLL *hll);
 SXE_PUBLIC unsigned sxe_hll_get_precision(const SXE_HLL *hll);
 
-/* Add a thing, `size` bytes. 1: a register grew, so that the count may have; 0: none did. */
+/* Add a thing, `size` bytes. 1: a register grew, so the count may have
+ * grown; 0: no register grew. */
 SXE_PUBLIC int sxe_hll_add(SXE_HLL *hll, const void *bytes, size_t size);
 
 /* Like sxe_hll_add, for a program with a hash of its own: all 64 bits must be as good as random.

@@ -120,12 +120,12 @@ struct sxe__store_job {
     bool was_there;      /* the key of the last removal */
     bool is_exact;       /* no other change may have been made since the snapshot */
     bool is_compact;     /* of a copy */
-    bool says_was_there; /* the result of the call; otherwise true */
+    bool says_was_there; /* the call returns was_there; otherwise it returns true */
     bool may_differ;     /* a condition that does not hold is no failure, but false */
-    unsigned adoptions;  /* of a larger map, so that the job could be done */
+    unsigned adoptions;  /* how often the job took over a larger map of another process */
     size_t based_on;     /* the snapshot's transaction; 0: none */
     uint64_t unique;     /* part of the name of a copy that is not whole */
-    size_t map_size;     /* to have; 0: as large as another process made it */
+    size_t map_size;     /* the size that the map shall have; 0: that of another process */
     struct sxe__store_options options;
     size_t size; /* bytes of data */
     char data[]; /* a path and its NUL; or changes, each with its head */

@@ -113,7 +113,7 @@ decode_authority(X509 *authority)
     again = X509_dup(authority);
     is_bad = again != NULL && X509_check_purpose(again, -1, 0) != 1;
     X509_free(again);
-    return is_bad; /* handshakes that need this authority will fail, and say why */
+    return is_bad; /* true: go on; handshakes that need a bad authority will fail */
 }
 
 /* False: the problem is set. */

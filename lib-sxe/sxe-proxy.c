@@ -82,7 +82,8 @@ parse_endpoint(struct sockaddr_storage *address, int family, const char *ip, con
     return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1;
 }
 
-/* "192.0.2.1 192.0.2.2 56324 443", which is shorter than the line. */
+/* Read the rest of a line after "PROXY TCP4 " or "PROXY TCP6 ": two addresses and two ports. It is
+ * shorter than a whole line, so `text` has room for it. */
 static bool
 parse_words(const char *line, size_t length, int family, struct sxe_proxy *proxy)
 {

@@ -98,8 +98,9 @@ is_same_node(const struct node *child, const struct node *part)
            memcmp(child->text, part->text, part->length) == 0;
 }
 
-/* Whether a child stays before a new part in the list of others. The list is in the order in which
- * find tries them: parameters, the longest literal first, then the tail, which has none. */
+/* Whether a child stays before a new part in the list of others. find tries them in the order of
+ * the list: first the parameters, of which the one with the longest literal after it is first; then
+ * the tail, which no literal follows. */
 static bool
 is_node_before(const struct node *child, const struct node *part)
 {

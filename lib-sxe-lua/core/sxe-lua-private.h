@@ -355,8 +355,8 @@ int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
 /* ---- Protected calls from C ---- */
 
 /* Call the function on L's stack with its arguments, outside of a task: a wait in it is an error.
- * Errors get a traceback. 0, or -EINVAL after logging with where, what is being done ("on_read of
- * 0.0.0.0:80"). */
+ * Errors get a traceback. 0; -EINVAL: there was an error, which was logged. `where` tells the log
+ * what was being done: "on_read of 0.0.0.0:80". */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
 
 /* Like sxe__lua_pcall, but sxe__lua_message_handler is below the function already, and stays

@@ -143,7 +143,7 @@ add_route(lua_State *L)
 
 /* ---- Files and routers below a prefix ---- */
 
-/* Send the file that the path names from the slash at the end of the prefix on. */
+/* Send the file that the rest of the path names, which begins with the prefix's last slash. */
 static enum sxe_http_verdict
 send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 {

@@ -142,7 +142,8 @@ take_naming(lua_State *L, struct sxe_http_config *config)
                    networks);
 }
 
-/* The field of clients, of peers in trust_from. */
+/* Take `forwarded`, the field that names the client, and `trust_from`, the peers from which it is
+ * believed. */
 static void
 take_forwarding(lua_State *L, struct sxe_http_config *config)
 {

@@ -269,8 +269,8 @@ static void
 on_handler_end(lua_State *L, int status, int results, void *user)
 {
     struct sxe__lua_exchange *exchange = user;
-    /* Handling the result may end a further task of the exchange, so on_end may run inside
-     * on_end. */
+    /* Handling the result may end a further task of the exchange, so this function may
+     * run inside itself. */
     bool was_inside = exchange->is_inside;
 
     exchange->is_running = false;
@@ -346,7 +346,7 @@ sxe__lua_http_answer(struct sxe_http_request *request, struct sxe_http_response 
     return sxe__lua_http_run(request, answerer);
 }
 
-/* Find out once what the script's result on top, which is not a function, is. */
+/* The script's result, on top, is no function: find out once what it is. */
 static void
 recognise_result(lua_State *L)
 {

@@ -228,8 +228,9 @@ ask_function(lua_State *L)
     return 0;
 }
 
-/* Choose the kind and the file of the next request. Each kind goes through all files, so each file
- * is read and written whatever `files` and the repetitions are. */
+/* Choose the kind and the file of the next request. Each kind counts the
+ * files for itself. With one count for all kinds, some files could be only read and others only
+ * written. */
 static void
 take_turn(struct load_scenario *scenario, unsigned kinds)
 {

@@ -62,7 +62,7 @@ struct load_script {
     unsigned shard;       /* of this process, from 0 */
     unsigned nth;         /* of all processes that share the load */
     bool is_stopped;      /* thread:stop(), or an error */
-    char ip[64];          /* of requests.ip */
+    char ip[64];          /* the text that requests.ip points to */
     struct load_lua_cost requesting;
     struct load_lua_cost replying;
     int anchor;        /* in the registry: what keeps bytes alive */
@@ -75,7 +75,7 @@ struct load_script {
     uint64_t delay_ns;
     uint16_t kind;
     bool calls_lua; /* for each query */
-    bool has_noted; /* a problem of these bytes was printed, once a worker */
+    bool has_noted; /* a problem of these bytes was printed; a worker prints it once */
 };
 
 /* script-worker.c and scenario.c: fill script->requests. */

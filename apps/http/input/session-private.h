@@ -132,7 +132,7 @@ struct load_user {
     struct {
         uint16_t at;
         uint16_t length;
-    } values[LOAD_NAMES_MAX];     /* in text, of those that are taken */
+    } values[LOAD_NAMES_MAX];     /* where in `text` each value lies that was taken */
     char target[LOAD_TARGET_MAX]; /* of the query in flight, or of the next redirect */
     struct load_jar jar;
     char text[LOAD_TAKEN_ROOM];

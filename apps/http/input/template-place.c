@@ -77,8 +77,8 @@ static const struct {
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* Which kind of placeholder the text begins with, good or not: its word, then ":" or "}"; or
- * KINDS. */
+/* The kind whose word, with ":" or "}" after it, begins the text, even if the rest is wrong. KINDS:
+ * none. */
 static unsigned
 kind_of_placeholder(struct sxe_span text)
 {

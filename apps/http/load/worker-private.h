@@ -38,7 +38,7 @@
  *                        entry, and gets the next when this one is taken out of the heap: so a
  *                        query that is answered in time needs no entry of its own
  *             RAMP, START, LOOK, END, DRAINED, PATIENCE belong to the whole run; the heap has
- *                        at most one of each
+ *                        at most two of END and one of each other
  *     arrivals           the next one is in struct load__arrivals, not in the heap
  *
  * Invariant of a closed loop's socket: in_flight + again + ready + thinking + held == depth.

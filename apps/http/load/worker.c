@@ -173,8 +173,9 @@ static int
 allocate_worker_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Each socket has at most one REOPEN, TIMEOUT and HELD, and `depth` QUERYs if it thinks; the
-     * run has six kinds of event, END twice. */
+    /* Each socket has at most one REOPEN, TIMEOUT and HELD, and `depth` QUERYs if it thinks. The
+     * run has at most one of RAMP, START, LOOK, DRAINED and PATIENCE, and two of END: one for the
+     * time of the plan, one when the parent ends the run. That is 7; 8 leaves one spare. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 

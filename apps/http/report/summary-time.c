@@ -19,11 +19,12 @@ struct rates {
     double all_s;   /* length of one trial, without its drain */
     double width_s; /* length of a column */
     unsigned trials;
-    unsigned slices;                /* in each column */
-    unsigned length;                /* number of all slices */
-    unsigned number;                /* columns that are used */
-    unsigned border;                /* columns before the drain */
-    double values[COLUMNS_MAX + 2]; /* ok a second; 2 more: columns at the border may be short */
+    unsigned slices; /* in each column */
+    unsigned length; /* number of all slices */
+    unsigned number; /* columns that are used */
+    unsigned border; /* columns before the drain */
+    double values[COLUMNS_MAX +
+                  2]; /* good replies a second; 2 more for the short columns at the border */
 };
 
 /* The good replies in the column that begins with slice `from`, but not from slice `end` on. */

@@ -132,7 +132,7 @@ refuse_password_file(const struct source *source, const char *format, ...)
     return false;
 }
 
-/* The fault of a user's name, which no request could have; NULL: none. */
+/* Why no request could have this user's name; NULL: one could. */
 static const char *
 fault_of_name(const char *name)
 {

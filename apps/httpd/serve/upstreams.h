@@ -42,7 +42,7 @@ struct httpd_proxy {
     struct sxe_http_proxy send;
 };
 
-/* Whether a text is a place. */
+/* Whether a text is a place, as described at the top of this file. */
 bool upstream_is_place(const char *text);
 
 /* Split "http://HOST:PORT/path", or "http://HOST", whose port is 80, into a place, for which there
