@@ -133,8 +133,10 @@ sxe__postgres_l_send(lua_State *L)
     const int number = lua_gettop(L) - SEND_VALUES + 1;
     const char *const *texts;
 
-    if (number > VALUES_MAX)
-        return luaL_error(L, "postgres: a query has at most %d values", VALUES_MAX);
+    if (number > VALUES_MAX) {
+        lua_pushfstring(L, "postgres: a query has at most %d values", VALUES_MAX);
+        return lua_error(L); /* without the place, which is in this library */
+    }
     texts = push_texts(L, number);
     if (!sxe__lua_may_wait(L)) /* nobody would wait for the reply: parking says why */
         return sxe__lua_park(L, 0, NULL, NULL, go_on_refused, 0);

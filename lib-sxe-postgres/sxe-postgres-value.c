@@ -2,6 +2,7 @@
  *
  * Values in PostgreSQL's text form as values of Lua. Types that are not in the table stay text.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,8 @@ push_float_text(lua_State *L, const char *text, size_t length)
         lua_pushlstring(L, text, length);
         return;
     }
-    lua_pushnumber(L, lua_tonumber(L, -1));
+    /* "-0" became an integer, which has no sign. */
+    lua_pushnumber(L, copysign(lua_tonumber(L, -1), *text == '-' ? -1.0 : 1.0));
     lua_remove(L, -2);
 }
 

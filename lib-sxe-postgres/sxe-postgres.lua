@@ -7,7 +7,7 @@
 -- A link is a connection, and belongs to one holder, which its task closes. A holder that finds no link waits in the
 -- pool's line; the first one in the line gets the link of the next holder that closes:
 --
---   new_holder -> take: a link that rests, or a new one, or wait in line -> send, receive -> holder closes:
+--   guard_of -> take: a link that rests, or a new one, or wait in line -> send, receive -> holder closes:
 --     is the connection clean (no reply missing, no transaction)? the first in line has it, or it rests
 --     otherwise it is closed, and the first in line opens another
 --
@@ -26,9 +26,12 @@ local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, 
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local NEVER <const> = 1e8
+local CONNECT_TIMEOUT <const> = 5 -- seconds
 local PORTION <const> = 100 -- rows
+local NILS <const> = 10000 -- in an array
 local NO_END <const> = math.maxinteger
 local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
+local ENDED <const> = "postgres: a query of the function ended the transaction"
 local SOCKETS <const> = "/var/run/postgresql"
 local AUTHORITIES <const> = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt" }
 
@@ -39,7 +42,7 @@ local OPTIONS <const> = {
   bytes_max = "number", arrays = "boolean",
 }
 local DEFAULTS <const> = {
-  max = 10, waiters = 1000, timeout = 30, connect_timeout = 5, idle_timeout = 60, prepare = true, statements = 100,
+  max = 10, waiters = 1000, timeout = 30, idle_timeout = 60, prepare = true, statements = 100,
   rows_max = 100000, bytes_max = 64 << 20, arrays = false,
 }
 -- The options of one query.
@@ -131,17 +134,22 @@ local function pass_on(link)
 end
 
 -- A holder is over: its task has its rows, or failed, or ended.
-local holders = { __close = insist(function(holder)
+local end_holder = insist(function(guard)
+  local holder = guard.holder
   local link = holder.link
 
   holder.is_over = true
   if not link or link.holder ~= holder then return end
   if c.status(link.conn) ~= "idle" or link.pool.is_closed then return end_link(link) end
   pass_on(link)
-end) }
+end)
 
-local function new_holder(pool)
-  return setmetatable({ pool = pool }, holders)
+-- The pool refers to a holder, and nothing but its coroutine to the guard of it: if the coroutine is dropped, the
+-- collector finds the guard.
+local guards = { __close = end_holder, __gc = end_holder }
+
+local function guard_of(holder)
+  return setmetatable({ holder = holder }, guards)
 end
 
 -- The number of tasks that wait. The line loses those that gave up.
@@ -262,6 +270,8 @@ local function open_link(link, deadline)
     count "failures"
     return nil, why, code
   end
+  -- Other clients of a pooler share the server's connections: no two of them may give one name to two texts.
+  link.prefix = "sxe_" .. gsub(encoding.uuid4(), "-", "") .. "_"
   link.is_new = nil
   return true
 end
@@ -298,24 +308,29 @@ local function exchange(link, of, kind, name, sql, ...)
   return c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max, of.portion)
 end
 
--- Have the server forget a statement.
-local function deallocate(link, of, name)
-  return exchange(link, of, "script", "", "DEALLOCATE " .. name)
+local function forget(link, sql)
+  link.statements[sql] = nil
+  link.number = link.number - 1
+end
+
+-- Have the server forget the statement of a text, unless it has done so itself: true; or nil, why, code, fields.
+local function deallocate(link, of, sql)
+  local ok, why, code, fields = exchange(link, of, "script", "", "DEALLOCATE " .. link.statements[sql].name)
+
+  if not ok and code ~= "26000" then return nil, why, code, fields end
+  forget(link, sql)
+  if not ok and c.status(link.conn) ~= "idle" then return nil, why, code, fields end
+  return true
 end
 
 -- Make room for another statement: forget the one that was used longest ago.
 local function drop_oldest(link, of)
   local oldest, sql
-  local ok, why, code, fields
 
   for text, statement in pairs(link.statements) do
     if not oldest or statement.used < oldest.used then oldest, sql = statement, text end
   end
-  ok, why, code, fields = deallocate(link, of, oldest.name)
-  if not ok then return nil, why, code, fields end
-  link.statements[sql] = nil
-  link.number = link.number - 1
-  return true
+  return deallocate(link, of, sql)
 end
 
 -- The statement of a text in this connection, which is prepared if it is not yet; or nil, why, code, fields.
@@ -329,30 +344,32 @@ local function statement_of(link, of, sql)
     return statement
   end
   if statement then
-    ok, why, code, fields = deallocate(link, of, statement.name)
+    ok, why, code, fields = deallocate(link, of, sql)
   elseif link.number >= link.pool.options.statements then
     ok, why, code, fields = drop_oldest(link, of)
   end
   if not ok then return nil, why, code, fields end
-  local name = statement and statement.name or "sxe" .. link.clock
-  ok, why, code, fields = exchange(link, of, "prepare", name, sql)
+  statement = { name = link.prefix .. link.clock, used = link.clock }
+  ok, why, code, fields = exchange(link, of, "prepare", statement.name, sql)
   if not ok then return nil, why, code, fields end
-  if not statement then link.number = link.number + 1 end
-  statement = { name = name, used = link.clock }
+  link.number = link.number + 1
   link.statements[sql] = statement
   return statement
 end
 
--- Whether the server had forgotten the statement, or a table of it has other columns now: it did not run.
-local function is_stale(link, sql, code, fields)
-  if code == "26000" then
-    link.statements[sql] = nil
-    link.number = link.number - 1
-    return true
+-- Whether a statement that failed did not run, and may be prepared and sent once more: the server had forgotten it, or
+-- a table of it has other columns now. The code alone does not say so: a procedure may raise the same one after it has
+-- committed; but then the error has a context. A statement that may be of no more use is not used again.
+local function has_not_run(link, sql, statement, code, fields)
+  local is_own = fields and not fields.context
+
+  if code == "26000" and is_own then
+    forget(link, sql)
+    return fields.routine == "FetchPreparedStatement" and find(fields.message, statement.name, 1, true) ~= nil
   end
   if code ~= "0A000" or not fields or fields.routine ~= "RevalidateCachedQuery" then return false end
-  link.statements[sql].is_stale = true
-  return true
+  statement.is_stale = true
+  return is_own
 end
 
 local function query_prepared(link, of, sql, ...)
@@ -363,7 +380,7 @@ local function query_prepared(link, of, sql, ...)
     if not statement then return nil, why, code, fields end
     rows, why, code, fields = exchange(link, of, "name", statement.name, "", ...)
     if rows then return rows end
-    if not is_stale(link, sql, code, fields) or c.status(link.conn) ~= "idle" then break end
+    if not has_not_run(link, sql, statement, code, fields) or c.status(link.conn) ~= "idle" then break end
     count "prepared_again"
   end
   return nil, why, code, fields
@@ -418,14 +435,15 @@ local function options_of(options, query)
     if of[name] == nil then of[name] = options[name] end
   end
   if type(sql) ~= "string" then error("postgres: a query is a string, not a " .. type(sql), 0) end
+  if find(sql, "\0", 1, true) then error("postgres: the query has a zero byte", 0) end
   of.deadline = c.now() + of.timeout
   return of, sql
 end
 
 -- Do something with a link of the pool.
 local function with_link(pool, deadline, fn, ...)
-  local holder <close> = new_holder(pool)
-  local link, why, code = take(holder, deadline)
+  local guard <close> = guard_of{ pool = pool }
+  local link, why, code = take(guard.holder, deadline)
 
   if not link then return nil, why, code end
   return fn(link, ...)
@@ -452,14 +470,21 @@ local function note_error(state, why, code, fields)
   if not state.why then state.why, state.code, state.fields = why, code, fields end
 end
 
+-- Do something in a transaction, unless a query has ended it: what would follow were in none.
+local function act(state, fn, ...)
+  local result, why, code, fields = nil, ENDED, "25P01", nil
+
+  if c.status(state.link.conn) ~= "idle" then result, why, code, fields = fn(state.link, ...) end
+  if result then return result end
+  note_error(state, why, code, fields)
+  return nil, why, code, fields
+end
+
 function Transaction.query(transaction, query, ...)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
-  local rows, why, code, fields = query_in(state.link, of, sql, ...)
 
-  if rows then return rows end
-  note_error(state, why, code, fields)
-  return nil, why, code, fields
+  return act(state, query_in, of, sql, ...)
 end
 
 -- Without a timeout of its own, the pool's.
@@ -472,10 +497,9 @@ end
 function Transaction.exec(transaction, query)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
-  local rows, why, code, fields = exchange(state.link, of, "script", "", sql)
+  local rows, why, code, fields = act(state, exchange, of, "script", "", sql)
 
   if rows then return true end
-  note_error(state, why, code, fields)
   return nil, why, code, fields
 end
 
@@ -498,7 +522,10 @@ local function keep(state)
   local ok, why, code, fields
 
   if status == "failed" then undo(state) end
-  if status == "failed" or not status then return nil, state.why or "closed", state.code, state.fields end
+  if status == "idle" then note_error(state, ENDED, "25P01") end
+  if status == "failed" or status == "idle" or not status then
+    return nil, state.why or "closed", state.code, state.fields
+  end
   ok, why, code, fields = command(state, state.depth == 0 and "COMMIT" or "RELEASE sxe" .. state.depth)
   if ok then return true end
   if state.depth == 0 and not c.status(state.link.conn) then
@@ -619,8 +646,7 @@ end
 
 -- ---- Rows, a portion at a time ----
 
--- A cursor is a holder; the loop closes it, or the collector does.
-local cursors = { __close = holders.__close, __gc = holders.__close }
+-- A cursor is a holder; the loop has its guard, and closes it, or the collector does.
 
 -- Send the query of a cursor: its first rows; or nil, why.
 local function begin_cursor(cursor)
@@ -639,7 +665,9 @@ local function next_rows(cursor)
 end
 
 -- The next row of a cursor.
-local function next_row(cursor)
+local function next_row(guard)
+  local cursor = guard.holder
+
   cursor.at = cursor.at + 1
   if not cursor.rows or cursor.at > #cursor.rows and not cursor.is_last then
     local rows, why = next_rows(cursor)
@@ -655,10 +683,10 @@ end
 function Db.rows(db, query, ...)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
-  local cursor = setmetatable({ pool = pool, db = db, of = of, sql = sql, values = table.pack(...), at = 0 }, cursors)
+  local guard = guard_of{ pool = pool, db = db, of = of, sql = sql, values = table.pack(...), at = 0 }
 
   of.portion, of.rows_max = PORTION, NO_END
-  return next_row, cursor, nil, cursor
+  return next_row, guard, nil, guard
 end
 
 -- ---- COPY ----
@@ -719,11 +747,8 @@ end
 function Transaction.copy_in(transaction, query, source)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
-  local number, why, code, fields = copy_into(state.link, of, sql, source_of(source))
 
-  if number then return number end
-  note_error(state, why, code, fields)
-  return nil, why, code, fields
+  return act(state, copy_into, of, sql, source_of(source))
 end
 
 local function begin_copy_out(cursor)
@@ -734,7 +759,8 @@ local function begin_copy_out(cursor)
 end
 
 -- The next row of text; nil: all have come.
-local function next_copied(cursor)
+local function next_copied(guard)
+  local cursor = guard.holder
   local of = cursor.of
   local ok, why, chunk = true, nil, nil
 
@@ -754,9 +780,9 @@ end
 function Db.copy_out(db, query)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
-  local cursor = setmetatable({ pool = pool, db = db, of = of, sql = sql }, cursors)
+  local guard = guard_of{ pool = pool, db = db, of = of, sql = sql }
 
-  return next_copied, cursor, nil, cursor
+  return next_copied, guard, nil, guard
 end
 
 -- ---- Notifications ----
@@ -900,6 +926,14 @@ local function add_tls(params, tls)
   params.sslcert, params.sslkey = tls.cert, tls.key
 end
 
+-- That of a connection string counts if the options have none. Libpq's 0 is: no end.
+local function add_connect_timeout(options, text)
+  local seconds = tonumber(text or CONNECT_TIMEOUT)
+
+  if not seconds then error("postgres.new: conninfo: connect_timeout is not a number: " .. text, 0) end
+  options.connect_timeout = options.connect_timeout or seconds > 0 and min(seconds, NEVER) or NEVER
+end
+
 -- What libpq is told: from the environment, the connection string, and the options.
 local function params_of(options)
   local params = c.defaults()
@@ -907,6 +941,7 @@ local function params_of(options)
 
   if options.conninfo then from, why = c.parse(options.conninfo) end
   if not from then error("postgres.new: conninfo: " .. why, 0) end
+  add_connect_timeout(options, from.connect_timeout)
   for name, value in pairs(from) do params[name] = value end
   for name, option in pairs{ host = "host", user = "user", password = "password", dbname = "database",
     application_name = "application_name" } do
@@ -947,19 +982,27 @@ local function quote(text)
   return '"' .. gsub(text, '["\\]', "\\%0") .. '"'
 end
 
--- The list in PostgreSQL's text form. The number of items is their count, or the field n, as nil is null.
-local function text_of_list(list, depth)
+-- How many items a list has: the field n, as nil is null, or its length.
+local function items_of(list)
+  if list.n == nil then return #list end
+  return tointeger(list.n) or error("postgres.array: n must be a whole number, not " .. tostring(list.n), 0)
+end
+
+-- The list in PostgreSQL's text form. Nils cost the writer of a list nothing, so they are counted, in all its lists.
+local function text_of_list(list, depth, nils)
   local texts = {}
 
   if depth > 6 then error("postgres.array: lists are nested deeper than 6", 0) end
-  for i = 1, list.n or #list do
+  for i = 1, items_of(list) do
     local value = list[i]
     local kind = type(value)
 
+    if value == nil then nils.number = nils.number + 1 end
+    if nils.number > NILS then error("postgres.array: more than " .. NILS .. " items are nil, by the field n", 0) end
     if value == nil or value == json.null then
       texts[i] = "NULL"
     elseif kind == "table" then
-      texts[i] = text_of_list(value, depth + 1)
+      texts[i] = text_of_list(value, depth + 1, nils)
     elseif kind == "number" or kind == "boolean" then
       texts[i] = kind == "number" and c.text_of(value) or tostring(value)
     elseif kind == "string" then
@@ -973,7 +1016,7 @@ end
 
 function postgres.array(list)
   if type(list) ~= "table" then error("postgres.array: a list is expected, not a " .. type(list), 0) end
-  return text_of_list(list, 1)
+  return text_of_list(list, 1, { number = 0 })
 end
 
 return postgres, json.decode

@@ -235,6 +235,80 @@ print(none:query "SELECT count(*) n FROM pg_prepared_statements"[1].n)
 ]], "1\n2\n2\ntrue\n0\n")
 end)
 
+-- promise: docs/postgres.md: The same code from a function or procedure, which
+test("a procedure that commits and fails with a code of forgotten statements runs once", function()
+    equal(run[==[
+local one <close> = open{ max = 1 }
+assert(one:exec [[CREATE TABLE paid (n int);
+CREATE PROCEDURE pay(k int, s text) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO paid VALUES (k); COMMIT;
+  RAISE EXCEPTION 'boom' USING errcode = s; END $$;
+CREATE PROCEDURE run(k int, s text) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO paid VALUES (k); COMMIT; EXECUTE s; END $$;
+CREATE TABLE wide (a int); PREPARE of_wide AS SELECT * FROM wide; ALTER TABLE wide ADD b int]])
+for i, call in ipairs{ { "CALL pay($1, $2)", "26000" }, { "CALL pay($1, $2)", "0A000" }, { "CALL run($1, $2)", "DEALLOCATE nosuch" },
+  { "CALL run($1, $2)", "EXECUTE of_wide" } } do
+  print((select(3, one:query(call[1], i, call[2]))))
+end
+print(one:query "SELECT array_agg(n ORDER BY n) a FROM paid"[1].a[4], one:query "SELECT count(*) c FROM paid"[1].c)
+-- All statements are forgotten while there is no room for another.
+local few <close> = open{ max = 1, statements = 2 }
+for i = 1, 4 do
+  if i > 2 then assert(few:exec "DISCARD ALL") end
+  io.write(few:query("SELECT $1::int + " .. i .. " n", i)[1].n, " ")
+end
+print(string.format("%a", few:query "SELECT '-0'::float8 f"[1].f))
+]==], tabbed[[
+26000
+0A000
+26000
+0A000
+4 | 4
+2 4 6 8 -0x0p+0
+]])
+end)
+
+-- promise: docs/postgres.md: later ones are not sent, and the transaction fails with the code
+test("a transaction that its function ends fails", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLE ended (id int)")
+print((select(3, one:transaction(function(tx)
+  tx:query "INSERT INTO ended VALUES (1)"
+  tx:exec "ROLLBACK"
+  print(tx:query "INSERT INTO ended VALUES (2)")
+  return 1
+end))))
+print(one:query "SELECT count(*) n FROM ended"[1].n)
+]], tabbed[[
+nil | postgres: a query of the function ended the transaction | 25P01 | nil
+25P01
+0
+]])
+end)
+
+-- promise: docs/postgres.md: the function and is dropped commits nothing, either, and the collector closes its connection.
+test("a transaction of a coroutine that is dropped is undone", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLE dropped (id int)")
+local step = coroutine.wrap(function()
+  one:transaction(function(tx) tx:query "INSERT INTO dropped VALUES (1)" coroutine.yield() end)
+end)
+step()
+step = nil
+collectgarbage()
+collectgarbage()
+print(one:query "SELECT count(*) n FROM dropped"[1].n)
+]], "0\n")
+end)
+
+-- promise: docs/postgres.md: More than 10,000 of these nils raise
+test("the nils of a list are counted", function()
+    equal(run[[
+print(db:query("SELECT $1::int[] a", postgres.array{ n = 10000 })[1].a[10000] == postgres.null)
+print(pcall(postgres.array, json.decode '{"n": 1000000000}'))
+]], "true\nfalse\tpostgres.array: more than 10000 items are nil, by the field n\n")
+end)
+
 -- promise: docs/postgres.md: An error in the function rolls back, and is raised.
 test("transactions commit, roll back, and have savepoints", function()
     equal(run[[
@@ -468,12 +542,8 @@ end)
 
 -- ---- pgbouncer ----
 
--- promise: docs/postgres.md: In transaction mode each statement may go to another connection of the server, so give `prepare = false`
-test("with pgbouncer in transaction mode, without prepared statements", function()
-    if not wire.has "pgbouncer" then
-        print("skipped: pgbouncer, because it is not installed")
-        return
-    end
+-- Run a script that has PostgreSQL, and pgbouncer at the port FRONT.
+local function run_in_front(text)
     server = start()
     local front = wire.free_port()
     write("users", '"tester" ""\n')
@@ -491,8 +561,19 @@ default_pool_size = 2
 ]]):format(port, front, directory))
     local bouncer <close> = wire.spawn(command(wire.has "pgbouncer", directory .. "/bouncer.ini"))
     httpd.wait_until(function() return (pcall(wire.connect, "127.0.0.1", front)) end, "pgbouncer listens")
-    equal(run(([[
-local front <close> = open{ host = "127.0.0.1", port = %d, prepare = false, max = 8 }
+    local output = run(("local FRONT = %d\n"):format(front) .. text)
+    stop(server)
+    return output
+end
+
+-- promise: docs/postgres.md: In transaction mode each statement may go to another connection of the server, so give `prepare = false`
+test("with pgbouncer in transaction mode, without prepared statements", function()
+    if not wire.has "pgbouncer" then
+        print("skipped: pgbouncer, because it is not installed")
+        return
+    end
+    equal(run_in_front[[
+local front <close> = open{ host = "127.0.0.1", port = FRONT, prepare = false, max = 8 }
 assert(front:exec "CREATE TABLE b (id int)")
 local list = {}
 for i = 1, 50 do list[i] = i end
@@ -505,12 +586,29 @@ task.parallel(list, function(i)
 end)
 print(front:query "SELECT count(*) n FROM b"[1].n)
 print((select(2, front:query{ "SELECT pg_sleep(600)", timeout = 0.1 })))
-while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(600)%%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n > 0 do
+while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n > 0 do
   task.sleep(0.01)
 end
 print(front:query "SELECT 1 n"[1].n)
-]]):format(front)), "50\ntimeout\n1\n")
-    stop(server)
+]], "50\ntimeout\n1\n")
+end)
+
+-- promise: docs/postgres.md: queries fail at times with the code 26000, but none runs the text of another
+test("with pgbouncer in transaction mode, prepared statements may fail, and none is another", function()
+    if not wire.has "pgbouncer" then
+        print("skipped: prepared statements and pgbouncer, because it is not installed")
+        return
+    end
+    equal(run_in_front[[
+local front <close> = open{ host = "127.0.0.1", port = FRONT, max = 8 }
+task.parallel({ 1, 2, 3, 4, 5, 6, 7, 8 }, function(i)
+  for n = 1, 40 do
+    local rows, why, code = front:query("SELECT " .. n % 5 .. " + $1::int AS n", i * 1000 + n)
+    if rows then assert(rows[1].n == i * 1000 + n + n % 5) else assert(code == "26000", why) end
+  end
+end)
+print "done"
+]], "done\n")
 end)
 
 os.execute("rm -rf " .. directory)

@@ -59,11 +59,13 @@ local function values_have_types()
     end
   end)
   with({ floats = { columns = { { "a", 701 }, { "b", 701 }, { "c", 701 }, { "d", 700 } },
-    rows = { { "NaN", "Infinity", "-Infinity", "1" } } } }, {}, function(db)
+    rows = { { "NaN", "Infinity", "-Infinity", "1" }, { "-0", "-0.5", "-1e-400", "0" } } } }, {}, function(db)
     local row_ = assert(db:query "floats")[1]
 
     equal(row_.a ~= row_.a and row_.b == math.huge and row_.c == -math.huge, true)
     equal(math.type(row_.d), "float")
+    row_ = assert(db:query "floats")[2]
+    equal(("%a %a %a %a"):format(row_.a, row_.b, row_.c, row_.d), "-0x0p+0 -0x1p-1 -0x0p+0 0x0p+0")
   end)
 end
 
@@ -88,6 +90,18 @@ local function values_are_sent()
     fails("value 1 is of a type", pcall(db.query, db, "echo", print))
     fails("at most 65535", pcall(db.query, db, "echo", table.unpack({}, 1, 65536)))
     fails("zero byte", pcall(db.query, db, "ec\0ho"))
+    for _, query in ipairs{ table.pack("ec\0ho"), table.pack("echo", table.unpack({}, 1, 65536)) } do
+      local _, why = pcall(db.query, db, table.unpack(query, 1, query.n))
+      equal(why:find "^postgres: ", 1) -- and no line of the library
+    end
+    -- A client that may send a list decides the field n.
+    local holes = { n = 6000 }
+    equal(#postgres.array(holes), 6000 * 5 + 1)
+    for _, list in ipairs{ { n = 1000000000 }, { n = math.maxinteger }, { holes, holes } } do
+      fails("more than 10000 items are nil", pcall(postgres.array, list))
+    end
+    fails("n must be a whole number, not x", pcall(postgres.array, { n = "x" }))
+    fails("n must be a whole number, not 0.5", pcall(postgres.array, { n = 0.5 }))
     fails("a string is expected", pcall(postgres.bytea, 1))
     fails("Cannot serialise", pcall(postgres.json, print))
     fails("a list is expected", pcall(postgres.array, 1))
@@ -169,6 +183,7 @@ local function options_are_checked()
     ["timeout must be more than 0 seconds"] = { timeout = 0 }, ["user has a zero byte"] = { user = "a\0" },
     ["tls has no option 'x'"] = { tls = { x = 1 } }, ["tls: there is no option 'alpn'"] = { tls = { alpn = "a" } },
     ["tls: cert and key go together"] = { tls = { cert = "a" } }, ["conninfo: invalid"] = { conninfo = "nothing=1" },
+    ["conninfo: connect_timeout is not a number: soon"] = { conninfo = "connect_timeout=soon" },
   } do
     fails(why, pcall(postgres.new, options))
   end
@@ -222,9 +237,14 @@ local function connecting_has_an_end()
   with({ a = one "1" }, { connect_timeout = 0.01 }, function(db, server)
     server.is_silent = true
     fails("timeout", db:query "a")
-    local other <close> = open(server)
+    local text = "host=127.0.0.1 user=u sslmode=disable port=" .. server.tcp.port .. " connect_timeout="
+    local short <close> = postgres.new(text .. "0.01")
+    fails("timeout", short:query "a")
+    local shorter <close> = postgres.new{ conninfo = text .. "0", connect_timeout = 0.01 }
+    fails("timeout", shorter:query "a")
+    local other <close> = postgres.new(text .. "0") -- no end
     local t = task.start(other.query, other, { "a" })
-    wait_for(function() return server.connections == 2 end)
+    wait_for(function() return server.connections == 4 end)
     other:close()
     fails("closed", t:join())
     fails("closed", other:query "a")
@@ -241,10 +261,29 @@ local function statements_are_kept()
     equal(server.count "DEALLOCATE", 2)
     assert(db:query{ "c", prepare = false })
     equal(server.count "DEALLOCATE", 2)
-    server.answers["DEALLOCATE sxe5"] = { error = { C = "25P02", M = "no" } } -- that of c, which was used longest ago
-    server.answers["DEALLOCATE sxe6"] = server.answers["DEALLOCATE sxe5"]
-    server.answers["DEALLOCATE sxe1"] = server.answers["DEALLOCATE sxe5"]
+    for name in pairs(server.sessions[1].statements) do
+      server.answers["DEALLOCATE " .. name] = { error = { C = "25P02", M = "no" } }
+    end
     fails("no", db:query "c")
+    for name in pairs(server.sessions[1].statements) do server.answers["DEALLOCATE " .. name] = nil end
+    -- After DISCARD ALL there is nothing to make room for. In a transaction it is an error.
+    server.sessions[1].statements = {}
+    equal(assert(db:query "c")[1].a, "3")
+    server.sessions[1].statements = {}
+    fails("no such statement", db:transaction(function(tx) fails("no such statement", tx:query "a") end))
+    equal(assert(db:query "a")[1].a, "1")
+    assert(db:query "c")
+  end)
+  -- Connections that share one of the server do not give one name to two texts.
+  with({ a = one "1" }, { max = 2 }, function(db, server)
+    assert(db:transaction(function(tx)
+      math.randomseed(1)
+      assert(tx:query "a")
+      math.randomseed(1)
+      assert(db:query "a")
+    end))
+    local first, second = next(server.sessions[1].statements), next(server.sessions[2].statements)
+    equal(first ~= second and #first == #second and #first > 32, true)
   end)
   with({ a = one "1" }, { prepare = false }, function(db, server)
     for _ = 1, 3 do assert(db:query "a") end
@@ -272,6 +311,13 @@ local function stale_statements_are_prepared_again()
     equal(server.count "prepare b", 2)
     fails("not supported", db:query "no")
     equal(server.count "prepare no", 1)
+    -- Parameters that the server is told to log are a context, too.
+    stale.error.W = "unnamed portal with parameters: $1 = '1'"
+    is_stale = true
+    fails("cached plan", db:query "a")
+    equal(assert(db:query "a")[1].a, "1")
+    equal(server.count "prepare a", 4)
+    stale.error.W = nil
     is_stale = true
     fails("cached plan", db:transaction(function(tx) tx:query "a" end))
     equal(assert(db:query "a")[1].a, "1")
@@ -280,7 +326,82 @@ local function stale_statements_are_prepared_again()
   end)
 end
 
+-- A function or procedure may fail with the codes of a forgotten statement, perhaps after it has committed.
+local function statements_that_ran_are_not_sent_again()
+  local runs, error_ = 0, nil
+  local function run()
+    runs = runs + 1
+    return { error = error_ }
+  end
+  with({ pay = run }, {}, function(db, server)
+    local function fails_once(fields)
+      error_, runs, server.log = fields, 0, {}
+      fails("boom", db:query "pay")
+      equal(runs, 1)
+      return server.count "prepare pay"
+    end
+    equal(fails_once{ C = "26000", M = "boom", R = "exec_stmt_raise", W = "PL/pgSQL function" }, 1)
+    equal(fails_once{ C = "26000", M = "boom", R = "FetchPreparedStatement", W = "SQL statement" }, 0)
+    equal(fails_once{ C = "0A000", M = "boom", R = "RevalidateCachedQuery", W = "SQL statement" }, 0)
+    equal(fails_once{ C = "26000", M = "boom", R = "FetchPreparedStatement" }, 1)
+    equal(fails_once{ C = "26000", M = "boom" }, 1)
+    equal(fails_once{ C = "42601", M = "boom" }, 1)
+    -- A server or pooler that says it in words of its own: an error, and the next time it is prepared.
+    server.forgets = { C = "26000", M = "unknown" }
+    server.sessions[1].statements = {}
+    fails("unknown", db:query "pay")
+    equal(fails_once{ C = "42601", M = "boom" }, 1)
+  end)
+end
+
 -- ---- Transactions ----
+
+-- What follows COMMIT or ROLLBACK would be in no transaction.
+local function queries_may_end_the_transaction()
+  with({ a = one "1", bad = { error = { C = "42601", M = "bad" } } }, {}, function(db, server)
+    for _, command in ipairs{ "COMMIT", "ROLLBACK" } do
+      local ok, why, code = db:transaction(function(tx)
+        assert(tx:exec(command))
+        server.log = {}
+        fails("ended the transaction", tx:query "a")
+        fails("ended the transaction", tx:exec "a")
+        fails("ended the transaction", tx:copy_in("a", "x"))
+        equal(#server.log, 0)
+        return 1
+      end)
+      fails("postgres: a query of the function ended the transaction", ok, why)
+      equal(code, "25P01")
+      equal(select(3, db:transaction(function(tx) tx:query(command) end)), "25P01")
+      equal(select(3, db:transaction(function(tx) fails("bad", tx:query "bad") tx:exec(command) end)), "42601")
+    end
+    equal(server.connections, 1)
+  end)
+end
+
+-- A coroutine that is dropped gives its connection back.
+local function coroutines_may_be_dropped()
+  local data = P.message("H", "\0\0\0") .. P.message("d", "1\n") .. P.message("d", "2\n")
+  with({
+    a = one "1", ["COPY in"] = { copy_in = function() return { tag = "COPY 1" } end },
+    ["COPY out"] = { raw = data .. P.message("c", "") .. P.message("C", "COPY 2\0") },
+  }, { max = 1 }, function(db)
+    for _, fn in ipairs{
+      function() db:transaction(function(tx) tx:query "a" coroutine.yield "here" end) end,
+      function() db:transaction(function(tx) tx:transaction(function() coroutine.yield "here" end) end) end,
+      function() db:copy_in("COPY in", function() coroutine.yield "here" end) end,
+      function() for _ in db:rows "a" do coroutine.yield "here" end end,
+      function() for _ in db:copy_out "COPY out" do coroutine.yield "here" end end,
+    } do
+      local step = coroutine.wrap(fn)
+      equal(step(), "here")
+      local t = task.start(db.query, db, "a") -- waits in line
+      step = nil
+      collectgarbage()
+      collectgarbage()
+      equal(t:join()[1].a, "1")
+    end
+  end)
+end
 
 local function transactions_end()
   local log
@@ -604,6 +725,7 @@ local function bytes_may_be_cut()
 end
 
 P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, limits_are_kept, options_are_checked,
-  servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again, transactions_end,
+  servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again,
+  statements_that_ran_are_not_sent_again, queries_may_end_the_transaction, coroutines_may_be_dropped, transactions_end,
   transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
   rows_come_in_portions, data_is_copied, notifications_are_read, bytes_may_be_cut }

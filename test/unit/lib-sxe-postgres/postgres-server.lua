@@ -49,7 +49,12 @@ local function built_in(sql, session)
   if sql:find "^SAVEPOINT" then return { tag = "SAVEPOINT" } end
   if sql:find "^RELEASE" then return { tag = "RELEASE" } end
   if sql:find "^ROLLBACK TO" then session.status = "T" return { tag = "ROLLBACK" } end
-  if sql:find "^DEALLOCATE" then return { tag = "DEALLOCATE" } end
+  local name = sql:match "^DEALLOCATE (.*)"
+  if name and not session.statements[name] then return { error = { C = "26000", M = "no such statement" } } end
+  if name then
+    session.statements[name] = nil
+    return { tag = "DEALLOCATE" }
+  end
   return { error = { C = "42601", M = "no such query: " .. sql } }
 end
 
@@ -127,10 +132,11 @@ function steps.B(server, session, body)
     session.values = read_values(body, at)
     server.log[#server.log + 1] = sql
     session.answer = answer_of(server, sql, session, session.values)
-  else
-    session.answer = { error = { C = "26000", M = "no such statement" } }
+    return message("2", "")
   end
-  return message("2", "")
+  session.is_skipping = true
+  return error_message(server.forgets or
+    { C = "26000", M = ('prepared statement "%s" does not exist'):format(name), R = "FetchPreparedStatement" })
 end
 
 function steps.D(_, session)
