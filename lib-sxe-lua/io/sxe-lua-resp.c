@@ -183,7 +183,7 @@ take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, cons
     size_t size = (size_t)(end - bytes) + 2;
 
     if (!read_element_line(bytes, end, element))
-        return refuse_resp_reply(resp, "a number that is none");
+        return refuse_resp_reply(resp, "a number that is not written in digits");
     if (element->number == -1 && (element->type == '$' || element->type == '*'))
         return end_element(resp, size);
     if (is_text_type(element->type))

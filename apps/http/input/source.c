@@ -59,8 +59,8 @@ add_source_network(const char *text, struct sxe_cidr *network)
     struct sxe_cidr_list list = {0};
 
     if (strchr(text, ',') != NULL || sxe_cidr_add(&list, text, NULL) < 0 || list.has_unix)
-        return load_wrong("'%s' is not an address, nor a network without bits after its prefix "
-                          "(127.0.0.1, 127.0.0.1-127.0.0.8, 127.0.0.0/28, ::1)",
+        return load_wrong("'%s' is not an address or network (127.0.0.1, 127.0.0.1-127.0.0.8, "
+                          "127.0.0.0/28, ::1); after the prefix a network's bits are zero",
                           text);
     *network = list.networks[0];
     return NULL;

@@ -152,7 +152,8 @@ carry_messages(int channel, pid_t engine)
 
     MPI_Init(NULL, NULL);
     if (!open_rank_link(&link)) {
-        fprintf(stderr, "sxe-http: there can be no more than %u ranks, or there is no memory\n",
+        fprintf(stderr,
+                "sxe-http: the ranks cannot be linked: there are more than %u, or no memory\n",
                 LOAD_RANKS_MAX);
         MPI_Abort(MPI_COMM_WORLD, LOAD_EXIT_USAGE);
     }

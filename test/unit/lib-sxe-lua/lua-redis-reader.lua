@@ -128,7 +128,7 @@ local function bad(bytes, why, max)
   equal(read({ bytes }, max), "bad redis: " .. (why == LONG and LONG or "the server does not speak its protocol: " .. why),
     bytes:sub(1, 40))
 end
-local DEEP, LINE, NUMBER = "lists in lists in lists, 32 times", "a line without an end", "a number that is none"
+local DEEP, LINE, NUMBER = "lists in lists in lists, 32 times", "a line without an end", "a number that is not written in digits"
 local TYPE, TEXT = "an element of no type that there is", "text of such a length"
 bad(("*1\r\n"):rep(33) .. ":1\r\n", DEEP)
 bad(("|0\r\n"):rep(33) .. ":1\r\n", DEEP)

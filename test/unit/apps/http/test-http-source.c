@@ -91,7 +91,7 @@ static const struct {
     {"127.0.0.1 127.0.0.2", "is not an address"},
     {"127.0.0.256", "'127.0.0.256' is not an address"},
     {"unix", "'unix' is not an address"},
-    {"127.0.0.1/28", "without bits after its prefix"},
+    {"127.0.0.1/28", "after the prefix a network's bits are zero"},
     {"127.0.0.0/33", "is not an address"},
     {"127.0.0.8-127.0.0.1", "'127.0.0.8-127.0.0.1' is the wrong way round"},
     {"127.0.0.1-", "'' is not an address"},
