@@ -193,6 +193,10 @@ reserve_locks(const char *path, const struct sxe__store_options *options)
     return result;
 }
 
+/* Learn which file it is, and keep it from programs that the process runs: they would read and
+ * write the store, whatever the file's mode says to them. LMDB closes its other descriptors in such
+ * programs itself, but not this one. (A thread that starts a program while LMDB opens the file
+ * still hands it over.) */
 static int
 identify(struct sxe__store_file *file, const char *path)
 {
@@ -203,6 +207,7 @@ identify(struct sxe__store_file *file, const char *path)
 
     if (result != 0)
         return result;
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (fstat(fd, &status) < 0)
         return errno;
     file->device = status.st_dev;
@@ -226,14 +231,14 @@ open_env(struct sxe__store_file *file, const char *path)
         (result = reserve_locks(path, options)) != 0 ||
         (result = mdb_env_open(file->env, path, MDB_NOSUBDIR | MDB_NOTLS | options->flags,
                                options->mode)) != 0 ||
-        (result = mdb_reader_check(file->env, NULL)) != 0 ||
+        (result = identify(file, path)) != 0 || (result = mdb_reader_check(file->env, NULL)) != 0 ||
         (result = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &txn)) != 0)
         return result;
     result = mdb_dbi_open(txn, NULL, 0, &file->table);
     if (result == 0)
         result = sxe__store_check_pages(file->env, txn, file->table);
     mdb_txn_abort(txn);
-    return result == 0 ? identify(file, path) : result;
+    return result;
 }
 
 static int
