@@ -18,10 +18,12 @@ static sxe_log_sink also_function; /* of sxe_log_also_to_function; NULL: none */
 static void *also_user;
 static enum sxe_log_format format = SXE_LOG_TEXT;
 static _Atomic uint64_t dropped;
+static atomic_bool is_cut; /* the last line that was written to the descriptor has no end */
 
 void
 sxe_log_to_fd(int fd)
 {
+    atomic_store_explicit(&is_cut, false, memory_order_relaxed);
     sink_fd = fd;
     sink = TO_FD;
 }
@@ -71,17 +73,31 @@ can_write(int fd)
     return answers < 0 || (answers == 1 && asked.revents == POLLOUT);
 }
 
+/* Write a line; true: all of it. line[-1] is free: a new line goes there when the line before was
+ * cut, as by a full disk, so that a reader of lines loses one and not two. */
 static bool
-write_whole_line(int fd, const char *line, size_t length)
+write_whole_line(int fd, char *line, size_t length)
 {
-    while (length > 0) {
-        ssize_t written = can_write(fd) ? write(fd, line, length) : 0;
+    const bool ends_another = atomic_exchange_explicit(&is_cut, false, memory_order_relaxed);
+    const char *rest = line;
+    size_t left = length;
 
-        if (written == 0 || (written < 0 && errno != EINTR))
+    if (ends_another) {
+        line[-1] = '\n';
+        rest--;
+        left++;
+    }
+    while (left > 0) {
+        ssize_t written = can_write(fd) ? write(fd, rest, left) : 0;
+
+        if (written == 0 || (written < 0 && errno != EINTR)) {
+            if (rest > line || (rest < line && ends_another))
+                atomic_store_explicit(&is_cut, true, memory_order_relaxed);
             return false;
+        }
         if (written > 0) {
-            line += written;
-            length -= (size_t)written;
+            rest += written;
+            left -= (size_t)written;
         }
     }
     return true;
@@ -100,7 +116,8 @@ write_syslog(int level, const char *line, size_t length)
 void
 sxe__log_emit(const struct sxe__log_event *event)
 {
-    char line[SXE_LOG_LINE_MAX];
+    char room[1 + SXE_LOG_LINE_MAX];
+    char *line = room + 1;
     int level = event->site->level;
     size_t length =
         format == SXE_LOG_TEXT ? sxe__log_text(line, event) : sxe__log_json(line, event);

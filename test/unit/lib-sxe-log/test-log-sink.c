@@ -111,6 +111,34 @@ START_TEST(half_a_line_counts_as_dropped)
 }
 END_TEST
 
+static const struct {
+    unsigned bytes;   /* that each write takes of the line that is cut */
+    unsigned refused; /* which write of the line after it is refused; 0: none */
+} cuts[] = {{7, 0}, {7, 1}, {7, 2}};
+
+START_TEST(a_line_after_half_a_line_begins_a_new_line)
+{
+    log_to_pipe();
+    fake_os_limit(FAKE_WRITE, cuts[_i].bytes);
+    fake_os_fail(FAKE_WRITE, 2, 1, ENOSPC);
+    SXE_INFO("hello");
+    ck_assert_uint_eq(strlen(read_pipe()), 7);
+    if (cuts[_i].refused > 0) {
+        fake_os_limit(FAKE_WRITE, cuts[_i].refused == 2 ? 1 : 7);
+        fake_os_fail(FAKE_WRITE, cuts[_i].refused, 1, ENOSPC);
+        SXE_INFO("lost");
+        ck_assert_str_eq(read_pipe(), cuts[_i].refused == 2 ? "\n" : "");
+    }
+    fake_os_reset();
+    SXE_INFO("kept");
+    read_pipe();
+    ck_assert_int_eq(got[0] == '\n', cuts[_i].refused < 2);
+    ck_assert_str_eq(got + (got[0] == '\n') + strlen(LOG_HEAD), "------ 4 - kept\n");
+    SXE_INFO("next");
+    ck_assert_str_eq(read_pipe() + strlen(LOG_HEAD), "------ 4 - next\n");
+}
+END_TEST
+
 START_TEST(a_full_pipe_is_not_waited_for_though_it_blocks)
 {
     char page[4096] = "";
@@ -399,6 +427,8 @@ main(void)
     tcase_add_loop_test(descriptor, a_line_that_is_refused_is_counted_and_the_next_is_tried, 0,
                         (int)(sizeof(write_errors) / sizeof(write_errors[0])));
     tcase_add_test(descriptor, half_a_line_counts_as_dropped);
+    tcase_add_loop_test(descriptor, a_line_after_half_a_line_begins_a_new_line, 0,
+                        (int)(sizeof(cuts) / sizeof(cuts[0])));
     tcase_add_test(descriptor, a_full_pipe_is_not_waited_for_though_it_blocks);
     tcase_add_test(descriptor, a_pipe_without_reader_does_not_kill);
     tcase_add_test(descriptor, a_socket_whose_peer_is_gone_does_not_kill);
