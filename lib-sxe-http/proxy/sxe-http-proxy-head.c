@@ -26,37 +26,35 @@ static const char *const hop_fields[] = {
 
 /* Of requests: set by the proxy, meant for it, or (Proxy) dangerous to CGI programs. */
 static const char *const own_fields[] = {
-    "Expect",
-    "Forwarded",
-    "Host",
-    "HTTP2-Settings",
-    "Proxy",
-    "Proxy-Authorization",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Forwarded-Port",
-    "X-Forwarded-Proto",
-    "X-Forwarded-Prefix",
-    "X-Forwarded-Server",
-    "X-Forwarded-Scheme",
-    "X-Forwarded-Ssl",
-    "X-Real-IP",
+    "Expect", "Forwarded", "Host", "HTTP2-Settings", "Proxy", "Proxy-Authorization", "X-Real-IP",
 };
 
-/* Whether a field has that name, where an underscore is a dash: programs of CGI cannot tell
- * them apart. */
+/* Every request field whose name starts like this is dropped: applications trust some of them, such
+ * as X-Forwarded-User, and which ones cannot be known here. */
+static const char own_start[] = "X-Forwarded-";
+
+/* Whether a field's name starts with `start`, where an underscore or a dot is a dash: programs of
+ * CGI, and of PHP, cannot tell them apart. */
+static bool
+has_name_start(struct sxe_span name, const char *start)
+{
+    const size_t length = strlen(start);
+
+    if (name.length < length)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        const char byte = name.base[i] == '_' || name.base[i] == '.' ? '-' : name.base[i];
+
+        if (!sxe__http_is_same(&byte, &start[i], 1))
+            return false;
+    }
+    return true;
+}
+
 static bool
 has_field_name(struct sxe_span name, const char *wanted)
 {
-    size_t i = 0;
-
-    for (; i < name.length && wanted[i] != '\0'; i++) {
-        const char byte = name.base[i] == '_' ? '-' : name.base[i];
-
-        if (!sxe__http_is_same(&byte, &wanted[i], 1))
-            return false;
-    }
-    return i == name.length && wanted[i] == '\0';
+    return name.length == strlen(wanted) && has_name_start(name, wanted);
 }
 
 static bool
@@ -154,7 +152,7 @@ pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head 
 
         if (!is_about_connection(&named, name) &&
             !is_one_of_fields(name, own_fields, SXE_COUNT(own_fields)) &&
-            !is_from_server(request, name))
+            !has_name_start(name, own_start) && !is_from_server(request, name))
             result = add_sent_field(made, name, value_of_sent(field, request->data));
     }
     return result;

@@ -196,7 +196,7 @@ test("a server that does not reply is a 504", function()
     equal(http.ask(server, request "GET /a").status, 504)
 end)
 
--- promise: docs/proxy.md: those of the client are dropped; the proxy's own are added
+-- promise: docs/proxy.md: Forwarded, X-Real-IP, and every name that starts with `X-Forwarded-` | those of the client are dropped; the proxy's own are added
 test("the fields that name the client are the proxy's own", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -207,6 +207,28 @@ test("the fields that name the client are the proxy's own", function()
     local head = head_of(sock)
     check(not head:find("1.2.3.4", 1, true), head)
     check(head:find("\r\nX-Forwarded-For: 127.0.0.1\r\n", 1, true), head)
+end)
+
+-- promise: docs/proxy.md: Names that differ from these only by underscores or dots (`X_Forwarded_For`, `X.Forwarded.User`) are dropped
+test("no field by which an application may know its user is the client's", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    local client <close> = server:connect()
+    local fields = {}
+    for _, name in ipairs{"User", "Email", "Groups", "Client-Cert", "By", "Path", "Uri", "Port", "Server", "Zork"} do
+        for _, start_of_name in ipairs{"X-Forwarded-", "x-forwarded-", "X-FORWARDED-", "X_Forwarded_", "X.Forwarded."} do
+            fields[#fields + 1] = start_of_name .. name .. ": evil"
+        end
+    end
+    for _, name in ipairs{"Forwarded", "FORWARDED", "X-Real-IP", "x_real_ip", "X-Real_Ip", "X.Real.IP"} do
+        fields[#fields + 1] = name .. ": evil"
+    end
+    client:send(request("GET /a", table.unpack(fields)))
+    local sock <close> = upstream:accept()
+    local head = head_of(sock)
+    check(not head:find("evil", 1, true), head)
+    sock:send(ok "ann")
+    equal(client:read_reply().body, "ann")
 end)
 
 -- promise: docs/configuration.md: takes the place of the route's path up to its `{name...}`: `/api/users` becomes `/v1/users`

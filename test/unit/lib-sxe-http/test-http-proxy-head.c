@@ -39,8 +39,15 @@ static const struct {
           "X-Forwarded-Prefix: /x\r\nX-Forwarded-Server: x\r\nX-Forwarded-Ssl: on\r\n"
           "X-Forwarded-Scheme: https\r\nContent_Length: 7\r\nTransfer_Encoding: chunked\r\n"),
      HEAD(WHO)},
-    {HEAD("X-Forwarded-Forx: 1\r\nX-Forwarded-Fo: 2\r\nX_Other: 3\r\n"),
-     HEAD("X-Forwarded-Forx: 1\r\nX-Forwarded-Fo: 2\r\nX_Other: 3\r\n" WHO)},
+    {HEAD("X-Forwarded-User: root\r\nX-Forwarded-Email: a@b\r\nX-Forwarded-Client-Cert: x\r\n"
+          "x-forwarded-by: 1\r\nX-FORWARDED-URI: /\r\nX_Forwarded_Path: /\r\n"
+          "X-Forwarded_Zork: 1\r\nx_forwarded-Fo: 1\r\nX-Forwarded-: 1\r\n"
+          "X.Forwarded.User: root\r\nX.Real.IP: 1.2.3.4\r\n"),
+     HEAD(WHO)},
+    {HEAD("X-Forwarded: 1\r\nX-Forwarde-For: 2\r\nX_Other: 3\r\nX-Real-IPs: 4\r\nMy-X-Forwarded-"
+          "For: 5\r\n"),
+     HEAD("X-Forwarded: 1\r\nX-Forwarde-For: 2\r\nX_Other: 3\r\nX-Real-IPs: 4\r\nMy-X-Forwarded-"
+          "For: 5\r\n" WHO)},
     {HEAD("Via: 1.0 a, 1.1 b\r\nX: \r\nX: 2\r\n"),
      HEAD("Via: 1.0 a, 1.1 b\r\nX: \r\nX: 2\r\n" WHO)},
     /* One framing, and no expectation. */
