@@ -533,6 +533,11 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         sxe__http_dismiss(connection);
         return;
     }
+    /* A reply that was begun between events of the connection has not moved it to SENDING yet. */
+    if (state == SXE__HTTP_HANDLING && connection->slot->progress != SXE__HTTP_UNANSWERED) {
+        rest_connection(connection, false);
+        return;
+    }
     if (state == SXE__HTTP_HEAD)
         keep_head(connection->slot, SXE_BUF(connection->sxe),
                   (size_t)SXE_BUF_USED(connection->sxe));

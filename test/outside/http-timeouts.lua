@@ -186,6 +186,27 @@ test("a handler that does not reply in time gets 503, with a request body or wit
     proc:signal "KILL"
 end)
 
+-- promise: docs/limits.md: from the handler's `SXE_HTTP_LATER` to the reply's first byte
+test("a reply whose first byte came in time may take longer than the handler's time", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+        local http, task = require "sxe.http", require "sxe.task"
+        http.serve{ unix = %q, timeouts = { handler = 0.5 }, handler = function(req, res)
+            task.sleep(0.001)
+            for i = 1, 8 do res:write(tostring(i)) task.sleep(0.1) end
+        end }
+        task.sleep(0) print "ready" io.stdout:flush()]]):format(path)}
+    proc:line(60)
+    local sock <close> = wire.connect(path)
+    sock:timeout(100)
+    sock:send "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    local reply = sock:recv_all()
+    for i = 1, 8 do check(reply:find("\r\n1\r\n" .. i .. "\r\n", 1, true), reply) end
+    check(reply:find "\r\n0\r\n\r\n$", reply)
+    proc:signal "KILL"
+end)
+
 -- promise: docs/lua-handlers.md: Bodies that are not whole do not count as the script's memory.
 test("incomplete bodies do not count as the script's memory, and end with their clients", function()
     local server <close> = script.start(APP, "--lua-memory", "16m", "--max-body", "2m")

@@ -537,6 +537,41 @@ START_TEST(a_reply_that_was_begun_may_take_its_time)
 }
 END_TEST
 
+/* Nothing of the connection happens between the reply's begin, which a timer calls, and its end. */
+START_TEST(a_reply_that_a_timer_begins_in_time_is_not_cut)
+{
+    int peer;
+
+    serve((struct sxe_http_config){
+        .handler = push_later, .stream = _i == 1, .handler_timeout_ms = 5000});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_OF("later", "/", 0);
+    wait_ms(1000);
+    ck_assert_int_eq(sxe_http_begin(site.response, SXE_HTTP_LENGTH_UNKNOWN), 0);
+    ck_assert_int_eq(sxe_http_write(site.response, "x", 1), 0);
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+    for (unsigned i = 0; i < 10; i++) {
+        wait_ms(1000);
+        ck_assert_int_eq(sxe_http_write(site.response, "y", 1), 0);
+        EXPECT_REPLY(peer, "1\r\ny\r\n");
+    }
+    wait_ms(1000000);
+    ck_assert_int_eq(sxe_http_end(site.response, "z", 1), 0);
+    EXPECT_REPLY(peer, "1\r\nz\r\n0\r\n\r\n");
+    EXPECT_OF("done", "/", 0);
+    say(peer, GET("/b"));
+    EXPECT_OF("later", "/b", 0);
+    wait_ms(4900);
+    PEER_EXPECT_SILENCE(peer);
+    wait_ms(100);
+    EXPECT_REFUSAL(peer, "503 Service Unavailable");
+    EXPECT_OF("done", "/b", -ETIMEDOUT);
+    close(peer);
+    end_site();
+}
+END_TEST
+
 /* ---- The end ---- */
 
 START_TEST(a_refusal_is_seen_by_who_still_sends)
@@ -616,6 +651,7 @@ timeout_suite(void)
     tcase_add_test(handlers, a_handler_that_takes_too_long_is_answered_for);
     tcase_add_test(handlers, what_a_handler_asks_meanwhile_gives_it_no_more_time);
     tcase_add_loop_test(handlers, a_reply_that_was_begun_may_take_its_time, 0, 2);
+    tcase_add_loop_test(handlers, a_reply_that_a_timer_begins_in_time_is_not_cut, 0, 2);
     suite_add_tcase(suite, handlers);
     tcase_add_test(end, a_refusal_is_seen_by_who_still_sends);
     tcase_add_test(end, who_does_not_close_is_waited_for_five_seconds);
