@@ -174,6 +174,8 @@ end
 local choose = atomic(function(pool, holder)
   local links = pool.links
 
+  -- Before the links are looked at: memory is taken, so the collector may end a holder, whose link rests then.
+  if #links >= pool.options.max then holder.event = task.event() end
   for i = #links, 1, -1 do
     local link = links[i]
 
@@ -194,7 +196,7 @@ local choose = atomic(function(pool, holder)
   if pool.line.last - pool.line.first + 1 >= pool.options.waiters and count_line(pool) >= pool.options.waiters then
     return nil, FULL
   end
-  holder.event = task.event()
+  holder.event = holder.event or task.event()
   pool.line[pool.line.last + 1] = holder
   pool.line.last = pool.line.last + 1
   return true
