@@ -160,6 +160,19 @@ count_state_names(const char *text)
     return number;
 }
 
+/* Return the first of the words, single spaces between them, that comes again; NULL: none. */
+static const char *
+find_state_name_twice(const char *word)
+{
+    for (size_t length; *word != '\0'; word += length + (word[length] == ' ')) {
+        length = strcspn(word, " ");
+        for (const char *other = word + length; *other == ' '; other += strcspn(other, " "))
+            if (strcspn(++other, " ") == length && memcmp(other, word, length) == 0)
+                return word;
+    }
+    return NULL;
+}
+
 /* Whether a text has bytes that would control the terminal that shows it. */
 static bool
 has_controls(const char *text)
@@ -194,6 +207,10 @@ check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *he
                                 "its states are named '%.100s': must be as many words as states, "
                                 "%u, with one space between them",
                                 head->state_names, head->states);
+    const char *twice = find_state_name_twice(head->state_names);
+    if (twice != NULL)
+        return sxe__pool_refuse(opening, error, "there are two states of the name %.*s",
+                                (int)strcspn(twice, " "), twice);
     if (!place_parts(head))
         return sxe__pool_refuse(opening, error,
                                 "%u elements of %zu bytes in %u states and %u shards, with %zu "

@@ -93,7 +93,7 @@ typedef struct sxe_pool_spec {
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */
     unsigned shards;         /* a power of 2, at most number; 0: 1 */
     const char *file;        /* a path; without a '/', a name in /dev/shm; NULL: memory */
-    const char *state_names; /* "FREE READY BUSY": for messages and tools; NULL: numbers */
+    const char *state_names; /* "FREE READY BUSY", all different; NULL: numbers */
     const char *fields;      /* "u64 hits, char[24] name": for tools and Lua; NULL: bytes */
     size_t extra_size;       /* bytes after the nodes for the program's own use, zeroed */
 } SXE_POOL_SPEC;

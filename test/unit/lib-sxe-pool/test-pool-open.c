@@ -54,6 +54,8 @@ static const struct {
     {{FILE_SPEC, .state_names = "FREE  READY BUSY"}, "one space between them"},
     {{FILE_SPEC, .state_names = " FREE READY BUSY"}, "one space between them"},
     {{FILE_SPEC, .state_names = "FREE READY BUSY "}, "one space between them"},
+    {{FILE_SPEC, .state_names = "BUSY READY BUSY"}, "there are two states of the name BUSY"},
+    {{FILE_SPEC, .state_names = "FREE BUSY BUSY"}, "there are two states of the name BUSY"},
     {{FILE_SPEC, .name = "\033[2J"}, "a control character is in its name"},
     {{.name = "\033[2J\177\302\233 \302\240"}, "pool ?[2J??? \302\240: it has no elements"},
     {{FILE_SPEC, .state_names = "FREE READY\n BUSY"},
