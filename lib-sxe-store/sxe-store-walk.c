@@ -27,6 +27,8 @@ sxe__store_check_key(lua_State *L, int argument, MDB_val *key)
 
 /* ---- Snapshots ---- */
 
+/* If there is no place for another snapshot, collect garbage, which closes forgotten ones. (It may
+ * close the store's last handle, too.) */
 static int
 open_snapshot(lua_State *L, struct sxe__store_file *file)
 {
@@ -35,12 +37,17 @@ open_snapshot(lua_State *L, struct sxe__store_file *file)
 
     *handle = (struct handle){NULL, 0, 0};
     luaL_setmetatable(L, SXE__STORE_SNAPSHOT);
-    result = sxe__store_snapshot_open(file, &handle->index);
-    if (result != 0)
-        return result;
     handle->file = sxe__store_file_use(file);
-    handle->generation = file->snapshot[handle->index].generation;
-    return 0;
+    result = sxe__store_snapshot_open(file, &handle->index);
+    if (result == EMFILE && lua_gc(L, LUA_GCCOLLECT) == 0 && file->users > 1)
+        result = sxe__store_snapshot_open(file, &handle->index);
+    if (result == 0) {
+        handle->generation = file->snapshot[handle->index].generation;
+        return 0;
+    }
+    handle->file = NULL;
+    sxe__store_file_leave(file);
+    return result;
 }
 
 int

@@ -78,6 +78,13 @@ do
   assert(db:stats().readers > 256 and db:snapshot():get "a" == "new")
   collectgarbage()
 end
+-- Snapshots that are forgotten are collected when their places are used up.
+collectgarbage "stop"
+for _ = 1, 256 do assert(db:snapshot()) end
+assert(db:stats().snapshots == 256)
+assert(db:snapshot()):close()
+assert(db:stats().snapshots == 0)
+collectgarbage "restart"
 -- A loop that is left closes its snapshot.
 for _ in db:each() do break end
 pcall(function() for _ in db:each() do error "oh" end end)
