@@ -122,7 +122,8 @@ struct sxe_http_client_config {
     struct sxe_http_limits limits; /* of a response's head and trailer; SXE_HTTP_LIMITS */
     uint32_t connect_timeout_ms;   /* 3000 */
     uint32_t head_timeout_ms;      /* 30000 */
-    uint32_t stall_timeout_ms;     /* 30000 */
+    uint32_t stall_timeout_ms;     /* 30000. A server whose kernel acknowledges bytes of the request
+                                      makes progress; head_timeout_ms waits for that, too */
     uint32_t idle_timeout_ms;      /* choose less than the server's; 15000 */
     uint32_t total_timeout_ms;     /* of a call as a whole; default: none */
     uint32_t unsafe_idle_ms;       /* a call that is not idempotent takes no connection that has

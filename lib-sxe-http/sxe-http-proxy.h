@@ -93,7 +93,8 @@ struct sxe_http_upstream_config {
     uint32_t idle_max;              /* kept without a request, to each address; 32 */
     uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
     uint32_t first_byte_timeout_ms; /* from the request's end to the reply's whole head; 60000 */
-    uint32_t stall_timeout_ms;      /* between two parts of a body; 60000 */
+    uint32_t stall_timeout_ms;      /* without progress of a body; the upstream's kernel makes some
+                                       when it acknowledges bytes; 60000 */
     uint32_t idle_timeout_ms;       /* of a connection that is kept; 15000 */
     uint32_t unsafe_idle_ms;        /* a request that is not idempotent takes no connection that
                                        has been idle for longer; 500 */

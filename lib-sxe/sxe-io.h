@@ -77,6 +77,10 @@ SXE_PUBLIC bool sxe_io_has_output(const SXE *this_);
  * keep them for it after an orderly close. False for sockets that are not TCP. */
 SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
 
+/* Bytes of output that the peer's kernel has not acknowledged: those that wait for our kernel, and
+ * those that it has. 0: none, or the socket is not connected. */
+SXE_PUBLIC size_t sxe_io_unacknowledged(const SXE *this_);
+
 /* Before a listener is closed: accept the connections that wait in the kernel for it, as far as
  * there are free sockets, and no more than config.backlog. The kernel resets the connections that
  * are left. */

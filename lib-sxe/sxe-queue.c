@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 
 #include "sxe-always-internal.h"
+#include "sxe-io.h"
 
 enum record_kind { BYTES, BORROWED, FILE_RANGE, END };
 
@@ -269,6 +270,33 @@ gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
         at = place_after(at, &record);
     }
     return count;
+}
+
+static size_t
+queue_length(const SXE *s)
+{
+    struct place at = first_record(s);
+    size_t length = 0;
+    struct record record;
+
+    while (at.chunk != SXE_NONE) {
+        load_record(at, &record);
+        length += record.left;
+        at = place_after(at, &record);
+    }
+    return length;
+}
+
+size_t
+sxe_io_unacknowledged(const SXE *this)
+{
+    const size_t lent = CONTEXT->staged == this ? CONTEXT->lent_bytes : 0;
+    int in_kernel = 0;
+
+    if (sxe__state(this) < SXE_STATE_IDLE || ioctl(this->fd, SIOCOUTQ, &in_kernel) < 0)
+        return 0;
+    return (size_t)in_kernel + lent + (sxe_unsent(this) - this->u.open.out_copied) +
+           queue_length(this);
 }
 
 static void

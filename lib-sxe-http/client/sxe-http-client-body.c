@@ -10,8 +10,7 @@
 
 #include "sxe-always-internal.h"
 
-/* Bytes of a borrowed body given to the socket at a time. stall_timeout begins again with each
- * piece. */
+/* Bytes of a borrowed body given to the socket at a time. */
 #define PIECE (256u * 1024u)
 
 #define FRAMING_MAX 32 /* bytes around a part's data (RFC 9112, 7.1) */

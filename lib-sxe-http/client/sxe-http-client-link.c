@@ -6,6 +6,10 @@
 
 #include <errno.h>
 
+#include "sxe-io.h"
+
+#define TAKEN_AT_ONCE (64u * 1024u) /* bytes */
+
 /* ---- States ---- */
 
 const char *
@@ -27,12 +31,30 @@ static const uint8_t stages[SXE__HTTP_LINK_STATES] = {
     [SXE__HTTP_LINK_PAUSED] = SXE_HTTP_STAGE_BODY,
 };
 
+/* Note how much of the request the peer's kernel has not acknowledged, where a timeout asks whether
+ * that became less. After the last byte went to our kernel, a rest that the peer's kernel usually
+ * takes at once is no reason to wait longer for a response. */
+static void
+note_unread(struct sxe__http_link *link, enum sxe__http_link_state from,
+            enum sxe__http_link_state to)
+{
+    if (to != SXE__HTTP_LINK_SENDING &&
+        (to != SXE__HTTP_LINK_HEAD || from != SXE__HTTP_LINK_SENDING))
+        return;
+    link->unread = sxe_io_unacknowledged(link->socket);
+    if (to == SXE__HTTP_LINK_HEAD && link->unread <= TAKEN_AT_ONCE)
+        link->unread = 0;
+}
+
 void
 sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
 {
+    const enum sxe__http_link_state from = sxe__http_link_state(link);
+
     if (stages[to] != SXE_HTTP_STAGE_WAITING)
         link->stage = stages[to];
-    sxe_pool_move(link->client->links, sxe__http_link_id(link), sxe__http_link_state(link), to);
+    note_unread(link, from, to);
+    sxe_pool_move(link->client->links, sxe__http_link_id(link), from, to);
 }
 
 void
@@ -139,6 +161,7 @@ attach_job(struct sxe__http_link *link, unsigned job)
     link->is_answered = link->has_head = link->is_asking = link->is_in_parts = false;
     link->is_last_part = false;
     link->part = 0;
+    link->unread = 0;
     link->refusal = SXE_HTTP_NOT_REFUSED;
     link->unsent =
         to->wanted.copy_body && to->wanted.on_room == NULL ? 0 : to->wanted.request.body_length;
@@ -270,6 +293,21 @@ on_close(SXE *s)
     sxe__http_client_dispatch(client);
 }
 
+/* Whether the peer's kernel has acknowledged bytes of the request since note_unread, or the last
+ * call. A slow reader is no stall, although our kernel reports room only when a good part of its
+ * buffer, which may have megabytes, is free. */
+static bool
+has_server_read(struct sxe__http_link *link)
+{
+    const size_t before = link->unread;
+    const enum sxe__http_link_state state = sxe__http_link_state(link);
+
+    if (before == 0 || (state != SXE__HTTP_LINK_SENDING && state != SXE__HTTP_LINK_HEAD))
+        return false;
+    link->unread = sxe_io_unacknowledged(link->socket);
+    return link->unread < before;
+}
+
 void
 sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 {
@@ -278,6 +316,8 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
     SXE_UNUSED_PARAMETER(user);
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE)
         sxe__http_link_end(link, SXE__HTTP_END_AFTER_OUTPUT);
+    else if (has_server_read(link))
+        sxe_pool_touch(array, id);
     else
         sxe__http_job_fail(link->client, link->job, -ETIMEDOUT);
 }

@@ -75,6 +75,7 @@ struct sxe__http_link {
     uint8_t stage;      /* enum sxe_http_stage */
     uint32_t part;      /* bytes of `unsent` that are on their way */
     uint64_t unsent;    /* bytes of a body that are not the kernel's yet; or SXE_HTTP_CHUNKED */
+    size_t unread;      /* bytes of the request that the server's kernel had not acknowledged */
     uint64_t left;      /* bytes to come of a body of known length */
     uint32_t body_used; /* bytes of a body in its part of `responses` */
     struct sxe_http_parser parser;

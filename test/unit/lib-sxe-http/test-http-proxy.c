@@ -390,11 +390,13 @@ START_TEST(a_reply_that_stalls_resets_the_client)
 }
 END_TEST
 
-START_TEST(an_upstream_that_does_not_read_the_body_is_a_504)
+/* Serve a client whose body has filled the kernel's buffers up to the upstream, which has not read.
+ * Returns the upstream's socket. */
+static int
+fill_upstream(int *peer)
 {
     int window = 65536;
     int server;
-    int peer;
 
     make_upstream(timeouts, 1);
     __real_setsockopt(proxy_site.listeners[0], SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
@@ -402,16 +404,50 @@ START_TEST(an_upstream_that_does_not_read_the_body_is_a_504)
                                    .user = &proxy_site.proxy,
                                    .stream = true,
                                    .body_timeout_ms = 60000});
-    peer = client();
-    say(peer, POST("Content-Length: 100000000\r\n", ""));
+    *peer = client();
+    say(*peer, POST("Content-Length: 100000000\r\n", ""));
     server = accept_proxy(0);
     for (unsigned i = 0; i < 400; i++) {
         static char much[100000];
 
-        (void)!send(peer, much, sizeof(much), MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)!send(*peer, much, sizeof(much), MSG_DONTWAIT | MSG_NOSIGNAL);
         turn(1);
     }
+    return server;
+}
+
+START_TEST(an_upstream_that_does_not_read_the_body_is_a_504)
+{
+    int peer;
+    int server = fill_upstream(&peer);
+
     wait_ms(3100);
+    EXPECT_STATUS(peer, "504 Gateway Timeout", LINES(TEXT, "Connection: close\r\n"),
+                  "504 Gateway Timeout\n");
+    close(peer);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
+/* What it reads is much less than our kernel's buffer, so that our kernel reports no room. Its kernel
+ * acknowledges the bytes that it reads when the next ones have come. */
+START_TEST(an_upstream_that_reads_slowly_does_not_stall)
+{
+    static char taken[131072];
+    int peer;
+    int server = fill_upstream(&peer);
+
+    for (unsigned i = 0; i < 15; i++) {
+        struct pollfd fd = {.fd = server, .events = POLLIN};
+
+        wait_ms(1000);
+        ck_assert_int_eq(poll(&fd, 1, 60000), 1);
+        ck_assert_int_gt(recv(server, taken, sizeof(taken), MSG_DONTWAIT), 0);
+        ck_assert_uint_eq(state_of(0).failures, 0);
+    }
+    PEER_EXPECT_SILENCE(peer);
+    wait_ms(6100);
     EXPECT_STATUS(peer, "504 Gateway Timeout", LINES(TEXT, "Connection: close\r\n"),
                   "504 Gateway Timeout\n");
     close(peer);
@@ -535,6 +571,7 @@ proxy_suite(void)
     tcase_add_test(times, an_upstream_that_is_not_reached_in_time_is_a_504);
     tcase_add_test(times, a_reply_that_stalls_resets_the_client);
     tcase_add_test(times, an_upstream_that_does_not_read_the_body_is_a_504);
+    tcase_add_test(times, an_upstream_that_reads_slowly_does_not_stall);
     tcase_add_test(times, a_client_that_sends_slowly_does_not_time_the_upstream_out);
     tcase_add_test(limits, with_all_connections_in_use_the_answer_is_503);
     tcase_add_test(limits, an_address_that_is_full_is_left_to_others);

@@ -133,11 +133,13 @@ START_TEST(output_of_each_kind_is_seen_until_the_kernel_has_it)
     open_pair(NULL);
     unused = sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL);
     ck_assert(!sxe_io_has_output(unused));
+    ck_assert_uint_eq(sxe_io_unacknowledged(unused), 0);
     sxe_close(unused);
     int file = pattern_file(100);
     ck_assert(!sxe_io_has_output(ours));
     ck_assert_int_eq(sxe_write(ours, "x", 1), 0);
     ck_assert(sxe_io_has_output(ours)); /* the byte waits until the loop sends it */
+    ck_assert_uint_eq(sxe_io_unacknowledged(ours), 1);
     PEER_EXPECT(peer, "x");
     ck_assert(!sxe_io_has_output(ours));
     ck_assert_int_eq(sxe_send(ours, "y", 1, NULL), 0);
@@ -146,7 +148,10 @@ START_TEST(output_of_each_kind_is_seen_until_the_kernel_has_it)
     ck_assert_int_eq(sxe_sendfile(ours, file, 0, 100, NULL), 0);
     ck_assert_uint_eq(sxe_unsent(ours), 0);
     ck_assert(sxe_io_has_output(ours));
+    ck_assert_int_eq(sxe_write(ours, "z", 1), 0);
+    ck_assert_uint_ge(sxe_io_unacknowledged(ours), 101);
     expect_pattern(peer, 100);
+    PEER_EXPECT(peer, "z");
     ck_assert(!sxe_io_has_output(ours));
     close(file);
     close_pair();
