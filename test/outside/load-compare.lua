@@ -138,8 +138,8 @@ test("a server that takes half of the load passes no comparison", function()
     os.remove(bad)
 end)
 
--- promise: docs/load-generator.md: a or b is suspect: then what is said of times and rates shows
---   nothing
+-- promise: docs/load-generator.md: a or b is suspect: then the comparison of times and rates
+--   proves nothing
 test("a comparison with a suspect result is suspect", function()
     local function write_doubtful(factors)
         local path = write(factors)
