@@ -15,7 +15,8 @@
  *     client <== part <== upstream      a slow reader makes the sender wait, in either direction
  *
  *     | answer | when                                                                           |
- *     | 400    | the request cannot be sent on, for example a forwarded host that is none        |
+ *     | 400    | its path has an escaped slash (encoded_slash); the request cannot be sent on,   |
+ *     |        | for example a forwarded host that is none                                       |
  *     | 431    | the head is too long with the fields that are added                             |
  *     | 501    | the method is TRACE                                                             |
  *     | 502    | no address can be connected to, the reply is not HTTP, or it is cut             |
@@ -147,6 +148,9 @@ struct sxe_http_proxy {
     const char *host; /* Host of the request; NULL: that of the client's request */
     const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3); NULL: "sxe" */
     enum sxe_http_proxy_fields fields;
+    bool encoded_slash; /* send paths on in which %2F, %5C or %00 is; otherwise 400, because an
+                           upstream that decodes them reads another path than the router did:
+                           /a%2f..%2fadmin is /admin there, whatever guards /admin here */
 };
 
 /* The handler: request->user is the struct sxe_http_proxy. It sets the response's user and on_done.

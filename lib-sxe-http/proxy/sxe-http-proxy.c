@@ -342,6 +342,8 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
 
     if (sxe_http_method(request) == SXE_HTTP_TRACE)
         return sxe_http_reply_status(response, 501);
+    if (!proxy->encoded_slash && sxe_http_decoded_path(request).base == NULL)
+        return sxe_http_reply_status(response, 400);
     if (id == SXE_POOL_NO_INDEX) {
         SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
         return sxe_http_reply_status(response, 503);

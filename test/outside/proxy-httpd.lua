@@ -241,3 +241,31 @@ test("the start of a path is replaced", function()
     local sock <close> = upstream:accept()
     check(head_of(sock):find "^GET /v1/users HTTP/1.1\r\n")
 end)
+
+-- promise: docs/proxy.md: A path with `%2F`, `%5C` or `%00` is answered 400, as [those of files](http.md#paths) are.
+test("an escaped slash leads past no route that guards", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } }, routes = {
+        ["/{rest...}"] = { proxy = "app" }, ["/admin/{rest...}"] = { status = 403 },
+        ["/public/{rest...}"] = { proxy = "app", path = "/v1/" } } }]]):format(upstream:port()))
+    for _, path in ipairs{
+        "/admin%2Fx", "/admin%2fx", "/%2fadmin/x", "/a%2f..%2fadmin/x", "/x%2F..%2Fadmin%2Fx", "/..%2fadmin/x",
+        "/a%5c..%5cadmin/x", "/admin%00/x", "/public/..%2fadmin%2fx", "/public/%2e%2e%2fadmin/x",
+    } do
+        equal(http.ask(server, request("GET " .. path)).status, 400, path)
+    end
+    for _, path in ipairs{"/admin/x", "//admin/x", "/%61dmin/x", "/public/../admin/x"} do
+        equal(http.ask(server, request("GET " .. path)).status, 403, path)
+    end
+end)
+
+-- promise: docs/proxy.md: For an upstream that needs them, as some do for names with a slash, there is `encoded_slash = true`
+test("a route may send escaped slashes on", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { routes = { ["/names/{rest...}"] = {
+        proxy = "http://127.0.0.1:%d", encoded_slash = true } } }]]):format(upstream:port()))
+    local client <close> = server:connect()
+    client:send(request "GET /names/a%2fb?c=%2F")
+    local sock <close> = upstream:accept()
+    check(head_of(sock):find("GET /names/a%2Fb?c=%2F HTTP/1.1\r\n", 1, true))
+end)

@@ -200,9 +200,10 @@ choose_action(struct config_reader *reader, struct config_route *route, bool is_
 static bool
 read_route(struct config_reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {
-        "body", "burst", "fallback", "forwarded", "header", "host",   "passwords", "path", "proxy",
-        "rate", "realm", "redirect", "root",      "script", "status", "type",      "via",  NULL};
+    static const char *const names[] = {"body",   "burst", "encoded_slash", "fallback", "forwarded",
+                                        "header", "host",  "passwords",     "path",     "proxy",
+                                        "rate",   "realm", "redirect",      "root",     "script",
+                                        "status", "type",  "via",           NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))

@@ -261,13 +261,14 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
     if (!config_read_text(reader, "path", &send->path) ||
         !config_read_text(reader, "host", &send->host) ||
         !config_read_text(reader, "via", &send->via) || !read_fields_of_proxy(reader, send) ||
+        !config_read_switch(reader, "encoded_slash", &send->encoded_slash) ||
         !config_read_text(reader, "proxy", &route->proxy))
         return false;
     if (route->proxy == NULL)
         return (send->path == NULL && send->host == NULL && send->via == NULL &&
-                send->fields == SXE_HTTP_PROXY_X_FORWARDED) ||
+                send->fields == SXE_HTTP_PROXY_X_FORWARDED && !send->encoded_slash) ||
                config_fail(reader, route->pattern, NULL,
-                           "path, host, via and forwarded need proxy = ...");
+                           "path, host, via, forwarded and encoded_slash need proxy = ...");
     if (send->path != NULL && !upstream_is_path(send->path))
         return config_fail(reader, "path", send->path,
                            "a path such as /v1/, without dots, double slashes and escapes that it "

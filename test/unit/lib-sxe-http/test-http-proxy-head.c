@@ -67,7 +67,7 @@ static const struct {
      "GET / HTTP/1.1\r\nHost: other\r\nVia: 1.1 sxe\r\nX-Forwarded-For: 127.0.0.1\r\n"
      "X-Forwarded-Proto: http\r\nX-Forwarded-Host: other\r\n\r\n"},
     {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", SENT("OPTIONS *")},
-    {"PURGE /%61%2e%2f? HTTP/1.1\r\nHost: h\r\n\r\n", SENT("PURGE /a.%2F?")},
+    {"PURGE /%61%2e%25? HTTP/1.1\r\nHost: h\r\n\r\n", SENT("PURGE /a.%25?")},
     {"GET /a HTTP/1.0\r\nHost: h\r\n\r\n",
      "GET /a HTTP/1.1\r\nHost: h\r\nVia: 1.0 sxe\r\n" FOR_H "\r\n"},
 };
@@ -100,6 +100,30 @@ static const struct {
     {{.path = "/v1"}, SENT("GET /v1")},
     {{.path = "/v1/"}, SENT("GET /v1/")},
 };
+
+static const struct {
+    const char *path;
+    const char *expected;
+} escaped[] = {
+    {GET("/a%2fb"), SENT("GET /a%2Fb")},
+    {GET("/%5c%00"), SENT("GET /%5C%00")},
+};
+
+START_TEST(a_route_may_send_escaped_slashes_on)
+{
+    int server;
+    int peer;
+
+    proxy_site.proxy.encoded_slash = true;
+    serve_proxy(usual, 1);
+    peer = client();
+    say(peer, escaped[_i].path);
+    server = take_request(0, escaped[_i].expected);
+    close(peer);
+    close(server);
+    end_proxy();
+}
+END_TEST
 
 START_TEST(a_route_says_how_the_request_changes)
 {
@@ -268,6 +292,33 @@ START_TEST(a_client_without_address_and_host_is_passed_on_without_them)
     server = take_request(0, expected);
     sxe_abort(s);
     EXPECT("close", s, ECONNABORTED);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
+/* Paths that an upstream which decodes them reads as others, past the routes of this server. */
+static const char *const paths_of_two_readings[] = {
+    "/admin%2Fx",      "/admin%2fx", "/%2fadmin/x", "/a%2f..%2fadmin/x", "/x/..%2f../admin/x",
+    "/a/..%5cadmin/x", "/admin%5Cx", "/admin%00/x", "/admin/x%00",
+};
+
+START_TEST(a_path_with_an_escaped_slash_is_sent_on_only_if_the_route_says_so)
+{
+    const char *path = paths_of_two_readings[_i];
+    char request[100];
+    int server;
+    int peer;
+
+    serve_proxy(usual, 1);
+    peer = client();
+    snprintf(request, sizeof(request), "GET %s?a=%%2F HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    say(peer, request);
+    EXPECT_STATUS(peer, "400 Bad Request", LINES(TEXT, ""), "400 Bad Request\n");
+    ck_assert_uint_eq(state_of(0).requests, 0);
+    say(peer, GET("/a?b=%2F%5C%00"));
+    server = take_request(0, SENT("GET /a?b=%2F%5C%00"));
+    close(peer);
     close(server);
     end_proxy();
 }
@@ -610,6 +661,9 @@ head_suite(void)
 
     tcase_add_loop_test(to, a_request_is_written_again, 0, SXE_COUNT(requests));
     tcase_add_loop_test(to, a_route_says_how_the_request_changes, 0, SXE_COUNT(options));
+    tcase_add_loop_test(to, a_route_may_send_escaped_slashes_on, 0, SXE_COUNT(escaped));
+    tcase_add_loop_test(to, a_path_with_an_escaped_slash_is_sent_on_only_if_the_route_says_so, 0,
+                        SXE_COUNT(paths_of_two_readings));
     tcase_add_loop_test(to, the_start_of_a_path_is_replaced, 0, SXE_COUNT(paths));
     tcase_add_loop_test(to, the_client_of_a_trusted_proxy_is_the_one_who_asked, 0,
                         SXE_COUNT(trusted));

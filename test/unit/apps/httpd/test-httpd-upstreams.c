@@ -76,7 +76,9 @@ static const struct {
     {ROUTE("{ proxy = 'app' }"), "proxy: it is app; it must be the name of one of the upstreams"},
     {ROUTE("{ proxy = 'ftp://a:1' }"), "proxy: it is ftp://a:1; it must be the name of one"},
     {ROUTE("{ proxy = 'http://a:1', root = 'x' }"), "a route has one of root, redirect, status,"},
-    {ROUTE("{ status = 200, host = 'x' }"), "path, host, via and forwarded need proxy = ..."},
+    {ROUTE("{ status = 200, host = 'x' }"), "path, host, via, forwarded and encoded_slash need"},
+    {ROUTE("{ status = 200, encoded_slash = true }"), "forwarded and encoded_slash need proxy = ."},
+    {ROUTE("{ proxy = 'http://a:1', encoded_slash = 1 }"), "encoded_slash: it is number; it must"},
     {ROUTE("{ proxy = 'http://a:1/b', path = '/c' }"), "path: it is /c; it must be in the URL or"},
     {ROUTE("{ proxy = 'http://a:1', path = 'c' }"), "path: it is c; it must be a path such as"},
     {ROUTE("{ proxy = 'http://a:1', path = '/../c' }"), "path: it is /../c; it must be a path"},
@@ -105,7 +107,7 @@ static const char good[] =
     "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
     "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
     "['/c/*'] = { proxy = 'http://127.0.0.1/v2', forwarded = 'x-forwarded' },\n"
-    "['/d/*'] = { proxy = 'http://127.0.0.1/v2' } } }";
+    "['/d/*'] = { proxy = 'http://127.0.0.1/v2', encoded_slash = true } } }";
 
 START_TEST(what_the_page_says_is_accepted)
 {
@@ -326,7 +328,8 @@ START_TEST(routes_send_requests_on)
              "return { upstreams = { app = { servers = '127.0.0.1:%u' } }, routes = {\n"
              " ['/a/{rest...}'] = { proxy = 'app', path = '/v1', host = 'b', via = 'edge',\n"
              "   header = 'X-A: 1' },\n"
-             " ['/b/{rest...}'] = { proxy = 'http://127.0.0.1:%u/v2/', forwarded = 'none' },\n"
+             " ['/b/{rest...}'] = { proxy = 'http://127.0.0.1:%u/v2/', forwarded = 'none',\n"
+             "   encoded_slash = true },\n"
              " ['/c'] = { status = 204 } } }",
              listener_port, listener_port);
     write_site(text);
@@ -335,6 +338,9 @@ START_TEST(routes_send_requests_on)
                 "GET /v1/x?y HTTP/1.1\r\nHost: b\r\nVia: 1.1 edge\r\n" WHO "\r\n");
     ask_through("POST /b/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
                 "POST /v2/x HTTP/1.1\r\nHost: a\r\nVia: 1.1 sxe\r\nContent-Length: 3\r\n\r\nabc");
+    ask_and_expect("GET /a/..%2Fc HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n");
+    ask_through("GET /b/x%2Fy HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET /v2/x%2Fy HTTP/1.1\r\nHost: a\r\nVia: 1.1 sxe\r\n\r\n");
     ask_and_expect("GET /c HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
     stop_httpd();
     close(listener);
