@@ -36,7 +36,7 @@ test("a file that is not guarded is served", function()
     equal(ask("//open?%").body, "open\n")
 end)
 
--- promise: docs/http.md: For a path that breaks this rule, static files, `req.path` and `req.params` of Lua answer 400
+-- promise: docs/http.md: For a path that breaks this rule, static files, [proxies](proxy.md#escaped-slashes), `req.path` and `req.params` of Lua answer 400
 for _, target in ipairs{"/one/a%2Fb", "/one/%2fetc", "/one/a%5cb", "/one/a%00", "/x%2F..%2Fadmin",
                         "/admin/..%2f..%2fx", "/admin%2Fx", "/%2e%2e%2fadmin/x", "/admin/x%00"} do
     test("400 for " .. target, function()

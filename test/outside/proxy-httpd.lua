@@ -269,3 +269,19 @@ test("a route may send escaped slashes on", function()
     local sock <close> = upstream:accept()
     check(head_of(sock):find("GET /names/a%2Fb?c=%2F HTTP/1.1\r\n", 1, true))
 end)
+
+-- promise: docs/configuration.md: A name that cannot be looked up keeps no worker from starting
+test("a name that is not found leaves the rest of the site as it is", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { upstreams = { app = { servers = { "a..b:1", "127.0.0.1:%d" } } },
+        routes = { ["/app"] = { proxy = "app" }, ["/gone"] = { proxy = "http://a..b:1" },
+        ["/here"] = { status = 204 } } }]]):format(upstream:port()))
+    equal(http.ask(server, request "GET /here").status, 204)
+    equal(http.ask(server, request "GET /gone").status, 502)
+    local client <close> = server:connect()
+    client:send(request "GET /app")
+    local sock <close> = upstream:accept()
+    head_of(sock)
+    sock:send(ok "ann")
+    equal(client:read_reply().body, "ann")
+end)

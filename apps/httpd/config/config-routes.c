@@ -254,7 +254,7 @@ config_routes_plan_print(const struct config_sites *sites)
 {
     for (const struct upstream *upstream = sites == NULL ? NULL : sites->upstreams;
          upstream != NULL; upstream = upstream->next)
-        sxe_http_upstream_plan_print(upstream->made, stdout);
+        upstream_plan_print(upstream);
 }
 
 void
@@ -326,7 +326,7 @@ answer(struct sxe_http_request *request, struct sxe_http_response *response)
     case CONFIG_REDIRECT:
         return redirect(route, request, response);
     case CONFIG_PROXY:
-        return sxe_http_proxy_send(&route->send, request, response);
+        return upstream_send(route->upstream, &route->send, request, response);
     case CONFIG_SCRIPT:
         return sxe_lua_http_handle(request, response);
     case CONFIG_REPLY:

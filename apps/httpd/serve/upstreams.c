@@ -154,16 +154,9 @@ struct found {
     unsigned number;
 };
 
-static int
-refuse_upstream(const struct upstream *upstream, const char *what, const char *why, int error)
-{
-    fprintf(stderr, "sxe-httpd: %sthe upstream %s: %s: %s\n", upstream->where, upstream->name, what,
-            why);
-    return error;
-}
-
-/* Add the addresses of a name, at most so many, or those of an address: itself. */
-static int
+/* Add the addresses of a name, at most so many, or those of an address: itself. A name that is not
+ * found has none: the other servers, and the rest of the site, do without it. */
+static void
 look_place_up(const struct upstream *upstream, const struct place *place, unsigned most,
               struct found *found)
 {
@@ -172,8 +165,13 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
     const int error = getaddrinfo(place->host, place->port, &wanted, &all);
     const unsigned end = found->number + most;
 
-    if (error != 0)
-        return refuse_upstream(upstream, place->host, gai_strerror(error), -EINVAL);
+    if (error != 0) {
+        fprintf(stderr,
+                "sxe-httpd: %sthe upstream %s: %s: %s; this server is down until a reload looks "
+                "its name up again\n",
+                upstream->where, upstream->name, place->host, gai_strerror(error));
+        return;
+    }
     for (const struct addrinfo *one = all; one != NULL && found->number < end; one = one->ai_next) {
         char *text = found->texts[found->number];
 
@@ -186,22 +184,20 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
                                                    .weight = place->weight};
     }
     freeaddrinfo(all);
-    return 0;
 }
 
 /* All places have room for the same number of addresses. */
-static int
+static void
 find_addresses(const struct upstream *upstream, struct found *found)
 {
     const unsigned most = SXE_HTTP_UPSTREAM_ADDRESSES / upstream->places_number;
     struct place place;
-    int result = 0;
 
     found->number = 0;
-    for (unsigned i = 0; i < upstream->places_number && result == 0; i++) {
+    for (unsigned i = 0; i < upstream->places_number; i++) {
         (void)read_upstream_place(upstream->places[i], &place);
         if (place.path == NULL) {
-            result = look_place_up(upstream, &place, most, found);
+            look_place_up(upstream, &place, most, found);
             continue;
         }
         found->addresses[found->number] = (struct sxe_http_upstream_address){
@@ -209,7 +205,6 @@ find_addresses(const struct upstream *upstream, struct found *found)
             .weight = place.weight};
         found->number++;
     }
-    return result;
 }
 
 int
@@ -218,22 +213,44 @@ upstream_open(struct upstream *upstream, struct sxe_http_config *http)
     static struct found found;
     struct sxe_http_upstream_config config = upstream->settings;
     const uint32_t head_max = http->head.head_max == 0 ? 16384 : http->head.head_max;
-    int result;
 
-    result = find_addresses(upstream, &found);
-    if (result < 0)
-        return result;
+    if (http->fields_max < FIELDS_OF_REPLY)
+        http->fields_max = FIELDS_OF_REPLY;
+    find_addresses(upstream, &found);
+    if (found.number == 0)
+        return 0;
     config.name = upstream->name;
     config.addresses = found.addresses;
     config.addresses_number = found.number;
     config.request_max = head_max + ADDED_TO_HEAD;
     upstream->made = sxe_http_upstream_new(&config);
-    if (upstream->made == NULL)
-        return refuse_upstream(upstream, "its connections cannot be reserved", strerror(errno),
-                               -errno);
-    if (http->fields_max < FIELDS_OF_REPLY)
-        http->fields_max = FIELDS_OF_REPLY;
+    if (upstream->made == NULL) {
+        const int error = errno;
+
+        fprintf(stderr, "sxe-httpd: %sthe upstream %s: its connections cannot be reserved: %s\n",
+                upstream->where, upstream->name, strerror(error));
+        return -error;
+    }
     return 0;
+}
+
+void
+upstream_plan_print(const struct upstream *upstream)
+{
+    if (upstream->made != NULL)
+        sxe_http_upstream_plan_print(upstream->made, stdout);
+}
+
+enum sxe_http_verdict
+upstream_send(const struct upstream *upstream, const struct sxe_http_proxy *send,
+              struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    if (upstream->made != NULL)
+        return sxe_http_proxy_send(send, request, response);
+    SXE_WARN("%s: none of its servers has an address: the request is answered 502; a reload looks "
+             "the names up again",
+             upstream->name);
+    return sxe_http_reply_status(response, 502);
 }
 
 void
@@ -261,7 +278,15 @@ void
 passes_plan_print(const struct httpd_proxy *passes, unsigned number)
 {
     for (unsigned i = 0; i < number; i++)
-        sxe_http_upstream_plan_print(passes[i].upstream.made, stdout);
+        upstream_plan_print(&passes[i].upstream);
+}
+
+static enum sxe_http_verdict
+handle_pass(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct httpd_proxy *pass = request->user;
+
+    return upstream_send(&pass->upstream, &pass->send, request, response);
 }
 
 int
@@ -271,11 +296,10 @@ passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router
 
     for (unsigned i = 0; i < 2 * number && result == 0; i++) {
         struct httpd_proxy *pass = &passes[i / 2];
-        const struct sxe_http_route_options options = {&pass->send, SXE_HTTP_ROUTE_STREAM};
+        const struct sxe_http_route_options options = {pass, SXE_HTTP_ROUTE_STREAM};
 
         if (*pass->patterns[i % 2] != '\0')
-            result = sxe_http_router_add(router, "*", pass->patterns[i % 2], sxe_http_proxy_handle,
-                                         &options);
+            result = sxe_http_router_add(router, "*", pass->patterns[i % 2], handle_pass, &options);
     }
     return result;
 }

@@ -30,7 +30,7 @@ struct upstream {
     unsigned places_number;
     char place[UPSTREAM_PLACE_SIZE];          /* places[0], if it is that of a URL */
     struct sxe_http_upstream_config settings; /* all but its name and addresses */
-    struct sxe_http_upstream *made;           /* NULL: it is not open */
+    struct sxe_http_upstream *made;           /* NULL: it is not open, or has no address */
     struct upstream *next;
 };
 
@@ -58,8 +58,17 @@ bool upstream_is_path(const char *path);
 bool upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
 
 /* Look the names up, and reserve the connections; http has the limits of heads, and gets room for
- * fields of replies. Before sxe_init. 0, or -errno after a message. */
+ * fields of replies. A server whose name is not found has no address, after a message; if none has
+ * one, `made` stays NULL. Before sxe_init. 0, or -errno after a message. */
 int upstream_open(struct upstream *upstream, struct sxe_http_config *http);
+
+void upstream_plan_print(const struct upstream *upstream);
+
+/* Send the request on; 502, with a line in the log, if no server has an address. */
+enum sxe_http_verdict upstream_send(const struct upstream *upstream,
+                                    const struct sxe_http_proxy *send,
+                                    struct sxe_http_request *request,
+                                    struct sxe_http_response *response);
 
 /* After sxe_fini, or without upstream_open. */
 void upstream_close(struct upstream *upstream);

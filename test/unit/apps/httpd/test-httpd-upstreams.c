@@ -268,15 +268,32 @@ START_TEST(a_proxy_that_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(a_name_that_is_not_found_is_named)
+START_TEST(a_name_that_is_not_found_is_named_and_the_others_are_used)
 {
     RUN_HTTPD("--proxy", "/a=http://a..b:1", "--plan");
-    ck_assert_int_eq(ran.status, 1);
+    ck_assert_int_eq(ran.status, 0);
     check_has(ran.errors, "sxe-httpd: the upstream a..b:1: a..b: ");
-    write_site("return { routes = {\n ['/'] = { proxy = 'http://a..b:1' } } }");
+    check_has(ran.errors, "; this server is down until a reload looks its name up again\n");
+    write_site("return { upstreams = {\n app = { servers = { 'a..b:1', '127.0.0.1:5' } } },\n"
+               "routes = { ['/'] = { proxy = 'app' },\n ['/a'] = { proxy = 'http://a..b:1' } } }");
     RUN_HTTPD("--config", "site.lua", "--plan");
-    ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "sxe-httpd: site.lua:2: the upstream http://a..b:1: a..b: ");
+    ck_assert_int_eq(ran.status, 0);
+    check_has(ran.errors, "sxe-httpd: site.lua:2: the upstream app: a..b: ");
+    check_has(ran.errors, "sxe-httpd: site.lua:4: the upstream http://a..b:1: a..b: ");
+    check_has(ran.output, "memory as app needs it\n");
+    ck_assert_ptr_null(strstr(ran.output, "memory as http://a..b:1 needs it\n"));
+}
+END_TEST
+
+START_TEST(a_route_without_an_address_is_answered_502_and_the_others_as_ever)
+{
+    write_site("return { routes = { ['/a'] = { proxy = 'http://a..b:1' },\n"
+               "['/b'] = { status = 204 } } }");
+    START_HTTPD("--config", "site.lua", "--proxy", "/c=http://a..b:1");
+    ask_and_expect("GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 502 Bad Gateway\r\n");
+    ask_and_expect("GET /b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
+    ask_and_expect("GET /c/d HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 502 Bad Gateway\r\n");
+    stop_httpd();
 }
 END_TEST
 
@@ -380,7 +397,8 @@ httpd_upstreams_suite(void)
     tcase_add_test(tcase, a_url_is_a_place_and_a_path);
     tcase_add_test(tcase, an_option_is_a_prefix_and_a_url);
     tcase_add_test(tcase, a_proxy_that_cannot_be_is_refused);
-    tcase_add_test(tcase, a_name_that_is_not_found_is_named);
+    tcase_add_test(tcase, a_name_that_is_not_found_is_named_and_the_others_are_used);
+    tcase_add_test(tcase, a_route_without_an_address_is_answered_502_and_the_others_as_ever);
     tcase_add_test(tcase, routes_send_requests_on);
     tcase_add_test(tcase, options_send_requests_on);
     suite_add_tcase(suite, tcase);
