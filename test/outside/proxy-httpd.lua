@@ -2,6 +2,7 @@
 --
 -- The reverse proxy of sxe-httpd, by docs/proxy.md: upstreams that fail, cut replies, read slowly, close connections.
 
+local cli = require "cli"
 local http = require "http"
 local httpd = require "httpd"
 local script = require "script"
@@ -284,4 +285,16 @@ test("a name that is not found leaves the rest of the site as it is", function()
     head_of(sock)
     sock:send(ok "ann")
     equal(client:read_reply().body, "ann")
+end)
+
+-- promise: docs/proxy.md: `--proxy` does not go with the routes of a configuration file: it would open its path in each site,
+--   without the passwords there.
+test("--proxy beside routes is refused", function()
+    local path = os.tmpname()
+    local file <close> = assert(io.open(path, "w"))
+    file:write('return { routes = { ["/api/{r...}"] = { status = 403 } } }')
+    file:close()
+    cli.check_refused("--proxy does not go with routes", "sxe-httpd", "-p", "0", "--config", path, "--proxy",
+                      "/api=http://127.0.0.1:1")
+    os.remove(path)
 end)

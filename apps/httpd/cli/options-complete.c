@@ -79,6 +79,9 @@ httpd_is_complete(const struct httpd_options *options)
                   "http.static(\"DIR\")";
     else if (options->config.sites != NULL && files->root != NULL)
         missing = "-r does not go with routes: add [\"/{path...}\"] = { root = \"DIR\" } to them";
+    else if (options->config.sites != NULL && options->passes_number > 0)
+        missing = "--proxy does not go with routes, whose passwords it would not have: add "
+                  "[\"PATH/{path...}\"] = { proxy = \"URL\" } to them";
     if (missing == NULL && options->script == NULL && options->config.sites != NULL)
         return has_script_for(options->config.sites);
     if (missing == NULL)

@@ -430,8 +430,8 @@ START_TEST(an_upstream_that_does_not_read_the_body_is_a_504)
 }
 END_TEST
 
-/* What it reads is much less than our kernel's buffer, so that our kernel reports no room. Its kernel
- * acknowledges the bytes that it reads when the next ones have come. */
+/* What it reads is much less than our kernel's buffer, so that our kernel reports no room. Its
+ * kernel acknowledges the bytes that it reads when the next ones have come. */
 START_TEST(an_upstream_that_reads_slowly_does_not_stall)
 {
     static char taken[131072];

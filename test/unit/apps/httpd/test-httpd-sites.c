@@ -135,6 +135,8 @@ static const struct {
      "site.lua:2: names: it is a b; it must be a name without port and final dot"},
     {"return { root = 'public', routes = { ['/'] = { status = 200 } } }",
      "-r does not go with routes"},
+    {"return { proxy = '/b=http://127.0.0.1:1', routes = { ['/'] = { status = 200 } } }",
+     "--proxy does not go with routes"},
     {"return {\n sites = 1 }", "site.lua:2: sites: it is number; it must be a list of sites"},
     {"return {\n sites = { shop = { names = 'a', routes = {} } } }",
      "site.lua:2: sites: it is table; it must be a list of sites: { { names ="},
