@@ -468,7 +468,7 @@ man: release ## write docs/*.1 of docs/*.1.in and the programs' options
 # make says which commands it would run; nothing is built.
 compile_commands: ## write build/compile_commands.json, by which clangd understands the sources
 	@mkdir -p build
-	@$(MAKE) --no-print-directory -nB V=1 MODE=$(MODE) build test-bin bench-bin $B/test/model $B/test/soak | \
+	@SXE_UNIT= $(MAKE) --no-print-directory -nB V=1 MODE=$(MODE) build test-bin bench-bin $B/test/model $B/test/soak | \
 	    awk -v dir="$$PWD" -f tools/compile-commands.awk > build/compile_commands.json
 	@echo "written: build/compile_commands.json, where clangd looks for it"
 

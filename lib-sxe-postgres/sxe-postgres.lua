@@ -928,7 +928,7 @@ local function add_tls(params, tls)
   params.sslcert, params.sslkey = tls.cert, tls.key
 end
 
--- That of a connection string counts if the options have none. Libpq's 0 is: no end.
+-- The time-out of a connection string counts if the options have none. Libpq's 0 is: no end.
 local function add_connect_timeout(options, text)
   local seconds = tonumber(text or CONNECT_TIMEOUT)
 

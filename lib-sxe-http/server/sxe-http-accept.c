@@ -141,6 +141,6 @@ sxe__http_on_connected(SXE *s)
     if (http->config.proxies != NULL &&
         sxe_cidr_match(http->config.proxies, (const struct sockaddr *)&peer))
         connection->phase = SXE__HTTP_READ_PROXY;
-    else if (sxe__http_set_client(connection, &peer, length) != 0)
-        sxe__http_turn_away(connection);
+    else
+        sxe__http_admit(connection, sxe__http_set_client(connection, &peer, length));
 }

@@ -129,10 +129,12 @@ call_handler(struct sxe__http_connection *connection)
 }
 
 void
-sxe__http_turn_away(struct sxe__http_connection *connection)
+sxe__http_admit(struct sxe__http_connection *connection, unsigned status)
 {
+    if (status == 0)
+        return;
     sxe__http_slot_forget_head(sxe__http_slot_take(connection));
-    sxe__http_reject(connection, 503);
+    sxe__http_reject(connection, status);
 }
 
 /* RFC 9110, 10.1.1: 100-continue is the only expectation. */
@@ -298,8 +300,7 @@ read_proxy(struct sxe__http_connection *connection, const char *data, size_t len
     unsigned status;
     size_t n = sxe__http_read_proxy(connection, data, length, &status);
 
-    if (status != 0)
-        sxe__http_turn_away(connection);
+    sxe__http_admit(connection, status);
     return n;
 }
 

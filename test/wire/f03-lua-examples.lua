@@ -230,6 +230,17 @@ local function links(port)
     equal(ask(port, "GET " .. link:gsub("/open/.", "/open/x")).status, 403)
 end
 
+local function pages(port)
+    local HTML = "text/html; charset=utf-8"
+    local sock <close> = connect(port)
+
+    check(expect(ask(port, "GET /"), 200, HTML).body:find("<li>buy &lt;milk&gt;\n", 1, true), "the first note")
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+              .. "Content-Length: 8\r\n\r\ntext=a+b")
+    equal(sock:read_reply().status, 303)
+    check(expect(ask(port, "GET /"), 200, HTML).body:find("<li>a b\n", 1, true), "the second note")
+end
+
 local function notes(port)
     equal(ask(port, "PUT /notes/a", "one").status, 204)
     for i = 1, 12 do equal(ask(port, ("PUT /notes/n%02d"):format(i), "x").status, 204) end
@@ -271,6 +282,7 @@ local examples = {
     {"links", "httpd", {}, links, nil, true},
     {"upload", "lua", {directory}, upload},
     {"worker", "lua", {}, worker, nil, true},
+    {"pages", "httpd", {}, pages, nil, true},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
 

@@ -649,7 +649,7 @@ START_TEST(names_that_could_follow_are_listed)
     expect("\r\nrep      reverse\r\n");
     expect("> string.re");
     type("\025require 'sxe.t\t");
-    expect("\r\nsxe.tap    sxe.task   sxe.tcp    sxe.timer\r\n");
+    expect("\r\nsxe.tap       sxe.task      sxe.tcp       sxe.template  sxe.timer\r\n");
     raise(SIGINT);
     expect("> ");
     answers("many = {} for i = 1, 300 do many['name_' .. i .. '_x'] = 1 end", "");

@@ -517,6 +517,30 @@ START_TEST(a_file_is_encrypted_piece_by_piece)
 }
 END_TEST
 
+START_TEST(a_file_ends_with_a_connection_that_breaks_in_the_middle)
+{
+    char bytes[4096];
+    int fd;
+
+    start(push_read);
+    fd = memfd_create("file", MFD_CLOEXEC);
+    small_buffers(&peer);
+    ck_assert_int_eq(write(fd, pattern(MUCH), MUCH), (ssize_t)MUCH);
+    ck_assert_int_eq(sxe_sendfile(peer.ours, fd, 0, MUCH, push_sent), 0);
+    turn(5); /* the kernel has taken all that it takes, and records are kept */
+    fake_os_fail(FAKE_SEND, 1, 0, EPIPE);
+    while (event_count() == 0) {
+        (void)!recv(peer.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        turn(1);
+    }
+    fake_os_reset();
+    EXPECT("sent", peer.ours, -EPIPE);
+    EXPECT("close", peer.ours, EPIPE);
+    close(fd);
+    stop();
+}
+END_TEST
+
 START_TEST(a_file_that_ends_early_or_cannot_be_read_ends_the_connection)
 {
     int fd;
@@ -936,6 +960,7 @@ io_suite(void)
     tcase_add_loop_test(tcase, a_peer_that_reads_slowly_gets_all_of_it, 0, 2);
     tcase_add_test(tcase, many_pieces_and_lent_memory_become_few_records);
     tcase_add_loop_test(tcase, a_file_is_encrypted_piece_by_piece, 0, 2);
+    tcase_add_test(tcase, a_file_ends_with_a_connection_that_breaks_in_the_middle);
     tcase_add_loop_test(tcase, a_file_that_ends_early_or_cannot_be_read_ends_the_connection, 0, 2);
     tcase_add_test(tcase, without_memory_for_what_a_peer_does_not_read_it_is_closed);
     tcase_add_loop_test(tcase, what_is_written_at_once_waits_for_the_handshake, 0, 2);
