@@ -407,8 +407,8 @@ START_TEST(without_descriptors_the_run_goes_on_with_those_there_are)
 }
 END_TEST
 
-/* nth counts the calls of one worker: its first send(2) reports that it is ready, so its queries
- * begin with the second. */
+/* nth counts the calls of one worker: its first send(2) says that it is ready, its second one that
+ * it runs. Its queries begin with the third. */
 static const struct {
     enum fake_call call;
     unsigned nth;
@@ -421,9 +421,9 @@ static const struct {
     {FAKE_CONNECT, 1, 0, ECONNREFUSED, "  refused 3"},
     {FAKE_CONNECT, 1, 0, ENETUNREACH, "other 3  (first: Network is unreachable)"},
     {FAKE_SETSOCKOPT, 1, 0, ENOMEM, "other 3  (first: Cannot allocate memory)"},
-    {FAKE_SEND, 2, 6, EPIPE, "errors    6 of 6  reset 6"},
-    {FAKE_SEND, 2, 6, ECONNRESET, "errors    6 of 6  reset 6"},
-    {FAKE_SEND, 2, 6, EHOSTUNREACH, "other 6 (first: No route to host)"},
+    {FAKE_SEND, 3, 6, EPIPE, "errors    6 of 6  reset 6"},
+    {FAKE_SEND, 3, 6, ECONNRESET, "errors    6 of 6  reset 6"},
+    {FAKE_SEND, 3, 6, EHOSTUNREACH, "other 6 (first: No route to host)"},
 };
 
 START_TEST(a_failing_call_is_an_error_of_its_socket)
