@@ -284,8 +284,8 @@ sxe__http_changed(struct sxe__http_connection *connection)
  * loop's own calls, like on_read. */
 void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 
-/* With a status of sxe__http_set_client that is not 0, answer with it before the first request came:
- * the client has too many connections. */
+/* With a status of sxe__http_set_client that is not 0, answer with it before the first request
+ * came: the client has too many connections. */
 void sxe__http_admit(struct sxe__http_connection *connection, unsigned status);
 
 /* ---- sxe-http-close.c ---- */
