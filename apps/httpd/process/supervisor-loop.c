@@ -29,6 +29,8 @@
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
+/* A signal that came late waits in the mask: give it a handler that does nothing, or the default
+ * action would kill this process in place of its exit status. */
 void
 supervisor_leave_loop(void)
 {
@@ -292,7 +294,6 @@ supervise(const struct supervisor_config *config)
     handover_remove_files();
     handover_close_others();
     balance_end();
-    close(supervisor.signals);
-    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    supervisor_leave_loop();
     return supervisor.status;
 }

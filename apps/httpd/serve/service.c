@@ -22,6 +22,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "notify.h"
+#include "program.h"
 #include "reason.h"
 #include "redirect.h"
 #include "secure.h"
@@ -30,8 +31,10 @@
 #include "sxe-lua-clock.h"
 #include "sxe-lua-http.h"
 
-enum { SIGNALS = 6 };
 enum ending { NOT_ENDING, DRAINING, ENDING };
+
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
+enum { SIGNALS = sizeof(stop_signals) / sizeof(stop_signals[0]) };
 
 /* The state of the process, for callbacks that have no context argument. */
 static struct {
@@ -291,7 +294,6 @@ on_message(struct ev_loop *loop, ev_io *watcher, int events)
 static void
 watch_events(void)
 {
-    static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
     const double seconds = (double)notify_period_ns() / (double)SXE_NS_PER_SECOND;
 
     if (service.link >= 0) {
@@ -300,7 +302,7 @@ watch_events(void)
         heartbeat_watch(sxe_loop());
     } else {
         for (unsigned i = 0; i < SIGNALS; i++)
-            sxe_signal_start(&service.signals[i], numbers[i], on_stop_signal);
+            sxe_signal_start(&service.signals[i], stop_signals[i], on_stop_signal);
         sxe_timer_init(&service.alive, on_alive, 0, seconds);
         if (seconds > 0)
             sxe_timer_start(&service.alive);
@@ -317,14 +319,30 @@ on_shell_end(void)
     end_service(ENDING);
 }
 
+/* From here on the process ends anyway. A signal that comes late must not change its exit status,
+ * so the default action, which kills, is never in force. */
+static void
+ignore_late_signals(void)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        sxe_signal_stop(&service.signals[i]);
+        program_disarm(stop_signals[i]);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void
 stop_watching(void)
 {
     script_stop_shell();
     if (service.link >= 0)
         ev_io_stop(sxe_loop(), &service.supervisor);
-    for (unsigned i = 0; i < SIGNALS; i++)
-        sxe_signal_stop(&service.signals[i]);
+    ignore_late_signals();
     sxe_timer_stop(&service.second);
     sxe_timer_stop(&service.alive);
     sxe_timer_stop(&service.progress);

@@ -759,6 +759,32 @@ START_TEST(told_twice_it_ends_at_once)
 }
 END_TEST
 
+static void
+raise_stop_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
+
+    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        raise(numbers[i]);
+}
+
+static void
+raise_stop_signals_at_exit(void)
+{
+    atexit(raise_stop_signals);
+}
+
+START_TEST(a_signal_after_its_end_does_not_change_its_exit_status)
+{
+    httpd_child.prepare = raise_stop_signals_at_exit;
+    if (_i == 0)
+        START_HTTPD("-c", "10");
+    else
+        START_HTTPD("-c", "10", "-w", "1");
+    stop_httpd();
+}
+END_TEST
+
 static Suite *
 app_suite(void)
 {
@@ -815,6 +841,7 @@ app_suite(void)
     tcase_add_test(end, told_to_end_it_closes_who_is_idle_and_finishes_what_is_under_way);
     tcase_add_test(end, what_is_under_way_has_a_time_to_end);
     tcase_add_loop_test(end, told_twice_it_ends_at_once, 0, 2);
+    tcase_add_loop_test(end, a_signal_after_its_end_does_not_change_its_exit_status, 0, 2);
     suite_add_tcase(suite, end);
     return suite;
 }
