@@ -616,7 +616,7 @@ local function open_in(transaction)
 
   if node then link, why, code = take(node, choose_own, way.deadline, transaction.holder) end
   if not link then
-    transaction.why, transaction.code, transaction.is_unsent = why, code, true
+    transaction.why, transaction.code, transaction.is_unsent = why, code or false, true
     return nil, why, code
   end
   transaction.link, transaction.holder.is_dirty = link, true
@@ -666,7 +666,7 @@ local function call_in(transaction, name, ...)
   if transaction.is_over then error("redis: the transaction of this handle is over", 0) end
   key, why, code = key_in(transaction, name, ...)
   if key == false then
-    if transaction.list then transaction.refused, transaction.refusal = why, code end
+    if transaction.list then transaction.refused, transaction.refusal = why, code or false end
     return nil, why, code
   end
   if transaction.list then
@@ -681,7 +681,8 @@ end
 
 local transactions = core.transactions_of(call_in)
 
--- Try the transaction once, as route() calls it. Returns nothing if a watched key changed.
+-- Try the transaction once, as route() calls it. Returns nothing if a watched key changed. A field of the transaction that
+-- is nil would be read as a command of that name (transactions_of): fields without a value are false.
 local function attempt(cluster, way)
   local holder <close> = core.new_holder()
   local transaction <close> = setmetatable({ cluster = cluster, way = way, holder = holder, link = false, list = false,
@@ -695,13 +696,13 @@ local function attempt(cluster, way)
   end
   ok, said = pcall(way.fn, transaction)
   transaction.is_over = true
-  if transaction.why then return nil, transaction.why, transaction.code, transaction.is_unsent end
+  if transaction.why then return nil, transaction.why, transaction.code or nil, transaction.is_unsent end
   if not ok then error(said, 0) end
   if said == false then
     way.is_final = true
     return nil, "redis: the function gave the transaction up"
   end
-  if transaction.refused then return nil, transaction.refused, transaction.refusal end
+  if transaction.refused then return nil, transaction.refused, transaction.refusal or nil end
   if transaction.link and transaction.link.is_over then return nil, transaction.link.why, transaction.link.code end
   if not transaction.list or not transaction.list[1] then return {} end
   if not transaction.link then
