@@ -18,6 +18,7 @@
  *     | 400    | its path has an escaped slash (encoded_slash); the request cannot be sent on,   |
  *     |        | for example a forwarded host that is none                                       |
  *     | 431    | the head is too long with the fields that are added                             |
+ *     | 500    | the struct sxe_http_proxy is invalid: see sxe_http_proxy_check                  |
  *     | 501    | the method is TRACE                                                             |
  *     | 502    | no address can be connected to, the reply is not HTTP, or it is cut             |
  *     | 503    | all connections of all addresses are in use                                     |
@@ -61,6 +62,7 @@ extern "C" {
 #endif
 
 #define SXE_HTTP_UPSTREAM_ADDRESSES 32
+#define SXE_HTTP_PROXY_PATH_MAX     1024 /* bytes of the path of a struct sxe_http_proxy */
 
 struct sxe_http_upstream;
 
@@ -73,8 +75,8 @@ enum sxe_http_balance {
 };
 
 struct sxe_http_upstream_address {
-    const char *ip; /* IPv4 or IPv6 text */
-    uint16_t port;
+    const char *ip;   /* IPv4 or IPv6 text */
+    uint16_t port;    /* 1 to 65535 */
     const char *path; /* of a unix socket, instead of ip and port */
     uint16_t weight;  /* its share, against those of the others; 1; not for the hashes */
 };
@@ -86,11 +88,12 @@ struct sxe_http_upstream_config {
     const struct sxe_http_upstream_address *addresses;
     unsigned addresses_number;
     enum sxe_http_balance balance;
-    const char *hash_field;         /* of BALANCE_FIELD; requests without it count as one value */
+    const char *hash_field;         /* of BALANCE_FIELD, a token; requests without it count as one
+                                       value */
     uint32_t max_fails;             /* 3; UINT32_MAX: no address is left out */
     uint32_t fail_timeout_ms;       /* 10000 */
     uint32_t slow_start_ms;         /* default: none, all of its share at once */
-    uint32_t connections_max;       /* to each address; 256 */
+    uint32_t connections_max;       /* to each address, 65536 at most; 256 */
     uint32_t idle_max;              /* kept without a request, to each address; 32 */
     uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
     uint32_t first_byte_timeout_ms; /* from the request's end to the reply's whole head; 60000 */
@@ -100,15 +103,17 @@ struct sxe_http_upstream_config {
     uint32_t unsafe_idle_ms;        /* a request that is not idempotent takes no connection that
                                        has been idle for longer; 500 */
     uint32_t request_max;           /* bytes of a request's head as it is sent on; 24576 */
-    struct sxe_http_limits limits;  /* of a reply's head; SXE_HTTP_LIMITS */
+    struct sxe_http_limits limits;  /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
+                                       line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
 };
 
 /* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:
- * ENOMEM; EINVAL: no or too many addresses, an invalid one, a number that is too large, or no
- * hash_field. */
+ * ENOMEM; EINVAL: no or too many addresses, an invalid one, one with port 0, a balance that is not
+ * in the enum, no hash_field or one that is no token, limits out of their bounds, or a
+ * connections_max that is too large. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 
@@ -144,14 +149,21 @@ enum sxe_http_proxy_fields {
 struct sxe_http_proxy {
     struct sxe_http_upstream *upstream;
     const char *path; /* takes the place of the start of the request's path, up to the {rest...} of
-                         the route's pattern; NULL: the path stays as it is */
-    const char *host; /* Host of the request; NULL: that of the client's request */
-    const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3); NULL: "sxe" */
+                         the route's pattern: a path in the normal form of sxe-http-uri.h, other
+                         bytes escaped, without a query; NULL: the path stays as it is */
+    const char *host; /* Host of the request, 1 to 255 bytes; NULL: that of the client's request */
+    const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3), a token or a host, 1
+                         to 255 bytes; NULL: "sxe" */
     enum sxe_http_proxy_fields fields;
     bool encoded_slash; /* send paths on in which %2F, %5C or %00 is; otherwise 400, because an
                            upstream that decodes them reads another path than the router did:
                            /a%2f..%2fadmin is /admin there, whatever guards /admin here */
 };
+
+/* 0; -EINVAL: the path, host, via or fields are not as the comments above say. For programs that
+ * read them from their users: a request to an invalid one is answered 500, after a line in the log.
+ */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *proxy);
 
 /* The handler: request->user is the struct sxe_http_proxy. It sets the response's user and on_done.
  */

@@ -2,6 +2,7 @@
  *
  * What: what the files of the reverse proxy share.
  *
+ *     sxe-http-proxy-check.c    what a program hands in                 pure
  *     sxe-http-upstream.c       new, delete; the addresses, their counts and their health
  *     sxe-http-proxy-balance.c  which address gets a request
  *     sxe-http-proxy-head.c     a request -> the one that is sent on; a reply's fields
@@ -25,6 +26,7 @@
 struct sxe__http_address {
     struct sxe_http_client *client;
     char name[256];
+    char label[520]; /* for the log: the upstream's name and its own, or one if they are equal */
     unsigned weight;
     int64_t current; /* the weights of the round robin add up here */
     uint64_t hash;   /* of its name */
@@ -69,13 +71,18 @@ struct sxe__http_proxy_head {
 
 struct sxe_http_upstream {
     struct sxe_http_upstream_config config; /* with all defaults */
-    char name[64];
+    char name[256];
     unsigned number; /* of addresses */
     unsigned turn;   /* the address at which BALANCE_LEAST begins its search */
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct sxe__http_passage *passages; /* a pool */
     struct sxe__http_proxy_head made;   /* for the request or reply that is being passed on now */
 };
+
+/* ---- sxe-http-proxy-check.c ---- */
+
+/* 0; -EINVAL: a number or name of the configuration is out of its bounds. */
+SXE_MUST_USE int sxe__http_upstream_check(const struct sxe_http_upstream_config *config);
 
 /* ---- sxe-http-upstream.c ---- */
 

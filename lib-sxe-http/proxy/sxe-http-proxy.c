@@ -99,10 +99,11 @@ log_passage_failure(const struct sxe__http_passage *passage, const char *reason,
 {
     const struct sxe_span method = sxe_http_method_text(passage->request);
     const struct sxe_span path = passage->request->path;
+    const char *outer = sxe__http_name_lines(SXE__HTTP_SLOT_OF_REQUEST(passage->request));
 
-    SXE_WARN("%s: %s: %s: %.*s %.*s %s", passage->proxy->upstream->name,
-             address_of_passage(passage)->name, reason, (int)method.length, method.base,
-             (int)path.length, path.base, outcome);
+    SXE_WARN("%s: %s: %.*s %.*s %s", address_of_passage(passage)->label, reason, (int)method.length,
+             method.base, (int)path.length, path.base, outcome);
+    sxe__http_unname_lines(passage->request->http, outer);
 }
 
 /* Answer the client by an error, or reset its connection if the reply has begun. */
@@ -342,6 +343,13 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
 
     if (sxe_http_method(request) == SXE_HTTP_TRACE)
         return sxe_http_reply_status(response, 501);
+    if (sxe_http_proxy_check(proxy) < 0) {
+        SXE_WARN(
+            "%s: the route's path, host, via or fields cannot be sent: the request is answered "
+            "500",
+            proxy->upstream->name);
+        return sxe_http_reply_status(response, 500);
+    }
     if (!proxy->encoded_slash && sxe_http_decoded_path(request).base == NULL)
         return sxe_http_reply_status(response, 400);
     if (id == SXE_POOL_NO_INDEX) {

@@ -49,10 +49,18 @@ configure_upstream(struct sxe_http_upstream *upstream,
     set_default(&config->idle_timeout_ms, DEFAULT_IDLE_MS);
     set_default(&config->unsafe_idle_ms, DEFAULT_UNSAFE_MS);
     set_default(&config->request_max, DEFAULT_REQUEST);
-    if (wanted->addresses_number == 0 || wanted->addresses_number > SXE_HTTP_UPSTREAM_ADDRESSES ||
-        (wanted->balance == SXE_HTTP_BALANCE_FIELD && wanted->hash_field == NULL))
-        return -EINVAL;
-    return 0;
+    return sxe__http_upstream_check(wanted);
+}
+
+/* In the log an address has its upstream's name in front of its own, unless both are equal. */
+static void
+name_address(struct sxe__http_address *address, const char *upstream, const char *name)
+{
+    const bool is_same = strcmp(upstream, name) == 0;
+
+    snprintf(address->name, sizeof(address->name), "%s", name);
+    snprintf(address->label, sizeof(address->label), "%s%s%s", is_same ? "" : upstream,
+             is_same ? "" : ": ", name);
 }
 
 /* Make the client of the next address. 0 or -errno. */
@@ -87,8 +95,8 @@ add_upstream_address(struct sxe_http_upstream *upstream,
     if (address->client == NULL)
         return -errno;
     upstream->number++;
-    snprintf(address->name, sizeof(address->name), "%s",
-             wanted->path != NULL ? wanted->path : address->client->host);
+    name_address(address, config->name == NULL ? "upstream" : config->name,
+                 wanted->path != NULL ? wanted->path : address->client->host);
     address->hash = sxe__http_hash(0, address->name, strlen(address->name));
     address->weight = wanted->weight == 0 ? 1 : wanted->weight;
     return 0;
@@ -162,8 +170,8 @@ sxe__http_address_failed(struct sxe_http_upstream *upstream, struct sxe__http_ad
     if (upstream->number == 1 || address->fails < config->max_fails || address->down_until > now)
         return;
     address->down_until = now + period;
-    SXE_WARN("%s: %s failed %u times, and is left out for %u ms", upstream->name, address->name,
-             address->fails, config->fail_timeout_ms);
+    SXE_WARN("%s failed %u times, and is left out for %u ms", address->label, address->fails,
+             config->fail_timeout_ms);
 }
 
 int

@@ -189,6 +189,58 @@ test("a failure is answered, and logged with its address and reason", function()
     end, "the line in the log")
 end)
 
+-- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason, and the
+--   [id of the request](observability.md#ids-of-requests), if requests have ids. The name of the upstream stands in front, unless it
+--   is the address itself, as with `--proxy` and URLs:
+test("a failure's line has the request's id, and the address once", function()
+    local upstream = wire.listen("127.0.0.1", 0)
+    local port = upstream:port()
+    local route <close> = with_config(([[return { routes = { ["/{rest...}"] = {
+        proxy = "http://127.0.0.1:%d/v1" } } }]]):format(port), "--request-id", "X-Id")
+    local option <close> = start(upstream, "--request-id", "X-Id")
+    upstream:close()
+    for _, server in ipairs{route, option} do
+        local reply = http.ask(server, request "GET /a")
+        local line = (" %s 127.0.0.1:%d: Connection refused: GET /a is answered 502\n"):format(reply.headers["x-id"], port)
+        httpd.wait_until(function() return server.proc:errors():find(line, 1, true) end, "the line in the log")
+    end
+end)
+
+-- promise: docs/proxy.md: Others are refused when the program starts, and by `--check`, and so is an empty `host`.
+test("a path that is none, and an empty host, are refused", function()
+    local bad = {"/v1?a", "/v1#a", "/v 1", "/v\t1", "/v\n1", "/v1//a", "/v1/../a", "/v%31", "/\195\164", "v1"}
+    local function refused(says, route)
+        local path = os.tmpname()
+        local file <close> = assert(io.open(path, "w"))
+        file:write(('return { routes = { ["/a/{r...}"] = %s } }'):format(route))
+        file:close()
+        cli.check_refused(says, "sxe-httpd", "-p", "0", "--config", path)
+        cli.check_refused(says, "sxe-httpd", "-p", "0", "--config", path, "--check")
+        os.remove(path)
+    end
+    for _, path in ipairs(bad) do
+        refused("it must be a path such as", ('{ proxy = "http://127.0.0.1:1", path = %q }'):format(path))
+    end
+    refused("it must be a URL with a path", '{ proxy = "http://127.0.0.1:1/v1?a" }')
+    refused("host: it is ; it must be a host", '{ proxy = "http://127.0.0.1:1", host = "" }')
+end)
+
+-- promise: docs/httpd.1: Send requests for this path, and for all paths below it, on to the server at
+test("a path of --proxy that cannot be is refused, by --check too", function()
+    for _, check in ipairs{false, true} do
+        local args = {"sxe-httpd", "-p", "0", check and "--check" or "--plan"}
+        local function refused(says, ...)
+            local all = table.move({...}, 1, select("#", ...), #args + 1, table.move(args, 1, #args, 1, {}))
+            cli.check_refused(says, table.unpack(all))
+        end
+        for _, path in ipairs{"/a?b", "/a#b", "/a b", "/a\nb", "/<a>", "/{a}", "/a*", "/a//b", "a"} do
+            refused("it must be PATH=URL", "--proxy", path .. "=http://127.0.0.1:1")
+        end
+        refused("it must be a URL with a path", "--proxy", "/a=http://127.0.0.1:1/b?c")
+        refused("cannot be routed: * /a", "--proxy", "/a=http://127.0.0.1:1", "--proxy", "/a/=http://127.0.0.1:2")
+    end
+end)
+
 -- promise: docs/proxy.md: no reply for `first_byte_timeout_ms`
 test("a server that does not reply is a 504", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)

@@ -19,6 +19,7 @@
  *               serve-as.c opens files as root, and becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect; upstreams.c those of --proxy
+ *               option-routes.c the routes of --proxy and --stats
  *               rate-limit.c how many requests a client may send in a time
  *               client-key.c which address is which client
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page

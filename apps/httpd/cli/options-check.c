@@ -235,11 +235,13 @@ httpd_add_place(struct httpd_options *options)
 bool
 httpd_add_proxy(struct httpd_options *options)
 {
+    static const char what[] = "a path and its upstream (--proxy)";
+    const char *problem;
+
     if (options->passes_number == HTTPD_PROXIES_MAX)
-        return httpd_wrong("a path and its upstream (--proxy)", "one of at most 8");
-    return upstream_read_proxy(optarg, &options->passes[options->passes_number++]) ||
-           httpd_wrong("a path and its upstream (--proxy)",
-                       "PATH=URL, such as /api=http://127.0.0.1:3000");
+        return httpd_wrong(what, "one of at most 8");
+    problem = upstream_read_proxy(optarg, &options->passes[options->passes_number++]);
+    return problem == NULL || httpd_wrong(what, problem);
 }
 
 const char *

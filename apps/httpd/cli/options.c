@@ -12,6 +12,7 @@
 #include "command-line.h"
 #include "config-origin.h"
 #include "first-steps.h"
+#include "option-routes.h"
 #include "options-check.h"
 #include "options-complete.h"
 #include "options-table.h"
@@ -423,7 +424,8 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
     if (status != COMMAND_LINE_GO_ON)
         return status;
     if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
-        !httpd_add_hsts(options) || !take_arguments(options, argc, argv))
+        !httpd_add_hsts(options) || !take_arguments(options, argc, argv) ||
+        !option_routes_are_good(options))
         return COMMAND_LINE_WRONG;
     httpd_settle_redirect(options);
     first_steps_choose(options);

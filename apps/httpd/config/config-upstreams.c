@@ -217,31 +217,22 @@ read_fields_of_proxy(struct config_reader *reader, struct sxe_http_proxy *send)
     return true;
 }
 
-/* Whether requests can have this Host. */
-static bool
-is_good_host(const char *host)
-{
-    const struct sxe_http_request_head head = {.target = sxe_http_span("/"),
-                                               .host = sxe_http_span(host)};
-    char room[512];
-
-    return sxe_http_request_write(&head, room, sizeof(room)) > 0;
-}
-
 /* Find the upstream that the route names, or make one for its URL. */
 static bool
 choose_upstream(struct config_reader *reader, struct config_route *route)
 {
+    static const char names[] = "the name of one of the upstreams, or a URL such as "
+                                "http://127.0.0.1:3000";
     char place[UPSTREAM_PLACE_SIZE];
     const char *path = NULL;
+    const char *problem;
 
     route->upstream = find_upstream(reader->sites, route->proxy);
     if (route->upstream != NULL)
         return true;
-    if (!upstream_split_url(route->proxy, place, &path))
-        return config_fail(reader, "proxy", route->proxy,
-                           "the name of one of the upstreams, or a URL such as "
-                           "http://127.0.0.1:3000");
+    problem = upstream_split_url(route->proxy, place, &path);
+    if (problem != NULL)
+        return config_fail(reader, "proxy", route->proxy, path == NULL ? names : problem);
     if (path != NULL && route->send.path != NULL)
         return config_fail(reader, "path", route->send.path, "in the URL or here, not both");
     if (path != NULL)
@@ -270,10 +261,8 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
                config_fail(reader, route->pattern, NULL,
                            "path, host, via, forwarded and encoded_slash need proxy = ...");
     if (send->path != NULL && !upstream_is_path(send->path))
-        return config_fail(reader, "path", send->path,
-                           "a path such as /v1/, without dots, double slashes and escapes that it "
-                           "does not need");
-    if (send->host != NULL && !is_good_host(send->host))
+        return config_fail(reader, "path", send->path, UPSTREAM_PATH);
+    if (sxe_http_proxy_check(&(struct sxe_http_proxy){.host = send->host}) < 0)
         return config_fail(reader, "host", send->host, "a host, with or without a port");
     if (send->via != NULL && !sxe_http_is_token((struct sxe_span){send->via, strlen(send->via)}))
         return config_fail(reader, "via", send->via, "a name of letters, digits and dashes");

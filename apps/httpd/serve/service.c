@@ -22,6 +22,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "notify.h"
+#include "option-routes.h"
 #include "program.h"
 #include "reason.h"
 #include "redirect.h"
@@ -370,23 +371,6 @@ cannot_serve(const char *root, int error)
     return -error;
 }
 
-/* Route the paths of --stats and --proxy. 0 or -errno. */
-static int
-route_paths(struct sxe_http_config *http)
-{
-    struct httpd_options *options = service.options;
-    int result;
-
-    if (options->stats_path == NULL && options->passes_number == 0)
-        return 0;
-    http->router = service.router = sxe_http_router_new();
-    if (service.router == NULL)
-        return -ENOMEM;
-    result = stats_route(service.router, options->stats_path);
-    return result < 0 ? result
-                      : passes_route(options->passes, options->passes_number, service.router);
-}
-
 /* Choose the handler: script, files or greeting. 0, or -errno after a message. */
 static int
 choose_handler(struct sxe_http_config *http)
@@ -438,9 +422,10 @@ make_server_plan(void)
     result = passes_open(service.options->passes, service.options->passes_number, &http);
     if (result < 0)
         return result;
-    result = route_paths(&http);
+    result = option_routes_make(service.options, &service.router);
     if (result < 0)
-        return report_failed_start(-result);
+        return result;
+    http.router = service.router;
     if (service.options->access_log != NULL || service.options->stats_path != NULL)
         http.on_reply = on_reply;
     else if (metrics_are_on())

@@ -86,53 +86,56 @@ upstream_is_place(const char *text)
     return read_upstream_place(text, &place);
 }
 
-bool
+const char *
 upstream_split_url(const char *url, char *place, const char **path)
 {
+    static const char wanted[] = "a URL such as http://127.0.0.1:3000";
     static const char scheme[] = "http://";
     const char *authority = url + sizeof(scheme) - 1;
     size_t length;
     int printed;
 
     if (strncmp(url, scheme, sizeof(scheme) - 1) != 0)
-        return false;
+        return wanted;
     length = strcspn(authority, "/");
     *path = authority[length] == '\0' ? NULL : authority + length;
     printed = snprintf(place, UPSTREAM_PLACE_SIZE, "%.*s", (int)length, authority);
     if (printed >= UPSTREAM_PLACE_SIZE - 3)
-        return false;
+        return wanted;
     if (!upstream_is_place(place)) /* it may have no port */
         memcpy(place + printed, ":80", 4);
-    return *place != '@' && strchr(place, ' ') == NULL && upstream_is_place(place) &&
-           (*path == NULL || upstream_is_path(*path));
+    if (*place == '@' || strchr(place, ' ') != NULL || !upstream_is_place(place))
+        return wanted;
+    return *path == NULL || upstream_is_path(*path) ? NULL : "a URL with " UPSTREAM_PATH;
 }
 
 bool
 upstream_is_path(const char *path)
 {
-    const struct sxe_span text = {path, strlen(path)};
-    char room[HTTPD_PATTERN_SIZE];
-    struct sxe_span normal;
+    const struct sxe_http_proxy proxy = {.path = path};
 
-    return text.length < sizeof(room) &&
-           sxe_http_normalise_path(text, room, sizeof(room), &normal) == 0 &&
-           normal.length == text.length && memcmp(normal.base, path, text.length) == 0;
+    return strlen(path) < HTTPD_PATTERN_SIZE && sxe_http_proxy_check(&proxy) == 0;
 }
 
-bool
+const char *
 upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
 {
     const size_t length = strcspn(text, "=");
     const char *path = NULL;
     char *prefix = proxy->patterns[0];
+    const char *problem;
 
     *proxy = (struct httpd_proxy){.upstream.name = proxy->upstream.place, .upstream.where = ""};
-    if (text[length] == '\0' || length >= HTTPD_PATTERN_SIZE - sizeof("/{path...}"))
-        return false;
+    if (text[length] == '\0')
+        return "PATH=URL, such as /api=http://127.0.0.1:3000";
+    if (length >= HTTPD_PATTERN_SIZE - sizeof("/{path...}"))
+        return "PATH=URL, with a PATH of at most 244 bytes";
     memcpy(prefix, text, length);
-    if (strpbrk(prefix, "{}*") != NULL || !upstream_is_path(prefix) ||
-        !upstream_split_url(text + length + 1, proxy->upstream.place, &path))
-        return false;
+    if (strchr(prefix, '*') != NULL || !upstream_is_path(prefix))
+        return "PATH=URL; PATH is " UPSTREAM_PATH;
+    problem = upstream_split_url(text + length + 1, proxy->upstream.place, &path);
+    if (problem != NULL)
+        return problem;
     if (prefix[length - 1] == '/')
         prefix[length - 1] = '\0';
     snprintf(proxy->patterns[1], HTTPD_PATTERN_SIZE, "%.*s/{path...}", (int)length, prefix);
@@ -142,7 +145,7 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
         snprintf(proxy->path, sizeof(proxy->path), "%s", path);
         proxy->send.path = proxy->path;
     }
-    return true;
+    return NULL;
 }
 
 /* ---- Opening ---- */
@@ -219,7 +222,7 @@ upstream_open(struct upstream *upstream, struct sxe_http_config *http)
     find_addresses(upstream, &found);
     if (found.number == 0)
         return 0;
-    config.name = upstream->name;
+    config.name = *upstream->place != '\0' ? upstream->place : upstream->name;
     config.addresses = found.addresses;
     config.addresses_number = found.number;
     config.request_max = head_max + ADDED_TO_HEAD;

@@ -46,16 +46,18 @@ struct httpd_proxy {
 bool upstream_is_place(const char *text);
 
 /* Split "http://HOST:PORT/path", or "http://HOST", whose port is 80, into a place, for which there
- * is room for UPSTREAM_PLACE_SIZE bytes, and a path; *path is NULL if there is none. False: it is
- * no such URL. */
-bool upstream_split_url(const char *url, char *place, const char **path);
+ * is room for UPSTREAM_PLACE_SIZE bytes, and a path; *path is NULL if there is none. NULL, or what
+ * the URL must be, for a message. */
+const char *upstream_split_url(const char *url, char *place, const char **path);
 
-/* Whether a path is one that may replace the start of another: it begins with a slash, and is in
- * the normal form. */
+/* What a path must be that replaces the start of another, for messages; and whether it is so. */
+#define UPSTREAM_PATH                                                                             \
+    "a path such as /v1/, without a query, a fragment, dots, double slashes and escapes that it " \
+    "does not need, and with all bytes escaped that a path has only as an escape"
 bool upstream_is_path(const char *path);
 
-/* Read PREFIX=URL. False: it is none. */
-bool upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
+/* Read PREFIX=URL. NULL, or what the text must be, for a message. */
+const char *upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
 
 /* Look the names up, and reserve the connections; http has the limits of heads, and gets room for
  * fields of replies. A server whose name is not found has no address, after a message; if none has

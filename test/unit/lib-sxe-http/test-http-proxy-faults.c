@@ -327,6 +327,51 @@ START_TEST(the_log_says_which_address_failed_and_why)
 }
 END_TEST
 
+static uint64_t
+same_number(void)
+{
+    return UINT64_C(0x0123456789abcdef);
+}
+
+/* An upstream that sxe-httpd --proxy makes has the name of its address. */
+START_TEST(a_line_has_the_requests_id_and_an_address_once)
+{
+    char name[32];
+    char line[300];
+    int peer;
+
+    proxy_site.listeners[0] = peer_listen(&proxy_site.ports[0]);
+    snprintf(name, sizeof(name), "127.0.0.1:%u", proxy_site.ports[0]);
+    close(proxy_site.listeners[0]);
+    fake_time_start(UINT64_C(1000000000000), SITE_TIME * SXE_NS_PER_SECOND);
+    proxy_site.upstream = sxe_http_upstream_new(&(struct sxe_http_upstream_config){
+        .name = name,
+        .addresses =
+            &(struct sxe_http_upstream_address){.ip = "127.0.0.1", .port = proxy_site.ports[0]},
+        .addresses_number = 1});
+    ck_assert_ptr_nonnull(proxy_site.upstream);
+    proxy_site.proxy.upstream = proxy_site.upstream;
+    serve_with((struct sxe_http_config){.stream = true,
+                                        .handler = sxe_http_proxy_handle,
+                                        .user = &proxy_site.proxy,
+                                        .random = same_number,
+                                        .request_id = "X-Request-Id"},
+               NULL);
+    capture_log();
+    sxe_log_set_level(SXE_LOG_WARNING);
+    peer = client();
+    say(peer, GET("/a"));
+    turn(10);
+    ck_assert_uint_eq(captured.number, 1);
+    snprintf(line, sizeof(line),
+             "0123456789abcdef %s: Connection refused: GET /a is answered 502\n", name);
+    ck_assert_msg(strstr(captured.lines[0], line) != NULL, "%s", captured.lines[0]);
+    ck_assert_ptr_null(sxe_log_get_request());
+    close(peer);
+    end_proxy();
+}
+END_TEST
+
 static Suite *
 proxy_faults_suite(void)
 {
@@ -340,6 +385,7 @@ proxy_faults_suite(void)
     tcase_add_test(room, a_part_of_a_body_that_finds_no_room_is_a_502);
     tcase_add_loop_test(room, a_reply_that_finds_no_room_is_a_502_or_cut, 0, 3);
     tcase_add_loop_test(log, the_log_says_which_address_failed_and_why, 0, SXE_COUNT(failures));
+    tcase_add_test(log, a_line_has_the_requests_id_and_an_address_once);
     suite_add_tcase(suite, calls);
     suite_add_tcase(suite, room);
     suite_add_tcase(suite, log);

@@ -184,6 +184,63 @@ START_TEST(the_start_of_a_path_is_replaced)
 }
 END_TEST
 
+static const char *const good_paths[] = {"/", "/v1", "/v1/", "/a%20b/%2F", "/a;b=c,d:e@f!$&'()*+~"};
+
+static const char *const bad_paths[] = {
+    "",           "v1",    "/a?b",   "/a?",   "/a#b",  "/a b", "/a\tb", "/a\r\nb", "/a\x7f",
+    "/a\xc3\xa4", "/a//b", "/a/./b", "/../a", "/a%",   "/a%2", "/%41",  "/%2f",    "/a\\b",
+    "/{a}",       "/a\"b", "/<a>",   "/a|b",  "/a[1]", "/a`",  "/a^",
+};
+
+static const struct sxe_http_proxy bad_proxies[] = {
+    {.host = ""},          {.host = "a b"},
+    {.host = "a\r\nX: y"}, {.host = "a/b"},
+    {.host = "a@b"},       {.host = "a:x"},
+    {.via = ""},           {.via = "a b"},
+    {.via = "a\nb"},       {.fields = (enum sxe_http_proxy_fields)3},
+};
+
+START_TEST(a_route_that_cannot_be_sent_on_is_refused)
+{
+    struct sxe_http_proxy proxy = {.host = "a:1", .via = "edge.example:80"};
+    char longer[SXE_HTTP_PROXY_PATH_MAX + 2];
+
+    ck_assert_int_eq(sxe_http_proxy_check(&proxy), 0);
+    for (unsigned i = 0; i < SXE_COUNT(good_paths); i++) {
+        proxy.path = good_paths[i];
+        ck_assert_msg(sxe_http_proxy_check(&proxy) == 0, "%s", proxy.path);
+    }
+    for (unsigned i = 0; i < SXE_COUNT(bad_paths); i++) {
+        proxy.path = bad_paths[i];
+        ck_assert_msg(sxe_http_proxy_check(&proxy) == -EINVAL, "%s", proxy.path);
+    }
+    for (unsigned i = 0; i < SXE_COUNT(bad_proxies); i++)
+        ck_assert_msg(sxe_http_proxy_check(&bad_proxies[i]) == -EINVAL, "%u", i);
+    snprintf(longer, sizeof(longer), "/%01023d", 0);
+    proxy.path = longer;
+    ck_assert_int_eq(sxe_http_proxy_check(&proxy), 0);
+    snprintf(longer, sizeof(longer), "/%01024d", 0);
+    ck_assert_int_eq(sxe_http_proxy_check(&proxy), -EINVAL);
+    proxy = (struct sxe_http_proxy){.host = longer + 1};
+    ck_assert_int_eq(sxe_http_proxy_check(&proxy), -EINVAL);
+}
+END_TEST
+
+START_TEST(a_request_of_such_a_route_is_a_500)
+{
+    int peer;
+
+    proxy_site.proxy.path = "/v1?key=";
+    serve_proxy(usual, 1);
+    peer = client();
+    say(peer, GET("/a"));
+    EXPECT_STATUS(peer, "500 Internal Server Error", LINES(TEXT, ""),
+                  "500 Internal Server Error\n");
+    close(peer);
+    end_proxy();
+}
+END_TEST
+
 /* ---- The client ---- */
 
 static const struct {
@@ -403,15 +460,23 @@ END_TEST
 
 START_TEST(a_target_that_has_no_room_is_a_431)
 {
-    static char path[70000];
+    static char text[66000];
+    char path[SXE_HTTP_PROXY_PATH_MAX + 1];
+    char via[256];
     int peer;
 
-    memset(path, 'x', sizeof(path) - 1);
-    path[0] = '/';
+    snprintf(path, sizeof(path), "/%01023d", 0);
+    snprintf(via, sizeof(via), "%0255d", 0);
     proxy_site.proxy.path = path;
-    serve_proxy(usual, 1);
+    proxy_site.proxy.via = via;
+    serve_proxy_with(
+        usual, 1,
+        (struct sxe_http_config){.stream = true,
+                                 .head = {.line_max = 65535, .head_max = 65535, .fields_max = 10}},
+        &(struct sxe_config){.chunk_size = 65536});
     peer = client();
-    say(peer, GET("/a"));
+    snprintf(text, sizeof(text), "GET /?%065400d HTTP/1.1\r\nHost: h\r\n\r\n", 0);
+    say(peer, text);
     EXPECT_STATUS(peer, "431 Request Header Fields Too Large", LINES(TEXT, ""),
                   "431 Request Header Fields Too Large\n");
     close(peer);
@@ -665,6 +730,8 @@ head_suite(void)
     tcase_add_loop_test(to, a_path_with_an_escaped_slash_is_sent_on_only_if_the_route_says_so, 0,
                         SXE_COUNT(paths_of_two_readings));
     tcase_add_loop_test(to, the_start_of_a_path_is_replaced, 0, SXE_COUNT(paths));
+    tcase_add_test(to, a_route_that_cannot_be_sent_on_is_refused);
+    tcase_add_test(to, a_request_of_such_a_route_is_a_500);
     tcase_add_loop_test(to, the_client_of_a_trusted_proxy_is_the_one_who_asked, 0,
                         SXE_COUNT(trusted));
     tcase_add_loop_test(to, the_servers_own_id_and_trace_are_sent_on, 0, 2);

@@ -385,27 +385,64 @@ END_TEST
 
 /* ---- Making and deleting ---- */
 
+#define ONE .addresses = &good, .addresses_number = 1
+
 START_TEST(a_configuration_that_cannot_be_is_refused)
 {
     static const struct sxe_http_upstream_address good = {.ip = "127.0.0.1", .port = 1};
     static const struct sxe_http_upstream_address bad[2] = {{.ip = "127.0.0.1", .port = 1},
                                                             {.ip = "localhost", .port = 1}};
+    static const struct sxe_http_upstream_address no_port = {.ip = "127.0.0.1"};
+    static const struct sxe_http_upstream_address both = {.ip = "::1", .port = 1, .path = "/a"};
     static struct sxe_http_upstream_address many[SXE_HTTP_UPSTREAM_ADDRESSES + 1];
     const struct sxe_http_upstream_config configs[] = {
         {.addresses = &good},
         {.addresses = bad, .addresses_number = 2},
         {.addresses = many, .addresses_number = SXE_COUNT(many)},
         {.addresses = &good, .addresses_number = 1, .balance = SXE_HTTP_BALANCE_FIELD},
+        {.addresses_number = 1},
+        {.addresses = &no_port, .addresses_number = 1},
+        {.addresses = &both, .addresses_number = 1},
+        {ONE, .balance = (enum sxe_http_balance)9},
+        {ONE, .balance = SXE_HTTP_BALANCE_FIELD, .hash_field = ""},
+        {ONE, .balance = SXE_HTTP_BALANCE_FIELD, .hash_field = "X Key"},
+        {ONE, .balance = SXE_HTTP_BALANCE_FIELD, .hash_field = "X-Key:"},
+        {ONE, .limits = {.head_max = 100, .line_max = 0, .fields_max = 10}},
+        {ONE, .limits = {.head_max = 100, .line_max = 101, .fields_max = 10}},
+        {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 0}},
+        {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 256}},
+        {ONE, .connections_max = 65537},
+        {ONE, .tls = (struct sxe_tls *)&many},
     };
 
     for (unsigned i = 0; i < SXE_COUNT(many); i++)
         many[i] = good;
     for (unsigned i = 0; i < SXE_COUNT(configs); i++) {
         errno = 0;
-        ck_assert_ptr_null(sxe_http_upstream_new(&configs[i]));
+        ck_assert_msg(sxe_http_upstream_new(&configs[i]) == NULL, "%u", i);
         ck_assert_int_eq(errno, EINVAL);
     }
     sxe_http_upstream_delete(NULL);
+}
+END_TEST
+
+START_TEST(the_bounds_of_a_configuration_are_accepted)
+{
+    static const struct sxe_http_upstream_address good = {.ip = "127.0.0.1", .port = 65535};
+    const struct sxe_http_upstream_config configs[] = {
+        {ONE, .balance = SXE_HTTP_BALANCE_FIELD, .hash_field = "X-Key"},
+        {ONE, .balance = SXE_HTTP_BALANCE_PATH, .hash_field = "not used"},
+        {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 255}},
+        {ONE, .limits = {.head_max = 100, .line_max = 1, .fields_max = 1}},
+        {ONE, .limits = {.fields_max = 256}}, /* head_max 0: the usual limits */
+    };
+
+    for (unsigned i = 0; i < SXE_COUNT(configs); i++) {
+        struct sxe_http_upstream *upstream = sxe_http_upstream_new(&configs[i]);
+
+        ck_assert_msg(upstream != NULL, "%u", i);
+        sxe_http_upstream_delete(upstream);
+    }
 }
 END_TEST
 
@@ -489,6 +526,7 @@ upstream_suite(void)
     tcase_add_test(health, if_all_addresses_fail_all_are_asked);
     tcase_add_test(health, a_single_address_is_never_left_out);
     tcase_add_test(life, a_configuration_that_cannot_be_is_refused);
+    tcase_add_test(life, the_bounds_of_a_configuration_are_accepted);
     tcase_add_test(life, an_address_may_be_a_unix_socket);
     tcase_add_test(life, the_plan_has_two_heads_for_each_connection);
     tcase_add_test(life, without_memory_no_upstream_is_made);

@@ -82,6 +82,12 @@ static const struct {
     {ROUTE("{ proxy = 'http://a:1/b', path = '/c' }"), "path: it is /c; it must be in the URL or"},
     {ROUTE("{ proxy = 'http://a:1', path = 'c' }"), "path: it is c; it must be a path such as"},
     {ROUTE("{ proxy = 'http://a:1', path = '/../c' }"), "path: it is /../c; it must be a path"},
+    {ROUTE("{ proxy = 'http://a:1', path = '/c?d' }"), "path: it is /c?d; it must be a path such"},
+    {ROUTE("{ proxy = 'http://a:1', path = '/c#d' }"), "path: it is /c#d; it must be a path such"},
+    {ROUTE("{ proxy = 'http://a:1', path = '/c d' }"), "path: it is /c d; it must be a path such"},
+    {ROUTE("{ proxy = 'http://a:1', path = '/c\\1d' }"), "path: it is /c\1d; it must be a path"},
+    {ROUTE("{ proxy = 'http://a:1/b?c' }"), "proxy: it is http://a:1/b?c; it must be a URL with a"},
+    {ROUTE("{ proxy = 'http://a:1', host = '' }"), "host: it is ; it must be a host, with or with"},
     {ROUTE("{ proxy = 'http://a:1', path = 1 }"), "path: it is number; it must be a text"},
     {ROUTE("{ proxy = 'http://a:1', host = 'a b' }"), "host: it is a b; it must be a host, with"},
     {ROUTE("{ proxy = 'http://a:1', via = 'a b' }"), "via: it is a b; it must be a name of"},
@@ -195,6 +201,11 @@ static const struct {
     {"http://a:1 weight=2", NULL, NULL},
     {"http://a:1/%41", NULL, NULL},
     {"http://a:1/b//c", NULL, NULL},
+    {"http://a:1/b?c", NULL, NULL},
+    {"http://a:1/b#c", NULL, NULL},
+    {"http://a:1/b c", NULL, NULL},
+    {"http://a:1/b\rc", NULL, NULL},
+    {"http://a:1?b", NULL, NULL},
     {"http://a:x", NULL, NULL},
 };
 
@@ -205,16 +216,17 @@ START_TEST(a_url_is_a_place_and_a_path)
     const char *path = NULL;
 
     for (unsigned i = 0; i < SXE_COUNT(urls); i++) {
-        ck_assert_int_eq(upstream_split_url(urls[i].url, place, &path), urls[i].place != NULL);
+        ck_assert_int_eq(upstream_split_url(urls[i].url, place, &path) == NULL,
+                         urls[i].place != NULL);
         if (urls[i].place == NULL)
             continue;
         ck_assert_str_eq(place, urls[i].place);
         ck_assert_pstr_eq(path, urls[i].path);
     }
     snprintf(longer, sizeof(longer), "http://a/%0256d", 0);
-    ck_assert(!upstream_split_url(longer, place, &path));
+    ck_assert_ptr_nonnull(upstream_split_url(longer, place, &path));
     snprintf(longer, sizeof(longer), "http://%0400d", 0);
-    ck_assert(!upstream_split_url(longer, place, &path));
+    ck_assert_ptr_nonnull(upstream_split_url(longer, place, &path));
 }
 END_TEST
 
@@ -232,6 +244,11 @@ static const struct {
     {"/*=http://a:1", {NULL, NULL}, NULL},
     {"/b/../c=http://a:1", {NULL, NULL}, NULL},
     {"/b=a:1", {NULL, NULL}, NULL},
+    {"/b?c=http://a:1", {NULL, NULL}, NULL},
+    {"/b c=http://a:1", {NULL, NULL}, NULL},
+    {"/<b>=http://a:1", {NULL, NULL}, NULL},
+    {"/b=http://a:1/c?d", {NULL, NULL}, NULL},
+    {"/b=http://a:1/c d", {NULL, NULL}, NULL},
 };
 
 START_TEST(an_option_is_a_prefix_and_a_url)
@@ -240,7 +257,7 @@ START_TEST(an_option_is_a_prefix_and_a_url)
     char longer[400];
 
     for (unsigned i = 0; i < SXE_COUNT(proxies); i++) {
-        ck_assert_int_eq(upstream_read_proxy(proxies[i].text, &proxy),
+        ck_assert_int_eq(upstream_read_proxy(proxies[i].text, &proxy) == NULL,
                          proxies[i].patterns[1] != NULL);
         if (proxies[i].patterns[1] == NULL)
             continue;
@@ -250,7 +267,7 @@ START_TEST(an_option_is_a_prefix_and_a_url)
         ck_assert_str_eq(proxy.upstream.places[0], "a:1");
     }
     snprintf(longer, sizeof(longer), "/%0300d=http://a:1", 0);
-    ck_assert(!upstream_read_proxy(longer, &proxy));
+    ck_assert_ptr_nonnull(upstream_read_proxy(longer, &proxy));
 }
 END_TEST
 
@@ -265,9 +282,25 @@ START_TEST(a_proxy_that_cannot_be_is_refused)
               "--proxy", "/7=http://a:1", "--proxy", "/8=http://a:1", "--proxy", "/9=http://a:1");
     ck_assert_int_eq(ran.status, 2);
     check_has(ran.errors, "it must be one of at most 8");
-    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--proxy", "/a=http://127.0.0.1:2", "--plan");
-    ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "cannot start: File exists");
+    RUN_HTTPD("--proxy", "/a=http://a:1/b?c");
+    check_has(ran.errors, "it must be a URL with a path such as /v1/, without a query, a fragment");
+    RUN_HTTPD("--proxy", "/a?b=http://a:1");
+    check_has(ran.errors, "it must be PATH=URL; PATH is a path such as /v1/, without a query");
+}
+END_TEST
+
+START_TEST(a_check_refuses_the_routes_that_a_start_refuses)
+{
+    static const char *const ways[] = {"--check", "--plan", "--print-config"};
+
+    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--proxy", "/a=http://127.0.0.1:2", ways[_i]);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "a path of --proxy or --stats cannot be routed: * /a: the pattern");
+    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--stats", "/a/../b", ways[_i]);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "cannot be routed: GET /a/../b: a segment . or ..");
+    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--stats", "/a", ways[_i]);
+    ck_assert_int_eq(ran.status, 0);
 }
 END_TEST
 
@@ -402,6 +435,7 @@ httpd_upstreams_suite(void)
     tcase_add_test(tcase, a_url_is_a_place_and_a_path);
     tcase_add_test(tcase, an_option_is_a_prefix_and_a_url);
     tcase_add_test(tcase, a_proxy_that_cannot_be_is_refused);
+    tcase_add_loop_test(tcase, a_check_refuses_the_routes_that_a_start_refuses, 0, 3);
     tcase_add_test(tcase, a_name_that_is_not_found_is_named_and_the_others_are_used);
     tcase_add_test(tcase, a_route_without_an_address_is_answered_502_and_the_others_as_ever);
     tcase_add_test(tcase, routes_send_requests_on);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the routes of --stats and --proxy.
+ *
+ * Place: options.c checks them, and service.c makes them for the server, both by the same function:
+ * --check accepts what a start accepts.
+ */
+#ifndef OPTION_ROUTES_H
+#define OPTION_ROUTES_H
+
+#include "options.h"
+
+/* Make the router; *router is NULL if neither option is given. 0, or -errno after a message. */
+int option_routes_make(struct httpd_options *options, struct sxe_http_router **router);
+
+/* Whether it can be made. False after a message. */
+bool option_routes_are_good(struct httpd_options *options);
+
+#endif
