@@ -102,7 +102,7 @@ sxe_buffer_data(const struct sxe_buffer *buffer)
 {
     return (char *)((uintptr_t)buffer->base + buffer->taken); /* NULL + 0 would be undefined */
 }
-
+/* The number of unread bytes. */
 static inline uint32_t
 sxe_buffer_length(const struct sxe_buffer *buffer)
 {

@@ -47,7 +47,7 @@ extern "C" {
 #endif
 
 /* ---- The words of the protocol ---- */
-
+/* The methods that have a value of their own. */
 #define SXE_HTTP_METHODS(X) \
     X(GET)                  \
     X(HEAD)                 \
@@ -127,7 +127,7 @@ extern "C" {
     X(CHUNK_LINE_TOO_LONG, 400, "a chunk's size and extensions are longer than the line limit") \
     X(CHUNK_OVERHEAD, 400, "the extensions are much more than the data")                        \
     X(BAD_CHUNK_END, 400, "a chunk's data does not end with CR LF")
-
+/* The enumerators of the lists above. */
 #define SXE_HTTP_ENUM_METHOD(id)               SXE_HTTP_##id,
 #define SXE_HTTP_ENUM_FIELD(id, name, last)    SXE_HTTP_FIELD_##id,
 #define SXE_HTTP_ENUM_REFUSAL(id, status, why) SXE_HTTP_REFUSED_##id,

@@ -212,7 +212,7 @@ struct sxe_http_request {
     bool is_authenticated;       /* rw: false at first; true: sxe_http_user has the user's name */
     bool is_traced;              /* ro: config.trace, see sxe_http_trace */
 };
-
+/* The request's method. */
 static inline enum sxe_http_method
 sxe_http_method(const struct sxe_http_request *request)
 {

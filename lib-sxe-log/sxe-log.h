@@ -92,7 +92,7 @@ struct sxe_log_site {
 };
 
 /* ---- Lines ---- */
-
+/* Log a line, formatted as by printf(3), if its level is shown. */
 #define SXE_ERROR(...) SXE_LOG_LINE(SXE_LOG_ERROR, SXE_NO_ID, __VA_ARGS__)
 #define SXE_WARN(...)  SXE_LOG_LINE(SXE_LOG_WARNING, SXE_NO_ID, __VA_ARGS__)
 #define SXE_INFO(...)  SXE_LOG_LINE(SXE_LOG_INFORMATION, SXE_NO_ID, __VA_ARGS__)
@@ -200,7 +200,7 @@ SXE_PUBLIC void sxe_log_trace_release(unsigned mark);
 
 /* Find the level of a control at its first line, and store it in the control. */
 SXE_PUBLIC int sxe_log_resolve(struct sxe_log_control *control);
-
+/* Whether lines of the level are shown. */
 static inline int
 sxe_log_shown(struct sxe_log_control *control, int level)
 {
@@ -218,7 +218,7 @@ struct sxe_log_frame {
     const void *address;
     const void *return_address;
 };
-
+/* Call call_ with the place of the line and its frame, if the condition holds. */
 #define SXE_LOG_IF(condition_, level_, call_, ...)                                           \
     do {                                                                                     \
         if (condition_) {                                                                    \
@@ -241,7 +241,7 @@ struct sxe_log_frame {
     SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, (id), __VA_ARGS__)
 #define SXE_LOG_LEAVE_AT(level, id, ...) \
     SXE_LOG_IF(SXE_CHECKED, level, sxe_log_leave, (id), __VA_ARGS__)
-
+/* End the process if the condition does not hold; checked 0: only in checked builds. */
 #define SXE_LOG_ASSERT_AT(checked, id, text, condition, ...)                                  \
     SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
                (id), text, __VA_ARGS__)

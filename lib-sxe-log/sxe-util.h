@@ -33,7 +33,7 @@
 #        define SXE_CHECKED 0
 #    endif
 #endif
-
+/* Attributes of declarations, and what the compiler should expect of a condition. */
 #define SXE_PUBLIC             __attribute__((visibility("default")))
 #define SXE_MUST_USE           __attribute__((warn_unused_result))
 #define SXE_NORETURN           __attribute__((noreturn))
@@ -64,7 +64,7 @@
 SXE_EARLY_OUT:                 \
     goto SXE_ERROR_OUT;        \
     SXE_ERROR_OUT
-
+/* The length of a string literal. */
 #define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
 
 /* The number of elements of an array. */

@@ -420,7 +420,7 @@ struct sxe {
         const char *path;          /* NEW: where to listen or connect */
     } u;
 };
-
+/* The names of 2010 for a socket's buffer, id, data and addresses. */
 #define SXE_BUF(this)               sxe_buffer_data(&(this)->in)
 #define SXE_BUF_USED(this)          ((int)sxe_buffer_length(&(this)->in)) /* signed, as in 2010 */
 #define SXE_BUF_ROOM(this)          sxe_buffer_room(&(this)->in)

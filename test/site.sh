@@ -65,6 +65,11 @@ check "the reference has each exported function" has_functions
 check "it has each option of the programs" has_options
 check "it has each call of scripts" has_modules
 check "it has the metrics" printed "$site/reference/metrics.html" 'id="http_server_request_duration_seconds"'
+since() { sed -n "/id=\"$2\"/,/<\/section>/p" "$1" | grep -q '<p class="about">since [0-9]'; }
+check "a function's entry says since which version it exists" since "$site/reference/lib-sxe.html" sxe_listen
+check "so does that of a function of another library" since "$site/reference/lib-sxe-tls.html" sxe_tls_start
+check "so does that of a macro" since "$site/reference/lib-sxe-log.html" SXE_ASSERT
+check "inline functions have entries" printed "$site/search-index.js" '["sxe_buffer_room","function",'
 check "a function's entry says what it does" printed "$site/reference/lib-sxe.html" 'Accept connections (or datagrams)'
 check "docs lead to the reference" printed "$site/docs/sxe.html" 'href="../reference/lib-sxe.html#sxe_'
 check "no page loads anything from elsewhere" loads_nothing_else

@@ -234,7 +234,8 @@ for page in docs/*.1; do
 done
 check "the man pages name every option" empty undocumented_options
 check "a comment says what each public function does" empty undescribed
-check "libsxe.so.0 has the functions that its packages promise" empty tools/symbols.sh check
+check "each public function has the version that it came with, and none that had one is gone" empty tools/symbols.sh check
+check "each function, macro, option, Lua call and metric is named on a page" empty tools/named.sh
 check "the reference has each exported function" empty unlisted_functions
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims

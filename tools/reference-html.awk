@@ -67,10 +67,10 @@ function write_group(g, file,    i, also) {
     print "<section class=\"entry\">" also "<h4 id=\"" group_name[g, 1] "\">" > file
     for (i = 1; i <= group_names[g]; i++) {
         print (i > 1 ? ", " : "") "<code>" group_name[g, i] "</code>" > file
-        note_entry("function", group_name[g, i], group_name[g, i], first_sentence(about(g)))
+        note_entry(group_name[g, i] ~ /^SXE/ ? "macro" : "function", group_name[g, i], group_name[g, i], first_sentence(about(g)))
     }
     print "</h4>\n<pre><code class=\"language-c\">" group_declarations[g] "</code></pre>" > file
-    print filled(about(g)) "</section>" > file
+    print filled(about(g)) "<p class=\"about\">since " since(group_name[g, 1]) "</p></section>" > file
 }
 function write_header(    file, s, g, t, i) {
     library = path

@@ -59,6 +59,7 @@ function write_page(g,    file, i, t, seen, text, also) {
     for (i = 1; i <= groups; i++)
         if (i != g && group_section[i] == group_section[g])
             also = also (also == "" ? "" : " ,\n") ".Xr " group_name[i, 1] " 3"
+    print ".Sh HISTORY\nSince version " since(group_name[g, 1]) "." > file
     print ".Sh SEE ALSO" > file
     print (also == "" ? "" : also " .\n.Pp\n") "The essay that opens\n.In " header "\nsays what these functions are for." > file
     close(file)

@@ -2,9 +2,10 @@
 #
 # usage: awk ... -f reference.awk -f reference-man.awk HEADER...     (or reference-html.awk, see there)
 #
-# Reads what public headers say of their functions, and calls write_header() of the other file for each header. Functions
-# declared together, without an empty line between them, share the comment above them and are one group; the comments
-# after a declaration belong to it. `/* ---- Title ----` begins a section. The first comment of a header is its essay.
+# Reads what public headers say of their functions, inline functions and macros with arguments, and calls write_header() of
+# the other file for each header. Functions declared together, without an empty line between them, share the comment above
+# them and are one group; the comments after a declaration belong to it. `/* ---- Title ----` begins a section. The first
+# comment of a header is its essay. since() gives the version that a function came with, which tools/symbols.sh keeps.
 function trim(text) {
     sub(/^[ \t]+/, "", text)
     sub(/[ \t]+$/, "", text)
@@ -16,6 +17,18 @@ function uncommented(line) {
     sub(/[ \t]*\*\/[ \t]*$/, "", line)
     sub(/^ \* ?/, "", line)
     return line
+}
+function since(name,    line, words) {
+    if (!are_versions_read) {
+        are_versions_read = 1
+        while ((getline line < "packaging/debian/libsxe0.symbols") > 0)
+            if (split(line, words, /[ @]+/) == 4 && words[2] ~ /^sxe_/)
+                version[words[2]] = words[4]
+        while ((getline line < "tools/since.txt") > 0)
+            if (split(line, words, " ") == 2)
+                version[words[1]] = words[2]
+    }
+    return version[name]
 }
 function forget_group() {
     comment = ""
@@ -81,7 +94,15 @@ FNR == 1 {
     if ((getline line < ("tools/" module ".pc.in")) < 0)
         module = "sxe"
     close("tools/" module ".pc.in")
-    in_comment = in_type = in_declaration = 0
+    in_comment = in_type = in_declaration = in_inline = in_body = in_macro = 0
+}
+in_body {
+    in_body = $0 !~ /^}/
+    next
+}
+in_macro {
+    in_macro = $0 ~ /\\$/
+    next
 }
 in_type {
     type_text[types] = type_text[types] escaped($0) "\n"
@@ -151,6 +172,28 @@ in_comment {
             declarations = substr(declarations, 1, length(declarations) - 1) " /* " escaped(note) " */\n"
         }
     }
+    next
+}
+/^static inline / || in_inline {
+    if ($0 == "{") {
+        sub(/\n$/, ";\n", declarations)
+        in_inline = 0
+        in_body = 1
+        next
+    }
+    line = $0
+    sub(/^static inline /, "", line)
+    declarations = declarations escaped(line) "\n"
+    if (match(line, /sxe_[a-z0-9_]+\(/))
+        name[++names] = substr(line, RSTART, RLENGTH - 1)
+    in_inline = 1
+    next
+}
+match($0, /^#define SXE_[A-Z0-9_]+\([^)]*\)/) {
+    line = substr($0, 9, RLENGTH - 8)
+    declarations = declarations escaped(line) "\n"
+    name[++names] = substr(line, 1, index(line, "(") - 1)
+    in_macro = $0 ~ /\\$/
     next
 }
 /^$/ { end_group() }

@@ -1,29 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: symbols.sh check     print the functions of packaging/debian/libsxe0.symbols that libsxe.so.0 no longer exports
-#        symbols.sh write     add the functions that it exports and the file lacks, with the present version
+# usage: symbols.sh check     print functions that lack a version, and functions that had one and are gone
+#        symbols.sh write     add the present version for the functions that lack one
 #
-# The file says since which version each function exists. A function that a release had stays until libsxe.so.1.
+# Two files say since which version each public function exists: packaging/debian/libsxe0.symbols has what libsxe.so.0 exports,
+# and tools/since.txt the other libraries' functions, inline functions and macros. The manual and the site show the version.
+# A function that a release had stays until libsxe.so.1.
 set -eu
 export LC_ALL=C
 mode=${1:?usage: symbols.sh check|write}
 file=packaging/debian/libsxe0.symbols
+others=tools/since.txt
 version=$(sed -n 's/^.define SXE_VERSION  *"\(.*\)"/\1/p' lib-sxe-log/sxe-util.h)
-exported=$(readelf -sW --dyn-syms build/release/libsxe.so.0 |
-    awk '$5 == "GLOBAL" && $7 != "UND" && $8 ~ /^sxe_/ { sub(/@.*/, "", $8); print $8 }' | sort -u)
-[ -n "$exported" ] || { echo "readelf finds no function in build/release/libsxe.so.0: type make"; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+readelf -sW --dyn-syms build/release/libsxe.so.0 |
+    awk '$5 == "GLOBAL" && $7 != "UND" && $8 ~ /^sxe_/ { sub(/@.*/, "", $8); print $8 }' | sort -u >"$work/exported"
+[ -s "$work/exported" ] || { echo "readelf finds no function in build/release/libsxe.so.0: type make"; exit 1; }
+git ls-files --cached --others --exclude-standard 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' |
+    xargs awk -v dir="$work" -f tools/reference.awk -f tools/reference-html.awk
+awk -F '\t' '$1 == "function" || $1 == "macro" { print $2 }' "$work/index.tsv" | sort -u >"$work/declared"
+comm -23 "$work/declared" "$work/exported" >"$work/others"
+sed -n 's/^ \(sxe_[a-z0-9_]*\)@.*/\1/p' $file | sort >"$work/promised"
+sed 's/ .*//' $others | sort >"$work/promised-others"
 case $mode in
 check)
-    sed -n 's/^ \(sxe_[a-z0-9_]*\)@.*/\1/p' $file | while read -r name; do
-        printf '%s\n' "$exported" | grep -qx "$name" || echo "$name was exported, and is no more: programs that use it would not start"
-    done
+    { comm -23 "$work/exported" "$work/promised"; comm -23 "$work/others" "$work/promised-others"; } |
+        sed 's/$/ has no version: type tools\/symbols.sh write/'
+    comm -13 "$work/exported" "$work/promised" | sed 's/$/ was exported, and is no more: programs that use it would not start/'
+    comm -13 "$work/others" "$work/promised-others" | sed "s|\$| of $others is in no public header: programs that use it would not build|"
     ;;
 write)
-    new=$(printf '%s\n' "$exported" | while read -r name; do
-        grep -q "^ $name@" $file || echo " $name@SXE_0 $version"
-    done)
-    { sed -n '/^[^ ]/p' $file; { sed -n '/^ /p' $file; [ -z "$new" ] || printf '%s\n' "$new"; } | sort; } >$file.new
+    comm -23 "$work/exported" "$work/promised" | sed "s/.*/ &@SXE_0 $version/" >"$work/new"
+    { sed -n '/^[^ ]/p' $file; sed -n '/^ /p' $file | sort - "$work/new"; } >$file.new
     mv $file.new $file
+    comm -23 "$work/others" "$work/promised-others" | sed "s/\$/ $version/" | sort - $others >$others.new
+    mv $others.new $others
     ;;
 esac
