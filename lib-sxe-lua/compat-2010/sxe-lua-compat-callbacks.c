@@ -230,7 +230,7 @@ sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index)
     }
     if (slot->flags & SXE__LUA_FIELDS)
         forget_fields(L, index);
-    slot->flags &= (uint8_t) ~(SXE__LUA_CALLS | SXE__LUA_FIELDS);
+    slot->flags &= (uint16_t) ~(SXE__LUA_CALLS | SXE__LUA_FIELDS);
 }
 
 /* ---- Events ---- */
@@ -366,7 +366,7 @@ sxe__lua_on_read(SXE *s, int length)
         SXE_BUF_CLEAR(s);
         return;
     }
-    slot->flags &= (uint8_t)~SXE__LUA_USED;
+    slot->flags &= (uint16_t)~SXE__LUA_USED;
     if (call_read(L, s, slot, length) < 0) {
         SXE_BUF_CLEAR(s);
         sxe_close(s);

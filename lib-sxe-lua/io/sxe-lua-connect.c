@@ -8,6 +8,9 @@
  *
  * sxe_resolve returns the addresses with IPv4 and IPv6 in turn, so that one that leads nowhere, of
  * either kind, costs a quarter of a second.
+ *
+ * A race never costs another task its connection: all attempts of a race but its first are SPARE.
+ * They are not begun while no socket is free, and a task that finds none asks for theirs.
  */
 #include "sxe-lua-socket-private.h"
 
@@ -20,14 +23,18 @@
 #define UNIX_PREFIX "unix:"
 #define NEXT_NS     (SXE_NS_PER_SECOND / 4) /* RFC 8305, 8: Connection Attempt Delay */
 
-/* Places in the stack of tcp.connect: addresses as text, and how much of it was tried. */
-enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, TRIED, RACE };
+/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. */
+enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, RACE };
 
 struct race {
     uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of those that connect */
+    size_t places[SXE_RESOLVE_ADDRESSES_MAX];    /* where their addresses begin; each is after the
+                                                  * one before */
+    size_t tried;                                /* bytes of the addresses that were tried */
+    uint64_t next_ns;                            /* when the next address is tried */
     unsigned number;
-    int error;        /* why the last one failed */
-    uint64_t next_ns; /* when the next address is tried */
+    int error;       /* why the last one failed */
+    bool has_waited; /* a turn, for a socket that was being closed */
 };
 
 /* Tasks that connect. */
@@ -58,29 +65,32 @@ on_tcp_connected(SXE *s)
     sxe__lua_wake(slot->task, SXE__LUA_EVENT);
 }
 
-/* Take the next address; false: there is none. */
-static bool
-next_address(lua_State *L, char ip[SXE_RESOLVE_IP_SIZE])
-{
-    lua_Integer tried = lua_tointeger(L, TRIED);
-    const char *address = lua_tostring(L, ADDRESSES) + tried;
-    size_t length = strcspn(address, " ");
-
-    if (length == 0 || length >= SXE_RESOLVE_IP_SIZE)
-        return false;
-    memcpy(ip, address, length);
-    ip[length] = '\0';
-    lua_pushinteger(L, tried + (lua_Integer)length + (address[length] == ' '));
-    lua_replace(L, TRIED);
-    return true;
-}
-
 /* The path in a host "unix:/run/app.sock" or "unix:@name"; NULL: the host has another form. */
 static const char *
 path_of_host(const char *host)
 {
     return strncmp(host, UNIX_PREFIX, sizeof(UNIX_PREFIX) - 1) == 0 ? host + sizeof(UNIX_PREFIX) - 1
                                                                     : NULL;
+}
+
+/* Take the next address; NULL: there is none. A unix socket is one address, and its path may hold
+ * the blanks that part others. */
+static const char *
+next_address(lua_State *L, struct race *race, char ip[SXE_RESOLVE_IP_SIZE])
+{
+    const char *address = lua_tostring(L, ADDRESSES) + race->tried;
+    size_t length = strcspn(address, " ");
+
+    if (path_of_host(address) != NULL) {
+        race->tried += strlen(address);
+        return address;
+    }
+    if (length == 0 || length >= SXE_RESOLVE_IP_SIZE)
+        return NULL;
+    memcpy(ip, address, length);
+    ip[length] = '\0';
+    race->tried += length + (address[length] == ' ');
+    return ip;
 }
 
 /* The option `from`, which is on top. */
@@ -185,6 +195,8 @@ close_others(struct race *race, const SXE *winner)
     }
     race->number = winner != NULL;
     race->sockets[0] = winner != NULL ? sxe_handle(winner) : 0;
+    if (winner != NULL)
+        sxe__lua_slot_of(winner)->flags &= (uint16_t) ~(SXE__LUA_SPARE | SXE__LUA_ASKED);
 }
 
 /* Remove the sockets that failed. Returns the slot of one of them, or NULL: none did. */
@@ -199,6 +211,7 @@ remove_failed(struct race *race)
         struct sxe__lua_slot *slot = slot_of(race->sockets[i]);
 
         if (sxe__lua_socket(slot) != NULL) {
+            race->places[left] = race->places[i];
             race->sockets[left++] = race->sockets[i];
             continue;
         }
@@ -208,7 +221,32 @@ remove_failed(struct race *race)
         race->error = failed->error;
     }
     race->number = left;
+    if (left > 0)
+        slot_of(race->sockets[0])->flags &= (uint16_t) ~(SXE__LUA_SPARE | SXE__LUA_ASKED);
     return failed;
+}
+
+/* Close as many of the youngest attempts as other tasks have asked for sockets. Their addresses are
+ * tried again later. */
+static void
+give_asked(struct race *race)
+{
+    unsigned asked = 0;
+
+    for (unsigned i = 0; i < race->number; i++) {
+        struct sxe__lua_slot *slot = slot_of(race->sockets[i]);
+
+        asked += (slot->flags & SXE__LUA_ASKED) != 0;
+        slot->flags &= (uint16_t)~SXE__LUA_ASKED;
+    }
+    for (; asked > 0; asked--) {
+        struct sxe__lua_slot *slot = slot_of(race->sockets[--race->number]);
+
+        slot->task = 0;
+        sxe_close(sxe__lua_socket(slot));
+        race->tried = race->places[race->number];
+        race->next_ns = sxe_lua_get_clock()->now_ns() + NEXT_NS;
+    }
 }
 
 /* The socket that is connected first; NULL: none is. */
@@ -239,10 +277,31 @@ wait_for_race(lua_State *L, bool may_grow)
 }
 
 static void
-add_to_race(struct race *race, const SXE *s)
+add_to_race(struct race *race, const SXE *s, size_t place)
 {
+    if (race->number > 0)
+        sxe__lua_slot_of(s)->flags |= SXE__LUA_SPARE;
+    race->places[race->number] = place;
     race->sockets[race->number++] = sxe_handle(s);
     race->next_ns = sxe_lua_get_clock()->now_ns() + NEXT_NS;
+}
+
+/* Whether an attempt failed for want of what others may give back soon, whatever its address. */
+static bool
+is_scarcity(int error)
+{
+    return error == ENFILE || error == EMFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Begin with an address; NULL with errno. */
+static SXE *
+try_address(lua_State *L, const struct race *race, const char *address)
+{
+    errno = EACCES;
+    if (is_public_only(L) && !sxe__lua_is_public(address))
+        return NULL;
+    errno = ENFILE;
+    return sxe__lua_is_socket_free(race->number > 0) ? connect_tcp_socket(L, address) : NULL;
 }
 
 /* If it is time, begin with the next address that can be tried; then wait for the race. */
@@ -250,52 +309,41 @@ static int
 connect_next_address(lua_State *L, bool is_time)
 {
     struct race *race = lua_touserdata(L, RACE);
-    const bool public_only = is_public_only(L);
     char ip[SXE_RESOLVE_IP_SIZE];
+    size_t place = race->tried;
+    const char *address;
+    bool is_left;
 
-    while (is_time && next_address(L, ip)) {
-        SXE *s = NULL;
+    while (is_time && (address = next_address(L, race, ip)) != NULL) {
+        SXE *s = try_address(L, race, address);
 
-        errno = EACCES;
-        if (!public_only || sxe__lua_is_public(ip))
-            s = connect_tcp_socket(L, ip);
+        race->error = errno;
         if (s != NULL) {
-            add_to_race(race, s);
-            is_time = false;
-        } else {
-            race->error = errno;
+            add_to_race(race, s, place);
+        } else if (is_scarcity(race->error)) {
+            race->tried = place;
+            race->next_ns = sxe_lua_get_clock()->now_ns() + NEXT_NS;
         }
+        is_time = s == NULL && !is_scarcity(race->error);
+        place = race->tried;
     }
-    if (race->number == 0)
-        return fail_to_connect(L, race->error);
-    return wait_for_race(L, lua_tostring(L, ADDRESSES)[lua_tointeger(L, TRIED)] != '\0');
+    is_left = lua_tostring(L, ADDRESSES)[race->tried] != '\0';
+    if (race->number > 0)
+        return wait_for_race(L, is_left);
+    if (is_left && is_scarcity(race->error) && sxe__lua_expects_socket(&race->has_waited))
+        return sxe__lua_wait_for_socket(L, go_on_connecting_socket, 0);
+    return fail_to_connect(L, race->error);
 }
 
-/* Push an empty race; error: why connecting fails if there is no address. */
-static struct race *
-push_race(lua_State *L, int error)
+/* Begin with the first of the addresses, which are on top. error: why connecting fails if there is
+ * none. */
+static int
+begin_race(lua_State *L, int error)
 {
     struct race *race = lua_newuserdatauv(L, sizeof(*race), 0);
 
     *race = (struct race){.error = error};
-    return race;
-}
-
-/* A unix socket is one address, and a path may hold the blanks that part addresses. */
-static int
-connect_unix(lua_State *L)
-{
-    struct race *race;
-    SXE *s;
-
-    lua_pushliteral(L, "");
-    lua_pushinteger(L, 0);
-    race = push_race(L, 0);
-    s = connect_tcp_socket(L, lua_tostring(L, HOST));
-    if (s == NULL)
-        return fail_to_connect(L, errno);
-    add_to_race(race, s);
-    return wait_for_race(L, false);
+    return connect_next_address(L, true);
 }
 
 static bool
@@ -324,8 +372,10 @@ go_on_connecting_socket(lua_State *L, int status, lua_KContext context)
     if (failed != NULL && failed->failure != NULL)
         return sxe__lua_tls_fail(L, failed);
     winner = find_winner(race);
-    if (winner == NULL)
+    if (winner == NULL) {
+        give_asked(race);
         return connect_next_address(L, failed != NULL || reason != SXE__LUA_EVENT);
+    }
     close_others(race, winner);
     if ((sxe__lua_slot_of(winner)->flags & SXE__LUA_OPENED) == 0)
         return wait_for_race(L, false);
@@ -341,11 +391,7 @@ go_on_tcp_resolved(lua_State *L, int status, lua_KContext context)
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    if (failed > 0)
-        return failed;
-    lua_pushinteger(L, 0);
-    push_race(L, EADDRNOTAVAIL);
-    return connect_next_address(L, true);
+    return failed > 0 ? failed : begin_race(L, EADDRNOTAVAIL);
 }
 
 /* ---- The call ---- */
@@ -368,15 +414,11 @@ begin_to_connect(lua_State *L)
     failed = sxe__lua_tls_push(L, OPTIONS);
     if (failed > 0)
         return failed;
-    if (path_of_host(host) != NULL)
-        return connect_unix(L);
-    if (!sxe__lua_is_ip(host))
+    if (path_of_host(host) == NULL && !sxe__lua_is_ip(host))
         return sxe__lua_resolve(L, host, AF_UNSPEC, (uint64_t)lua_tointeger(L, DEADLINE),
                                 go_on_tcp_resolved);
     lua_pushvalue(L, HOST);
-    lua_pushinteger(L, 0);
-    push_race(L, EINVAL);
-    return connect_next_address(L, true);
+    return begin_race(L, EINVAL);
 }
 
 static int

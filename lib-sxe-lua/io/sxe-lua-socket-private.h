@@ -35,6 +35,8 @@ enum sxe__lua_slot_flag {
     SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
     SXE__LUA_OPENED =
         1 << 7, /* tcp.connect: the connection, and TLS if it is used, is established */
+    SXE__LUA_SPARE = 1 << 8, /* tcp.connect: another attempt for the same name goes on */
+    SXE__LUA_ASKED = 1 << 9, /* a task without a socket has asked for that of the attempt */
 };
 
 struct sxe__lua_slot {
@@ -46,7 +48,7 @@ struct sxe__lua_slot {
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     char *failure;                /* why TLS closed the connection; owned; NULL: TLS did not fail */
     int32_t error;                /* sxe_error() when it closed */
-    uint8_t flags;
+    uint16_t flags;
 };
 
 /* Prepare for making sockets. Returns how many there may be. Raises if sxe_init was not called, or
@@ -77,6 +79,17 @@ void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s
 
 /* 2010: free the callbacks and fields that Lua holds for a socket. */
 void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
+
+/* Whether a socket is free. is_spare: for one more attempt of a race, which leaves free sockets to
+ * tasks that have none. */
+bool sxe__lua_is_socket_free(bool is_spare);
+
+/* Whether it is worth waiting a turn for a socket: a race has been asked for one, or sockets that
+ * were closed in this turn become free. The bool says whether a turn was waited for the latter. */
+bool sxe__lua_expects_socket(bool *has_waited);
+
+/* Wait a turn of the loop, in the line of the tasks that have no socket. */
+int sxe__lua_wait_for_socket(lua_State *L, lua_KFunction k, lua_KContext context);
 
 /* Wake all tasks that wait for the socket. */
 void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);

@@ -18,6 +18,9 @@ enum { DROPS_MAX = 256 }; /* pieces: more than a peer sends without being read *
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
 
+/* Tasks that have found no free socket, and try again with the next turn. */
+static _Thread_local struct sxe__lua_line starving = {.keeps_loop = true};
+
 /* ---- The slots ---- */
 
 static void
@@ -148,6 +151,50 @@ sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
     sxe__lua_wake_all(&slot->writers);
     if (slot->task != 0)
         sxe__lua_wake(slot->task, SXE__LUA_EVENT);
+}
+
+/* ---- When all sockets are in use ---- */
+
+bool
+sxe__lua_is_socket_free(bool is_spare)
+{
+    return (!is_spare || starving.first == 0) && sxe_number_in_state(SXE_STATE_FREE) > 0;
+}
+
+/* Ask a race for the socket of an attempt that is not its only one. False: no race has any. */
+static bool
+ask_for_socket(void)
+{
+    bool is_asked = false;
+
+    for (unsigned i = 0; i < slots_number; i++) {
+        struct sxe__lua_slot *slot = &slots[i];
+
+        if (!(slot->flags & SXE__LUA_SPARE) || sxe__lua_socket(slot) == NULL)
+            continue;
+        is_asked = true;
+        if (slot->flags & SXE__LUA_ASKED)
+            continue;
+        slot->flags |= SXE__LUA_ASKED;
+        sxe__lua_wake(slot->task, SXE__LUA_EVENT);
+        break;
+    }
+    return is_asked;
+}
+
+bool
+sxe__lua_expects_socket(bool *has_waited)
+{
+    const bool had_waited = *has_waited;
+
+    *has_waited = !ask_for_socket();
+    return !*has_waited || !had_waited;
+}
+
+int
+sxe__lua_wait_for_socket(lua_State *L, lua_KFunction k, lua_KContext context)
+{
+    return sxe__lua_park_in(L, &starving, 1, k, context);
 }
 
 /* ---- The end of a program ---- */

@@ -376,12 +376,30 @@ open_socket_now(lua_State *L)
     return open_udp_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
 }
 
+static int open_after_turn(lua_State *L, int status, lua_KContext turns);
+
+/* Open the socket. If none is free, first collect garbage, whose finalizers may close sockets, and
+ * wait until those that are being closed are free. turns: how many were waited for that. */
 static int
-open_after_turn(lua_State *L, int status, lua_KContext context)
+open_or_wait(lua_State *L, lua_KContext turns)
+{
+    bool has_waited = turns > 0;
+
+    if (sxe__lua_is_socket_free(false) || !sxe__lua_may_wait(L))
+        return open_socket_now(L);
+    if (!has_waited)
+        (void)lua_gc(L, LUA_GCCOLLECT);
+    if (!sxe__lua_expects_socket(&has_waited))
+        return open_socket_now(L);
+    return sxe__lua_wait_for_socket(L, open_after_turn, has_waited);
+}
+
+static int
+open_after_turn(lua_State *L, int status, lua_KContext turns)
 {
     SXE_UNUSED_PARAMETER(status);
-    SXE_UNUSED_PARAMETER(context);
-    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : open_socket_now(L);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L)
+                                                   : open_or_wait(L, turns);
 }
 
 /* udp.open(ip, port) */
@@ -393,7 +411,7 @@ l_udp_open(lua_State *L)
     /* A script's top level may come before sxe_init: then this goes on with the first turn. */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, open_after_turn, 0);
-    return open_socket_now(L);
+    return open_or_wait(L, 0);
 }
 
 /* The task of udp.serve ended. */

@@ -76,3 +76,20 @@ test("more bytes than a datagram can carry are not sent", function()
     local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e", script}
     equal(proc:line(120), "refused", proc:errors())
 end)
+
+-- promise: docs/lua-handlers.md: waits a turn for those that are being closed.
+test("a socket is opened right after one was closed, with one socket in all", function()
+    local script = [[
+        local udp, task = require "sxe.udp", require "sxe.task"
+        task.start(function()
+            for i = 1, 100 do assert(udp.open("127.0.0.1", 0)):close() end
+            local last, one
+            repeat last, one = one, udp.open("127.0.0.1", 0) until not one
+            setmetatable({}, {__gc = function() last:close() end})
+            print(udp.open("127.0.0.1", 0) and "opened")
+            os.exit(0)
+        end)
+    ]]
+    local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e", script}
+    equal(proc:line(60), "opened", proc:errors())
+end)

@@ -1007,6 +1007,111 @@ START_TEST(addresses_that_all_refuse_are_told)
 }
 END_TEST
 
+/* Leave so many sockets free. */
+static void
+leave_free(unsigned left)
+{
+    run_script(
+        lua_pushfstring(lua->main,
+                        "held = {}\n"
+                        "repeat held[#held + 1] = sxe_new_tcp('', 0) until not held[#held + 1]"
+                        " and #held > 0 and not sxe_new_tcp('', 0)\n"
+                        "for i = 1, %d do table.remove(held):close() end",
+                        (int)left));
+    lua_settop(lua->main, 0);
+    turn(2);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), left);
+}
+
+/* Wait until so many sockets are being connected. */
+static void
+await_connecting(unsigned wanted)
+{
+    for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_CONNECTING) != wanted; i++)
+        turn_slowly(1);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), wanted);
+}
+
+START_TEST(without_a_free_socket_the_next_address_waits)
+{
+    static const char *const addresses[] = {"127.0.0.2", "127.0.0.3", "127.0.0.1", NULL};
+    int peer = serve("conn:read()");
+    unsigned short port = (unsigned short)number("server.port");
+    struct deaf first = deafen("127.0.0.2", port);
+
+    until("c");
+    leave_free(1);
+    race(addresses, "nil");
+    await_connecting(1);
+    turn_slowly(300); /* more than 250 ms, so that the second attempt finds no socket */
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 1);
+    if (_i == 0)
+        close_deaf(first); /* the kernel tries again after 1 s, and is refused */
+    else
+        run_script("for i = 1, 2 do table.remove(held):close() end");
+    until("log == '127.0.0.1'");
+    if (_i == 1)
+        close_deaf(first);
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_race_gives_its_second_socket_to_a_task_that_has_none)
+{
+    static const char *const addresses[] = {"127.0.0.2", "127.0.0.3", NULL};
+    int peer = serve("conn:read()");
+    unsigned short port = (unsigned short)number("server.port");
+    struct deaf first = deafen("127.0.0.2", port);
+    struct deaf second = deafen("127.0.0.3", port);
+    unsigned short other_port;
+    int other = peer_listen(&other_port);
+    int accepted;
+
+    until("c");
+    leave_free(2);
+    race(addresses, "nil");
+    await_connecting(2);
+    run_script(lua_pushfstring(
+        lua->main,
+        _i == 0 ? "task.start(function() log = assert(tcp.connect('127.0.0.1', %d)) end)"
+                : "task.start(function() log = assert(require 'sxe.udp'.open('127.0.0.1', 0)) end)",
+        (int)other_port));
+    lua_settop(lua->main, 0);
+    until("log ~= ''");
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 1);
+    run_script("log:close() log = ''");
+    close(other);
+    await_connecting(2);
+    accepted = accept(second.listener, NULL, NULL);
+    ck_assert_int_ge(accepted, 0);
+    until("log == '127.0.0.3'");
+    close(accepted);
+    close(peer);
+    close_deaf(first);
+    close_deaf(second);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
+START_TEST(a_wait_for_a_socket_may_be_cancelled)
+{
+    int peer = serve("conn:read()");
+
+    until("c");
+    leave_free(0);
+    run_script("running = task.start(function()\n"
+               "    log = log .. select(2, tcp.connect('127.0.0.1', server.port)) end)\n"
+               "task.start(function() running:cancel() end)");
+    until("log == 'cancelled'");
+    close(peer);
+    turn(5);
+    net_stop();
+}
+END_TEST
+
 START_TEST(the_state_may_go_while_names_are_looked_up)
 {
     int peer = serve("conn:read()");
@@ -1204,6 +1309,9 @@ suite(void)
     tcase_add_test(c, the_first_address_that_connects_wins);
     tcase_add_loop_test(c, addresses_that_lead_nowhere_time_out_or_are_cancelled, 0, 2);
     tcase_add_test(c, addresses_that_all_refuse_are_told);
+    tcase_add_loop_test(c, without_a_free_socket_the_next_address_waits, 0, 2);
+    tcase_add_loop_test(c, a_race_gives_its_second_socket_to_a_task_that_has_none, 0, 2);
+    tcase_add_test(c, a_wait_for_a_socket_may_be_cancelled);
     tcase_add_test(c, the_state_may_go_while_names_are_looked_up);
     tcase_add_test(c, too_many_look_ups_are_refused);
     tcase_add_test(c, without_threads_names_are_not_looked_up);

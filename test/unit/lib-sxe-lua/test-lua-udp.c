@@ -243,6 +243,28 @@ START_TEST(what_cannot_be_opened_is_told)
 }
 END_TEST
 
+START_TEST(a_socket_that_is_closed_or_garbage_makes_room)
+{
+    serve("socket:close()");
+    turn(3);
+    run_script("repeat kept = udp.open('127.0.0.1', 0) or kept\n"
+               "    local more = sxe_new_tcp('', 0) until not more\n"
+               "task.start(function()\n"
+               "    assert(kept:close())\n"
+               "    local again = assert(udp.open('127.0.0.1', 0))\n"
+               "    setmetatable({}, {__gc = function() again:close() end})\n"
+               "    again = assert(udp.open('127.0.0.1', 0))\n"
+               "    local none, why, code = udp.open('127.0.0.1', 0)\n"
+               "    assert(none == nil and code == 23, why)\n"
+               "    log = 'refused'\n"
+               "    t = task.start(function() t = select(2, udp.open('127.0.0.1', 0)) end)\n"
+               "    task.start(function() t:cancel() end)\n"
+               "end)");
+    until("log == 'refused' and t == 'cancelled'");
+    net_stop();
+}
+END_TEST
+
 START_TEST(before_the_loop_it_is_waited_for)
 {
     static const char script[] = "udp, s = require 'sxe.udp', false s = udp.open('127.0.0.1', 0)";
@@ -288,6 +310,7 @@ suite(void)
     tcase_add_test(c, what_cannot_be_sent_is_told);
     tcase_add_test(c, an_error_in_a_server_is_logged_and_closes);
     tcase_add_test(c, what_cannot_be_opened_is_told);
+    tcase_add_test(c, a_socket_that_is_closed_or_garbage_makes_room);
     tcase_add_test(c, before_the_loop_it_is_waited_for);
     tcase_add_test(c, no_allocation_that_fails_leaves_a_socket);
     return s;
