@@ -46,6 +46,7 @@ static struct shared {
     _Atomic bool is_deaf;         /* the supervisor receives no messages */
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
+    _Atomic bool is_end_short;  /* it stands still until no child is left */
 } * shared;
 
 /* The supervisor sees children as short-lived, however long a busy machine takes to run them. */
@@ -96,7 +97,7 @@ static void
 tick(int signal_number)
 {
     (void)signal_number;
-    if (!shared->is_time_still && (!is_life_short || is_childless())) {
+    if (!shared->is_time_still && ((!is_life_short && !shared->is_end_short) || is_childless())) {
         fake_time_advance(MS(100));
         shared->now_ns += MS(100);
     }
@@ -444,10 +445,11 @@ have_reloaded_and_drain(int link)
 }
 
 /* The child loads so slowly that several reloads are requested meanwhile. The supervisor takes the
- * last signal after the others. */
+ * last signal after the others. The clock stands still, so that the child is not given up. */
 static int
 load_slowly(int link)
 {
+    shared->is_time_still = true;
     for (int i = 0; i < 5; i++) {
         tell(SIGHUP);
         tell(SIGUSR1);
@@ -455,6 +457,7 @@ load_slowly(int link)
     }
     say_ready(link);
     hear(link);
+    shared->is_time_still = false;
     return 0;
 }
 
@@ -473,6 +476,7 @@ END_TEST
 static int
 fail_slowly(int link)
 {
+    shared->is_time_still = true; /* so that the child is not given up */
     tell(SIGHUP);
     tell(SIGUSR1);
     ck_assert_uint_eq(hear(link), HANDOVER_REOPEN);
@@ -483,6 +487,7 @@ static int
 end_after_both(int link)
 {
     say_ready(link);
+    shared->is_time_still = false;
     await_end_of(0);
     await_end_of(1);
     tell(SIGTERM);
@@ -753,12 +758,14 @@ die_after_long(int link)
     say_ready(link);
     while (shared->now_ns < shared->children[number].since_ns + MS(11000))
         nap();
+    shared->is_end_short = true;
     return 0;
 }
 
 static int
 end_all_at_once(int link)
 {
+    shared->is_end_short = false;
     shared->children[number].heard = 1;
     return end_all(link);
 }
@@ -1464,15 +1471,21 @@ START_TEST(a_worker_that_asks_is_replaced_alone)
 }
 END_TEST
 
-/* Request a reload while a worker is being replaced. */
+/* Request a reload while a worker is being replaced. The clock stands still until the worker
+ * serves, so that it is not given up. */
 static int
 reload_while_starting(int link)
 {
+    shared->is_time_still = true;
     tell(SIGHUP);
     tell(SIGUSR1);
     while (hear(link) != HANDOVER_REOPEN)
         continue;
-    return serve_and_drain(link);
+    say_ready(link);
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    shared->is_time_still = false;
+    return 0;
 }
 
 START_TEST(a_load_asked_for_while_one_is_replaced_comes_after_it)
@@ -1608,6 +1621,15 @@ START_TEST(a_change_that_cannot_be_loaded_is_tried_again_later_and_later)
 }
 END_TEST
 
+/* The clock stands still until another child starts it again, so that the next attempt does not
+ * begin meanwhile. */
+static int
+fail_and_stop_the_clock(int link)
+{
+    shared->is_time_still = true;
+    return fail_for(link, 7);
+}
+
 static int
 change_and_reload_after_the_first(int link)
 {
@@ -1615,6 +1637,7 @@ change_and_reload_after_the_first(int link)
     write_file(module, "changed");
     await_end_of(1);
     tell(SIGHUP);
+    shared->is_time_still = false;
     while (hear(link) != HANDOVER_DRAIN)
         continue;
     return 0;
@@ -1623,7 +1646,7 @@ change_and_reload_after_the_first(int link)
 /* A reload that fails tells its reason, and the change still waits. */
 START_TEST(a_change_that_waits_outlives_a_reload_that_fails)
 {
-    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_for_one_reason,
+    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_and_stop_the_clock,
                                fail_for_one_reason, end_after_the_first),
                      0);
     ck_assert_uint_eq(count_logged("could not be loaded again"), 2);
@@ -1644,7 +1667,7 @@ change_and_end_after_the_first(int link)
 
 START_TEST(a_change_that_waits_does_not_keep_the_server_from_ending)
 {
-    ck_assert_int_eq(SUPERVISE(change_and_end_after_the_first, fail_for_one_reason), 0);
+    ck_assert_int_eq(SUPERVISE(change_and_end_after_the_first, fail_and_stop_the_clock), 0);
     ck_assert_uint_eq(shared->loads, 2);
 }
 END_TEST
@@ -1735,7 +1758,7 @@ START_TEST(only_a_reload_renews_the_configuration)
 {
     config.on_renew = note_renewal;
     config.on_settled = note_settled;
-    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_for_one_reason,
+    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_and_stop_the_clock,
                                fail_for_one_reason, end_after_the_first),
                      0);
     ck_assert_str_eq(renewals, "+-r-+");
@@ -1767,13 +1790,6 @@ live_long_and_change(int link)
     write_file(module, "changed");
     await_end_of(2);
     return 0;
-}
-
-static int
-fail_and_stop_the_clock(int link)
-{
-    shared->is_time_still = true;
-    return fail_for(link, 7);
 }
 
 /* A single worker starts so slowly that the next attempt is due meanwhile. */
