@@ -193,6 +193,19 @@ START_TEST(a_worker_that_is_stopped_for_long_is_ended)
 }
 END_TEST
 
+static bool
+is_stopped(pid_t pid)
+{
+    char path[32], state = '\0';
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "r");
+    (void)!fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return state == 'T';
+}
+
 /* Stop this process; another process continues it later. */
 static void
 stop_for_a_while(const struct load_worker *worker)
@@ -201,6 +214,8 @@ stop_for_a_while(const struct load_worker *worker)
 
     (void)worker;
     if (fork() == 0) {
+        while (!is_stopped(self))
+            usleep(1000);
         usleep(100000);
         kill(self, SIGCONT);
         _exit(0);
