@@ -126,7 +126,7 @@ test("a reply that the kernel took as a whole does not stay there for a client t
         if last == "half-close" then
             sock:recv(1) -- the reply has ended when the client half-closes
             wire.sleep(0.1)
-            sock:shutdown()
+            pcall(sock.shutdown, sock) -- on a busy machine the reset comes first
         end
         httpd.wait_until(function() return sockets_at(server.port) == 0 end, "no socket: " .. last)
         local read, said = pcall(sock.recv_all, sock)

@@ -107,8 +107,13 @@ end)
 
 -- promise: docs/observability.md: 200 when a worker is ready; 404 before, and from the moment when the server is told to end
 test("readyz is 404 before the script is loaded, and while the server drains", function()
-    local path = script_of([[local task = require "sxe.task"
-        return function() task.sleep(2) return "slow\n" end]])
+    local gate = os.tmpname()
+    os.remove(gate)
+    local path = script_of(([[local task = require "sxe.task"
+        return function()
+            while not io.open("%s") do task.sleep(0.01) end
+            return "slow\n"
+        end]]):format(gate))
     local server <close> = admin.start("--lua", path)
     equal(server:get("/readyz"), "ready\n")
     local sock <close> = server:connect()
@@ -118,8 +123,10 @@ test("readyz is 404 before the script is loaded, and while the server drains", f
     end, "a request in progress")
     equal((server:act("/drain")), 202)
     httpd.wait_until(function() return server:ask("GET", "/readyz") == 404 end, "404")
+    io.open(gate, "w"):close()
     check(sock:recv_all():find("slow", 1, true), "the request in progress")
     equal(server.proc:wait(20), 0)
+    os.remove(gate)
     os.remove(path)
 end)
 

@@ -119,12 +119,15 @@ end
 
 -- Start the server. After kill -9 the processes of the old one keep its memory for a moment, and the new one ends.
 local function start(...)
-    local proc
+    local proc, has_ended
     repeat
         os.remove(data .. "/postmaster.pid")
         proc = spawn_server(...)
-    until not pcall(proc.wait, proc, 0.9)
-    httpd.wait_until(is_up, "PostgreSQL listens")
+        httpd.wait_until(function()
+            has_ended = pcall(proc.wait, proc, 0)
+            return has_ended or is_up()
+        end, "PostgreSQL listens")
+    until not has_ended
     return proc
 end
 

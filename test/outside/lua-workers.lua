@@ -305,7 +305,14 @@ test("a program ends though its workers compute, or never return", function()
     assert(os.execute("mkfifo " .. path))
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
         local w = worker.new{ name = "stuck", code = "" }
-        print(task.deadline(0.5, w.call, w, function(path) io.open(path) end, "%s"))]]):format(path)}
+        local function open(path)
+            require "sxe.worker".parent:send "begun"
+            io.open(path)
+        end
+        local t = task.start(w.call, w, open, "%s")
+        w:receive()
+        print(t:join(0.5))
+        t:cancel()]]):format(path)}
     equal(proc:output(100), "nil\ttimeout\n")
     equal(proc:wait(100), 0)
     check(proc:errors():find("worker 'stuck' does not end", 1, true), proc:errors())

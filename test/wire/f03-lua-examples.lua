@@ -64,8 +64,8 @@ local function router(port)
     equal(ask(port, "POST /users/1", "{}").status, 405)
 end
 
--- Many requests at the same time take as long as one, because the example calls its slow source concurrently.
-local function random(port)
+-- How many seconds 20 requests at the same time take.
+local function seconds_of_20(port)
     local socks, start = {}, wire.time()
     for i = 1, 20 do
         socks[i] = connect(port)
@@ -76,9 +76,19 @@ local function random(port)
         check(reply.body:find("^%d+$") and tonumber(reply.body) <= 50, reply.body)
         sock:close()
     end
-    local seconds = wire.time() - start
+    return wire.time() - start
+end
+
+-- Many requests at the same time take as long as one, because the example calls its slow source concurrently. A busy
+-- machine may be slow, but not each time.
+local function random(port)
+    expect(ask(port, "GET /"), 200, TEXT, "0") -- the time that the program takes to start does not count
+    local seconds
+    for _ = 1, 10 do
+        seconds = seconds_of_20(port)
+        if seconds < 19 then break end
+    end
     check(seconds > 0.99 and seconds < 19, seconds .. " seconds")
-    expect(ask(port, "GET /"), 200, TEXT, "0")
 end
 
 local function static(port)

@@ -22,7 +22,7 @@ for _, case in ipairs{{"kept connections"}, {"new connections", "--header", "Con
     local name = table.remove(case, 1)
     test(name .. " under load", function()
         local server <close> = script.start(version(0))
-        local client = load.start(server.port, "-c", "20", "-d", "2", "--timeout", "5",
+        local client = load.start(server.port, "-c", "20", "-d", "2", "--timeout", "60",
                                   table.unpack(case))
         client.proc:line(20)
         reload(server, 10)
@@ -78,7 +78,7 @@ test("a server that the script opens is reloaded under load", function()
                 "return '%d' end} return function() return '%d' end"):format(port, n, n)
     end
     local server <close> = script.start(own(0))
-    local client = load.start(port, "-c", "20", "-d", "1", "--timeout", "5")
+    local client = load.start(port, "-c", "20", "-d", "1", "--timeout", "60")
     client.proc:line(20)
     for n = 1, 5 do
         server:write(own(n))
