@@ -26,10 +26,11 @@ local function hang(server)
     return sock
 end
 
+-- Whether a thread of the process runs. Its first thread may have ended (Z) while another one holds the port.
 local function is_alive(pid)
     local file <close> = io.open(("/proc/%d/stat"):format(pid))
-    local state = file and file:read "a":match "%) (%a)"
-    return state ~= nil and state ~= "Z"
+    local state, threads = (file and file:read "a" or ""):match("%) (%a)" .. (" %-?%d+"):rep(16) .. " (%d+) ")
+    return state ~= nil and (state ~= "Z" or tonumber(threads) > 1)
 end
 
 local function errors_until(server, words)
