@@ -81,6 +81,12 @@ SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
  * those that it has. 0: none, or the socket is not connected. */
 SXE_PUBLIC size_t sxe_io_unacknowledged(const SXE *this_);
 
+/* When a write fails because the peer has closed, drop the output and read on to the end, so that
+ * on_read gets what the peer sent before it closed; on_close comes then, with the error of the
+ * write. For a client that sends a long request, to which the reply may come early (RFC 9112, 9.5).
+ * Not wanted: such a socket ends at once, as all others do. */
+SXE_PUBLIC void sxe_io_read_rest(SXE *this_, bool wanted);
+
 /* Before a listener is closed: accept the connections that wait in the kernel for it, as far as
  * there are free sockets, and no more than config.backlog. The kernel resets the connections that
  * are left. */

@@ -140,7 +140,9 @@ sxe__end(SXE *s, int error)
         return;
     if (sxe__state(s) == SXE_STATE_NEW)
         sxe__open(s);
-    s->error = (int16_t)error;
+    if (error != 0 ||
+        !(s->flags & SXE__END_SENT)) /* the write that failed says why: see fail_write */
+        s->error = (int16_t)error;
     sxe__unstage(s);
     sxe__drop_held(s);
     sxe__undefer(s);

@@ -398,6 +398,7 @@ struct sxe {
     bool io_more : 1;                    /* private: see sxe-io.h */
     bool io_owes : 1;                    /* private: see sxe-io.h */
     bool io_shakes : 1;                  /* private: see sxe-io.h */
+    bool reads_rest : 1;                 /* private: see sxe_io_read_rest */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

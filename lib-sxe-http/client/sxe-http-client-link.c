@@ -200,6 +200,7 @@ send_request(struct sxe__http_link *link)
 
     if (result == 0 && shakes)
         result = sxe_send(link->socket, request, 0, on_head_sent);
+    sxe_io_read_rest(link->socket, link->unsent > 0);
     if (result == 0 && link->unsent > 0)
         result = sxe__http_client_send_body(link);
     if (result == 0 && !shakes)

@@ -123,6 +123,21 @@ test("an early reply is passed on", function()
     equal(client:read_reply().status, 413)
 end)
 
+-- promise: docs/proxy.md: So it is if the upstream closes its connection after the reply, with the rest of the request unread.
+test("an early reply of an upstream that closes is passed on", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _ = 1, 20 do
+        local client <close> = server:connect()
+        client:send(request("POST /a", "Content-Length: 500000000"))
+        client:send_some(("x"):rep(4000000), 0.05)
+        local sock <close> = upstream:accept()
+        sock:send "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
+        sock:close()
+        equal(client:read_reply().status, 413)
+    end
+end)
+
 -- promise: docs/proxy.md: A POST is never sent twice.
 test("an upstream that closes its connections: no GET fails, and no POST arrives twice", function()
     local app <close> = script.start([[

@@ -166,6 +166,9 @@ START_TEST(a_slow_upstream_makes_the_client_wait)
 }
 END_TEST
 
+#define CLOSED_413 \
+    "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
+
 START_TEST(an_early_reply_ends_the_request)
 {
     int server;
@@ -186,6 +189,40 @@ START_TEST(an_early_reply_ends_the_request)
     close(peer);
     close(server);
     end_proxy();
+}
+END_TEST
+
+/* The kernel resets the connection of a server that closes with bytes unread. The proxy's write then
+ * fails, while the reply is unread. */
+START_TEST(an_early_reply_of_a_server_that_closes_is_passed_on)
+{
+    int window = 4096;
+    int server;
+    int peer;
+
+    make_content(LONG_SIZE);
+    make_upstream(usual, 1);
+    __real_setsockopt(proxy_site.listeners[0], SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+    serve((struct sxe_http_config){
+        .handler = sxe_http_proxy_handle, .user = &proxy_site.proxy, .stream = true});
+    peer = client();
+    say(peer, _i == 0 ? POST("Content-Length: 8388608\r\n", "")
+                      : POST("Transfer-Encoding: chunked\r\n", "800000\r\n"));
+    server = accept_proxy(0);
+    for (size_t sent = 0, idle = 0; idle < 50 && sent < LONG_SIZE;) {
+        ssize_t n = send(peer, content.bytes + sent, LONG_SIZE - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        sent += n > 0 ? (size_t)n : 0;
+        idle = n > 0 ? 0 : idle + 1;
+        turn(1);
+    }
+    ck_assert_int_eq(send(server, CLOSED_413, strlen(CLOSED_413), 0), (ssize_t)strlen(CLOSED_413));
+    close(server);
+    EXPECT_STATUS(peer, "413 Content Too Large", LINES("", ""), "no");
+    ck_assert_uint_eq(state_of(0).failures, 0);
+    close(peer);
+    end_proxy();
+    drop_content();
 }
 END_TEST
 
@@ -252,6 +289,7 @@ START_TEST(a_slow_reader_makes_the_upstream_wait)
     __real_setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
     say(peer, GET("/a"));
     server = take_request(0, SENT("GET /a"));
+    __real_setsockopt(server, SOL_SOCKET, SO_SNDBUF, &window, sizeof(window));
     say(server,
         _i == 0 ? "HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n" : "HTTP/1.0 200 OK\r\n\r\n");
     for (unsigned i = 0; i < 300; i++) {
@@ -562,6 +600,7 @@ proxy_suite(void)
     tcase_add_test(requests, a_whole_body_passes);
     tcase_add_test(requests, a_slow_upstream_makes_the_client_wait);
     tcase_add_test(requests, an_early_reply_ends_the_request);
+    tcase_add_loop_test(requests, an_early_reply_of_a_server_that_closes_is_passed_on, 0, 2);
     tcase_add_test(requests, a_body_that_goes_wrong_resets_the_upstream);
     tcase_add_loop_test(requests, when_the_client_is_gone_the_upstream_is_reset, 0, 3);
     tcase_add_loop_test(replies, a_slow_reader_makes_the_upstream_wait, 0, 2);
