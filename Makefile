@@ -84,6 +84,7 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wund
           -Wredundant-decls -Wvla -Wformat=2 -Wnull-dereference -Wdouble-promotion
 WERROR ?= $(if $(CI),-Werror)
 supported = $(if $(shell $(CC) -Werror $1 -x c -c -o /dev/null /dev/null 2>/dev/null && echo yes),$1)
+linked    = $(if $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $1 -x c -o /dev/null - 2>/dev/null && echo yes),$1)
 harden := -fstack-protector-strong -fno-omit-frame-pointer $(call supported,-fstack-clash-protection) \
           $(call supported,-fcf-protection) $(call supported,-mbranch-protection=standard)
 
@@ -205,6 +206,17 @@ $B/sxe-http-mpi: $(mpi.objects) $B/apps-common.a $B/libsxe.a
 	@$(call say,LD,$@)
 	$Q$(CC) $(ALL_LDFLAGS) -o $@ $(mpi.objects) $B/apps-common.a $B/libsxe.a $(http.libs) -l:libev.a -Wl,--exclude-libs,libev.a \
 	    $(shell mpicc --showme:link 2>/dev/null) -lm
+
+# sxe-httpd as one file, without OpenSSL and libpq: OpenSSL takes 4 MB of a program, and libpq's archive lacks its own needs.
+# It is linked of the same objects, with the substitutes of what it goes without.
+static.none := $(patsubst %.c,$B/obj/%.o,apps/httpd/tls/secure-none.c $(patsubst %,apps/common/script-%-none.c,tls crypto postgres $(if $(store),,store)))
+$B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-lua.a $(filter %-store.a,$(scripts:%=$B/lib%.a)) $B/libsxe.a
+	@mkdir -p $(@D)
+	@$(call say,LD,$@)
+	$Q$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -static-pie $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) -Wl,--gc-sections -s -o $@ \
+	    $(filter-out %/tls/secure.o $(static.none),$(httpd.app.obj)) $(static.none) $B/apps-common.a $(filter %-store.a,$(scripts:%=$B/lib%.a)) \
+	    $B/libsxe-lua.a $B/libsxe.a $(shell $(PKG_CONFIG) --static --libs lua5.4 2>/dev/null || echo $(LUA_LIBS)) -lz $(STORE_LIBS) \
+	    -ledit -lbsd -lmd -ltinfo -lcrypt $(LIBEV) -lm 2>$@.said || { cat $@.said; false; }
 
 programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
@@ -379,7 +391,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises static install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -527,6 +539,11 @@ gdb_dir  = $(PREFIX)/share/gdb/auto-load$(LIBDIR)
 man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk -f tools/reference-man.awk $(headers)
 pc_file  = sed 's|@PREFIX@|$(pc_prefix)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
+static: ## build build/release/static/sxe-httpd, a single file without TLS for containers FROM scratch
+	@tools/deps.sh check build static
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/static/sxe-httpd
+	@echo "built: build/release/static/sxe-httpd; next: packaging/container/Containerfile"
+
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
 	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test site peers lint fuzz deb
+# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -95,6 +95,13 @@ probe_test() {
     need curl command -v curl
     want cmark-gfm command -v cmark-gfm
     want mandoc command -v mandoc
+}
+
+# Archives for make static; Debian has them in the packages of probe_build and these.
+probe_static() {
+    need libncurses-dev compiles 'int main(void) { return 0; }' -static -l:libtinfo.a
+    need libbsd-dev compiles 'int main(void) { return 0; }' -static -l:libbsd.a -l:libmd.a
+    need libedit-dev compiles 'int main(void) { return 0; }' -static -l:libedit.a -l:liblua5.4.a -l:libev.a -l:libz.a -l:libcrypt.a
 }
 
 # What make site calls.
