@@ -10,7 +10,8 @@
 -- Each line of a template is the same line of its function, so that messages of Lua name the right one. A frame is one
 -- run of such a function: where its text goes, the values that it sees, and the frame that includes it.
 local concat, error, find, format, gsub, match, sub = table.concat, error, string.find, string.format, string.gsub, string.match, string.sub
-local ipairs, load, metatable_of, pairs, rawget, require = ipairs, load, debug.getmetatable, pairs, rawget, require
+local info_of, ipairs, load, metatable_of, pairs, pcall = debug.getinfo, ipairs, load, debug.getmetatable, pairs, pcall
+local rawget, require = rawget, require
 local select, setmetatable, tostring, type = select, setmetatable, tostring, type
 local is_dev = ...
 
@@ -272,10 +273,36 @@ local function copy_of(from, names)
   return copy
 end
 
+local OWN <const> = info_of(1, "S").source
+
+-- The line of Lua, outside of this file, that runs now: "page.html:3: "; "": none does.
+local function line_that_runs()
+  local level, info = 2, info_of(2, "Sl")
+
+  while info and (info.currentline < 0 or info.source == OWN) do
+    level = level + 1
+    info = info_of(level, "Sl")
+  end
+  return info and format("%s:%d: ", info.short_src, info.currentline) or ""
+end
+
+local function check_result(label, is_good, value, ...)
+  if is_good then return value, ... end
+  if type(value) ~= "string" then error(value, 0) end
+  -- The message may begin with the line of this file that called the function, and has no name of it.
+  value = gsub(gsub(value, "^[^\n]-:%d+: ", "", 1), "'%?'", "'" .. label .. "'")
+  error(line_that_runs() .. value, 0)
+end
+
+-- A function whose errors, of which Lua would not say where they come from, name the template's line.
+local function with_line(label, fn)
+  return function(...) return check_result(label, pcall(fn, ...)) end
+end
+
 -- A module that templates cannot change.
 local function read_only(module, label)
   return setmetatable({}, { __index = module, __metatable = false, __newindex = function()
-    error(label .. " cannot be changed by a template", 2)
+    error(line_that_runs() .. label .. " cannot be changed by a template", 0)
   end })
 end
 
@@ -291,7 +318,18 @@ local builtins = copy_of(_G, { "assert", "error", "ipairs", "next", "pairs", "se
 for name, module in pairs{ math = math, string = string, table = table, utf8 = utf8 } do
   builtins[name] = read_only(all_of(module), name)
 end
-builtins.os = read_only(copy_of(os, { "date", "time" }), "os")
+builtins.os = read_only({ date = with_line("date", os.date), time = with_line("time", os.time) }, "os")
+builtins.next = with_line("next", next)
+
+-- Level 2 of an error in a template's own text is this file: its line is the template's then.
+function builtins.error(value, level)
+  level = level or 1
+  if type(value) ~= "string" or level == 0 then error(value, 0) end
+  local info = info_of(level + 1, "Sl")
+
+  if info and info.currentline > 0 and info.source ~= OWN then error(value, level + 1) end
+  error(line_that_runs() .. value, 0)
+end
 
 function builtins.escape(value)
   local text, kind = text_of(value)
@@ -300,9 +338,14 @@ function builtins.escape(value)
   return escape_html(text)
 end
 
-function builtins.json(value) return (gsub(require "sxe.json".encode(value), "[&<>']", IN_SCRIPTS)) end
+builtins.json = with_line("json", function(value) return (gsub(require "sxe.json".encode(value), "[&<>']", IN_SCRIPTS)) end)
 
-function builtins.url(text) return require "sxe.encoding".encode_url(tostring(text)) end
+function builtins.url(value)
+  local text, kind = text_of(value)
+
+  if not text then error("url: a " .. kind .. " has no text", 2) end
+  return require "sxe.encoding".encode_url(text)
+end
 
 -- A variable of a frame, or of those that include it, or a value that they were given.
 local function find_value(frame, name)
@@ -434,6 +477,7 @@ local template = { escape = builtins.escape }
 
 function template.compile(text, name)
   if type(text) ~= "string" then error("template.compile: a text expected, got " .. type(text), 2) end
+  if #text > BYTES_MAX then error("template.compile: a template has at most 1 MiB", 2) end
   if name ~= nil and type(name) ~= "string" then error("template.compile: a name expected, got " .. type(name), 2) end
   local compiled = compile_text(text, name or "template")
 

@@ -64,6 +64,46 @@ test("an error names its line, after tags, comments and texts of many lines", fu
     end
 end)
 
+-- promise: docs/templates.md: Errors name the template and its line, those of syntax when it is compiled, and all others when
+--   it runs.
+test("an error of a function that templates have names the template's line", function()
+    local server <close> = script.start(COMPILES)
+    for text, wanted in pairs{
+        ["json(ipairs)"] = "Cannot serialise function", ["json(0/0)"] = "Cannot serialise number",
+        ["os.date('%Q')"] = "bad argument #1 to 'date'", ["os.time{}"] = "field 'year' missing", ["next({}, 5)"] = "invalid key",
+        ["error('x', 2)"] = "x", ["error('x')"] = "x", ["table.insert(string, 1)"] = "string cannot be changed by a template",
+        ["table.concat{{}}"] = "invalid value", ["tonumber()"] = "bad argument"} do
+        local body, status = render(server, "a\n\n{% local x = " .. text .. " %}\n")
+        equal(status, 400)
+        equal(body:sub(1, #wanted + 10), "t.html:3: " .. wanted, text)
+    end
+    local body = render(server, "{% function f()\n error('x', 2)\n end %}\n\n{% f() %}")
+    equal(body, "t.html:5: x")
+end)
+
+-- promise: docs/templates.md: a value that has no text is an error, as in `{{ }}`;
+test("url of a value that has no text is an error", function()
+    local server <close> = script.start(COMPILES)
+    for text, kind in pairs{["nmae"] = "nil", ["list"] = "table", ["list.nope"] = "nil", ["ipairs"] = "function"} do
+        local body, status = render(server, "\n<a href=/{{ url(" .. text .. ") }}>")
+        equal(status, 400)
+        equal(body, "t.html:2: url: a " .. kind .. " has no text")
+    end
+    equal(render(server, "{{ url('a b') }}{{ url(5) }}"), "a%20b5")
+end)
+
+-- promise: docs/templates.md: A template has at most 1 MiB
+test("a template of more than 1 MiB is refused", function()
+    local server <close> = script.start([[
+        local template = require "sxe.template"
+        return function(req)
+          return tostring(pcall(template.compile, ("a"):rep(tonumber(req.query.n)), "t"))
+        end
+    ]])
+    equal(http.ask(server, http.request "GET /?n=1048576").body, "true")
+    equal(http.ask(server, http.request "GET /?n=1048577").body, "false")
+end)
+
 -- promise: docs/templates.md: A template sees the fields of the table that it is given, and no global of the program.
 test("a template neither sees the program nor changes its modules", function()
     local server <close> = script.start(COMPILES)
