@@ -31,7 +31,7 @@ test("connections that no task waits for end with the script, garbage-collected 
     ends("all = {} for i = 1, 20 do all[i] = assert(tcp.connect('127.0.0.1', PORT)) end", "", listener)
     ends("task.start(function() conn = assert(tcp.connect('127.0.0.1', PORT)) end):join()", "", listener)
     ends("local t = task.start(function() conn = assert(tcp.connect('127.0.0.1', PORT)) conn:read() end)" ..
-         "task.sleep(0.05) t:cancel() print(t:join())", "\n", listener)
+         "while not conn do task.sleep(0.001) end t:cancel() print(t:join())", "\n", listener)
 end)
 
 -- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "lua-count.h"
@@ -28,17 +29,35 @@
 
 /* ---- Functions of C for scripts ---- */
 
+static bool
+has_reply(struct sxe__lua_worker *worker)
+{
+    bool has_one;
+
+    pthread_mutex_lock(&worker->lock);
+    has_one = worker->out.first != NULL;
+    pthread_mutex_unlock(&worker->lock);
+    return has_one;
+}
+
 /* has_reply(worker): whether a reply waits for the loop, in which it will be taken. */
 static int
 l_has_reply(lua_State *L)
 {
+    lua_pushboolean(L, has_reply(*(struct sxe__lua_worker **)luaL_checkudata(L, 1, "sxe.worker")));
+    return 1;
+}
+
+/* await_reply(worker): wait until there is one. The loop, which would take it, does not turn. */
+static int
+l_await_reply(lua_State *L)
+{
     struct sxe__lua_worker *worker =
         *(struct sxe__lua_worker **)luaL_checkudata(L, 1, "sxe.worker");
 
-    pthread_mutex_lock(&worker->lock);
-    lua_pushboolean(L, worker->out.first != NULL);
-    pthread_mutex_unlock(&worker->lock);
-    return 1;
+    while (!has_reply(worker))
+        poll(NULL, 0, 1);
+    return 0;
 }
 
 /* has_call(worker): whether a message waits for the worker's loop. */
@@ -52,14 +71,6 @@ l_has_call(lua_State *L)
     lua_pushboolean(L, worker->in.first != NULL);
     pthread_mutex_unlock(&worker->lock);
     return 1;
-}
-
-static int
-l_pause(lua_State *L)
-{
-    (void)L;
-    poll(NULL, 0, 1);
-    return 0;
 }
 
 static int
@@ -118,7 +129,7 @@ begin_state(void)
     sxe_log_set_level(SXE_LOG_WARNING);
     add_global("has_reply", l_has_reply);
     add_global("has_call", l_has_call);
-    add_global("pause", l_pause);
+    add_global("await_reply", l_await_reply);
     add_global("fail_calls", l_fail_calls);
     add_global("queue_max", l_queue_max);
     add_global("threads", l_threads);
@@ -263,8 +274,8 @@ static const char *const stories[] = {
     "local a = task.start(w.call, w, spin) local b = task.start(w.call, w, spin) task.sleep(0)\n"
     "assert(w.calls == 2) b:cancel() fails('cancelled', b:join()) assert(w.calls == 1)\n"
     "a:cancel() a:join() assert(w:call(fib, 10) == 55)\n"
-    "local c = task.start(w.call, w, fib, 3) task.sleep(0)\n"
-    "while not has_reply(w) do pause() end c:cancel() fails('cancelled', c:join())\n"
+    "local c = task.start(w.call, w, fib, 3)\n"
+    "task.start(function() await_reply(w) c:cancel() end):join() fails('cancelled', c:join())\n"
     "assert(w:call(fib, 10) == 55) fails('timeout', task.deadline(0.001, w.call, w, spin))\n"
     "local s = task.start(function() task.self():cancel() return w:call(fib, 1) end) s:join()\n"
     "local two = new('', {calls = 2}) local d = task.start(two.call, two, function()\n"
@@ -476,25 +487,29 @@ END_TEST
 static char fifo_directory[] = "/tmp/sxe-worker-XXXXXX";
 static char fifo_path[64];
 
-/* Run a script, in which w is a worker whose function reads from the fifo, until w reads. Returns
- * the fifo's other end. */
+/* Run a script, in which w is a worker whose function reads two bytes from the fifo, until w has
+ * taken one and waits for the other. Returns the fifo's other end. */
 static int
 begin_reader(const char *text)
 {
     static char whole[4000];
+    int left = 1;
     int fd;
 
     ck_assert_ptr_nonnull(mkdtemp(fifo_directory));
     snprintf(fifo_path, sizeof(fifo_path), "%s/fifo", fifo_directory);
     ck_assert_int_eq(mkfifo(fifo_path, 0600), 0);
     snprintf(whole, sizeof(whole),
-             PRELUDE "local w = new('return function(x) if not x then io.open[[%s]]:read(1) end "
+             PRELUDE "local w = new('return function(x) if not x then io.open[[%s]]:read(2) end "
                      "return 1 end', {name = 'stuck'})\nstuck = w assert(w:call(1) == 1) %s",
              fifo_path, text);
     net_on_state = begin_state;
     net_start(whole);
     while ((fd = open(fifo_path, O_WRONLY | O_NONBLOCK)) < 0)
         turn_slowly(1);
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    while (left > 0 && ioctl(fd, FIONREAD, &left) == 0)
+        poll(NULL, 0, 1);
     return fd;
 }
 
