@@ -548,8 +548,7 @@ START_TEST(the_thread_sleeps_while_nothing_runs_and_wakes_when_something_does)
     state_start_with(&(struct sxe_lua_config){.tasks = 4, .cpu_ms = 20});
     for (int i = 0; i < 3; i++) {
         until_asleep();
-        fails_with("while true do end", "exceeded 20 ms of CPU");
-        ck_assert(!sxe__lua_watch_is_asleep());
+        fails_with("while true do end", "exceeded 20 ms of CPU"); /* so it has woken */
     }
     until_asleep();
     state_stop();
