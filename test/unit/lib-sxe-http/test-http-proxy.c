@@ -275,6 +275,16 @@ END_TEST
 
 /* ---- Bodies of replies ---- */
 
+/* Keep the kernel from letting the buffers of a socket grow until they hold a whole body. */
+static void
+limit_buffers(int fd)
+{
+    int size = 262144;
+
+    __real_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    __real_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
 START_TEST(a_slow_reader_makes_the_upstream_wait)
 {
     int window = 65536;
@@ -289,7 +299,9 @@ START_TEST(a_slow_reader_makes_the_upstream_wait)
     __real_setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
     say(peer, GET("/a"));
     server = take_request(0, SENT("GET /a"));
-    __real_setsockopt(server, SOL_SOCKET, SO_SNDBUF, &window, sizeof(window));
+    limit_buffers(server);
+    for (unsigned id = 0; id < 4; id++)
+        limit_buffers(sxe_fd(sxe_io_socket(id)));
     say(server,
         _i == 0 ? "HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\n\r\n" : "HTTP/1.0 200 OK\r\n\r\n");
     for (unsigned i = 0; i < 300; i++) {
