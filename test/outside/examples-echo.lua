@@ -6,11 +6,6 @@ local function start(port)
     return wire.spawn{wire.program("examples/echo"), tostring(port)}
 end
 
-local function free_port()
-    local listener <close> = wire.listen("127.0.0.1", 0)
-    return listener:port()
-end
-
 local function connect(port)
     local good, sock
     repeat good, sock = pcall(wire.connect, "127.0.0.1", port) until good
@@ -19,7 +14,7 @@ end
 
 -- promise: examples/echo.c: A line that fills the library's buffer (16 KiB) is echoed in parts.
 test("lines are echoed whole, whatever their length", function()
-    local port = free_port()
+    local port = wire.free_port()
     local proc <close> = start(port)
     local sock <close> = connect(port)
     for _, length in ipairs{0, 1, 16382, 16383, 16384, 16385, 100000, 3, 16384} do
