@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* "fe80::1%eth0": the zone is an interface's name. */
+/* A link-local address ends in a zone, the name of an interface: "fe80::1%eth0". inet_pton(3) does
+ * not know zones, so cut the zone off. */
 static int
 parse_ipv6(struct sockaddr_in6 *in6, const char *ip)
 {

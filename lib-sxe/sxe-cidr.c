@@ -12,7 +12,8 @@
 
 #define BLANKS    " \t"
 #define IPV6_BITS 128
-#define IPV4_BITS 96 /* of the prefix ::ffff:0:0/96 in front of an IPv4 address */
+/* the length of ::ffff:0:0/96, the prefix that makes an IPv4 address an IPv6 one */
+#define IPV4_BITS 96
 
 static const uint8_t ipv4_prefix[IPV4_BITS / 8] = {[10] = 0xff, [11] = 0xff};
 
@@ -22,7 +23,8 @@ is_ipv4(const uint8_t address[16])
     return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
 }
 
-/* Copy the address, which need not be aligned, as IPv6. False: it is not an IP address. */
+/* Copy an IP address as an IPv6 address; `address` need not be aligned. False: its family is not an
+ * IP family. */
 static bool
 get_ip(uint8_t ip[16], const struct sockaddr *address)
 {
@@ -51,7 +53,7 @@ is_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
     return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & mask) == 0;
 }
 
-/* A number from 0 to max in at most three digits, or -1. */
+/* Read a number from 0 to max that has at most three digits. -1: the text is no such number. */
 static int
 parse_bits(const char *text, int max)
 {
@@ -71,7 +73,7 @@ ends_in_zeros(const struct sxe_cidr *network)
     return true;
 }
 
-/* Parse "10.0.0.0/8" or an address. The text is cut at its slash. */
+/* Parse "10.0.0.0/8" or an address. This function writes a zero byte over the slash in `text`. */
 static bool
 parse_cidr(struct sxe_cidr *network, char *text)
 {

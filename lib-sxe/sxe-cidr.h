@@ -7,7 +7,7 @@
  * example, whether the peer is a trusted proxy. Pure: no I/O, no allocation.
  *
  * Shape: everything is an IPv6 address; IPv4 is ::ffff:0:0/96, so that a client that a dual-stack
- * listener shows as ::ffff:10.1.2.3 is in 10.0.0.0/8. Networks larger than that are of IPv6 alone:
+ * listener shows as ::ffff:10.1.2.3 is in 10.0.0.0/8. A shorter prefix than /96 matches IPv6 alone:
  * ::/0 is all of IPv6 and nothing of IPv4.
  *
  *     10.0.0.0/8  ->  ::ffff:10.0.0.0 / 104
@@ -40,14 +40,14 @@ extern "C" {
 
 struct sxe_cidr {
     uint8_t address[16]; /* the network's first address */
-    uint8_t bits;        /* how many bits of it count: 0 to 128 */
+    uint8_t bits;        /* how many of its first bits are compared: 0 to 128 */
 };
 
 /* {0} is the empty list. */
 struct sxe_cidr_list {
     struct sxe_cidr networks[SXE_CIDR_MAX]; /* ro */
     unsigned number;                        /* ro */
-    bool has_unix;                          /* ro: peers on unix sockets are in it */
+    bool has_unix;                          /* ro: whether peers on unix sockets match */
 };
 
 /* Add networks separated by commas, blanks around them allowed: an address, an address and how many

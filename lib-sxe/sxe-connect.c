@@ -22,8 +22,8 @@ address_text(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *addres
     return text;
 }
 
-/* The socket could not be opened: make it NEW again, with its address, and log the error. Returns
- * error. */
+/* After a failure to open the socket: make it NEW again, with its address, and log the error.
+ * Returns `error`. */
 static SXE_RETURN
 undo_open(SXE *s, const SXE *before, int error, const char *what, const char *where)
 {
@@ -153,8 +153,9 @@ sxe__connected(SXE *s)
 
 /* ---- Listening ---- */
 
-/* Remove a stale socket file; never touch anything else at that path. A socket that has an owner
- * refuses the probe for its type, and the owner does not notice; only one without is ECONNREFUSED.
+/* Remove a stale socket file; never touch anything else at that path. To find out, connect with a
+ * socket of another type: if a process has the file open, the kernel refuses the type, and that
+ * process does not notice; if none has, the error is ECONNREFUSED.
  */
 static int
 bind_path(int fd, const struct sockaddr *at, socklen_t length)
@@ -317,7 +318,7 @@ adopt_accepted(SXE *s, const SXE *listener, int fd)
     report_connected(s, listener);
 }
 
-/* The listener itself becomes the connection. */
+/* sxe_listen_oneshot: the listener itself becomes the connection. */
 static void
 become_connection(SXE *listener, int fd)
 {
@@ -358,7 +359,7 @@ free_socket_or_rest(void)
         return;
     }
     sxe__accept_stop();
-    /* Nothing tells listeners that a socket became idle: look again after a while. */
+    /* No event tells the listeners that a socket became idle, so look again after a while. */
     if (CONTEXT->tables->config.reap_idle)
         ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
@@ -414,8 +415,8 @@ can_go_on_after(const SXE *listener, int error)
     }
 }
 
-/* Whether to leave this connection to other processes, because may_accept says so. If none takes it
- * soon, sxe__accept_left does. */
+/* Whether to leave this connection to other processes, because may_accept of the configuration says
+ * so. If none of them accepts it soon, sxe__accept_left does. */
 static bool
 is_for_others(void)
 {
@@ -472,7 +473,8 @@ sxe__acceptable(SXE *listener)
         if (sxe__state(listener) != SXE_STATE_LISTENING)
             return;
         if (!oneshot && sxe_number_in_state(SXE_STATE_FREE) == 0) {
-            /* Only the first connection surely waits; epoll will report others next time. */
+            /* Only the first connection is certain to wait; epoll will report the others with the
+             * next event. */
             if (i == 0)
                 free_socket_or_rest();
             return;
@@ -526,8 +528,8 @@ sxe__accept_start(void)
     watch_listeners(SXE__LISTENER);
 }
 
-/* Processes that did not accept are too busy, or hang: each time accept twice as many of the
- * connections that were left to them. */
+/* Connections that this process left to others still wait: the other processes are too busy, or
+ * hang. Accept some of them, twice as many as the last time. */
 void
 sxe__accept_left(void)
 {

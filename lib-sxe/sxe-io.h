@@ -38,7 +38,8 @@ extern "C" {
  * does not block: after -EAGAIN lib-sxe calls them again when epoll reports a change, after -EINTR
  * soon. */
 struct sxe_io_table {
-    /* Fewer bytes than size: there are no more now, unless read set io_more. 0: the peer's end. */
+    /* Less than `size`: the kernel has no more bytes now, unless read set io_more. 0: the peer has
+     * ended its output. */
     ssize_t (*read)(SXE *s, void *buffer, size_t size);
     /* NULL: the table cannot peek; a chunk is then taken before each read. */
     ssize_t (*peek)(SXE *s, void *buffer, size_t size);
@@ -47,14 +48,17 @@ struct sxe_io_table {
      * begins with the bytes that are left. more: other output follows. */
     ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more);
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
-    void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
-    int (*end)(SXE *s);                /* send our half-close */
+    /* wanted: the kernel sends only full segments, until the cork is removed again */
+    void (*cork)(SXE *s, bool wanted);
+    int (*end)(SXE *s); /* send our half-close */
 
     /* These may be NULL. */
-    /* listener is NULL for a connection that we opened; for an accepted one it is the listener, and
-     * start must return 0. */
+    /* listener is NULL for a connection that this side opened. For an accepted connection it is the
+     * listener, and then start must return 0. */
     int (*start)(SXE *s, const SXE *listener);
-    int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
+    /* end the protocol (TLS: close_notify) before the half-close or an orderly close; -EAGAIN:
+     * lib-sxe calls again later */
+    int (*finish)(SXE *s);
     /* May be called more than once for a socket, and for a socket that never started. */
     void (*close)(SXE *s);
 };
@@ -66,15 +70,17 @@ SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
  * it applies to the connections that are accepted from now on. */
 SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
 
-/* Whether the peer's end, or an error, comes after the bytes that the kernel has. epoll will not
- * report it again, so a read that took bytes and has none for the program yet returns -EINTR. */
+/* Whether epoll has reported that the peer's end, or an error, follows the bytes that the kernel
+ * has. epoll reports that only once, so a read that took bytes, but decrypted none for the program,
+ * returns -EINTR to be called again. */
 SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 
 /* Whether the kernel has not taken all output yet: copied, borrowed, of files, or encrypted. */
 SXE_PUBLIC bool sxe_io_has_output(const SXE *this_);
 
-/* Whether more than 64 KiB of output are unacknowledged by the peer's kernel, so that ours would
- * keep them for it after an orderly close. False for sockets that are not TCP. */
+/* Whether more than 64 KiB of output are unacknowledged by the peer's kernel. After an orderly
+ * close our kernel would keep those bytes for a peer that does not read. False for sockets that are
+ * not TCP. */
 SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
 
 /* Bytes of output that the peer's kernel has not acknowledged: those that wait for our kernel, and
@@ -92,10 +98,11 @@ SXE_PUBLIC void sxe_io_read_rest(SXE *this_, bool wanted);
  * are left. */
 SXE_PUBLIC void sxe_io_accept_rest(SXE *this_);
 
-/* Have lib-sxe call write again, later in this turn of the loop, after a write got -EAGAIN. */
+/* After a write returned -EAGAIN: have lib-sxe call write again later in this turn of the loop,
+ * without waiting for epoll. */
 SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 
-/* End the connection with this errno, at once. Called by a timeout, or inside the table's calls. */
+/* End the connection at once, with this errno. For timeouts, and for the functions of a table. */
 SXE_PUBLIC void sxe_io_fail(SXE *this_, int error);
 
 /* The socket with this id, in any state. */

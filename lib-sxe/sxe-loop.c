@@ -152,7 +152,7 @@ dispatch_events(SXE *s, unsigned events)
         return;
     case SXE_STATE_CONNECTING:
         sxe__connected(s);
-        /* This change may also have brought the peer's first bytes. */
+        /* The peer's first bytes may have come together with the end of connect(2). */
         if (sxe__state(s) < SXE_STATE_CLOSED)
             dispatch_open(s, events);
         return;
@@ -172,8 +172,8 @@ dispatch_events(SXE *s, unsigned events)
     }
 }
 
-/* Set how many events' output may be held: if the next events are as quick as the last ones, none
- * waits for much longer than HELD_NS. */
+/* Set for how many events output may be held: so many that, if the next events take as long as the
+ * last ones did, no output waits for much longer than HELD_NS. */
 static void
 limit_held(int events)
 {
@@ -189,7 +189,8 @@ take_events(void)
     int count = epoll_wait(CONTEXT->epoll, CONTEXT->tables->events, SXE__EVENTS_MAX, 0);
 
     for (int i = 0; i < count; i++) {
-        /* An earlier event of this batch may have closed the socket, and its id be in use again. */
+        /* An earlier event of this batch may have closed the socket, and another socket may have
+         * its id. */
         SXE *s = sxe_from_handle(CONTEXT->tables->events[i].data.u64);
 
         if (s == NULL)
@@ -289,7 +290,8 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
-/* Move the timer only if a timeout is due before it; that it fires too early does no harm. */
+/* Set the timer earlier if a timeout is due before it. Never set it later: a timer that fires too
+ * early does no harm. */
 static void
 arm_timeouts(void)
 {
@@ -330,7 +332,8 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     if (CONTEXT->is_busy)
         poll_while_busy();
     arm_timeouts();
-    /* The next turn must not wait for events: an active idle watcher has that effect. */
+    /* Deferred calls are due, or the loop polls our epoll set itself: an active idle watcher keeps
+     * libev from waiting for events in the next turn. */
     if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->is_busy)
         ev_idle_start(loop, &CONTEXT->tables->no_wait);
     else
@@ -376,7 +379,8 @@ on_system_error(const char *what)
     nanosleep(&pause, NULL);
 }
 
-/* libev's arrays grow when first used; use them now, so that nothing is allocated later. */
+/* libev's arrays grow when they are first used. Use each of them now, so that nothing is allocated
+ * later. */
 static void
 warm_up_loop(struct ev_loop *loop)
 {
@@ -455,7 +459,7 @@ sxe__loop_close(void)
     sxe_time_set_turn_ns(0);
 }
 
-/* The number of sockets for which the loop waits: those without sxe_unref. */
+/* The number of sockets for which the loop waits: all open ones but those with sxe_unref. */
 static unsigned
 number_waited_for(void)
 {
@@ -518,7 +522,8 @@ void
 sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
                double repeat)
 {
-    /* NaN is not above 0, so it becomes 0: it would never be due, and the loop would not end. */
+    /* A NaN as a time would never be due, and the loop would never end. It is not above 0, so this
+     * line makes it 0. */
     timer->after = after > 0 ? after : 0;
     ev_timer_init(&timer->ev, on_loop_timer, timer->after, repeat > 0 ? repeat : 0);
     timer->on_timer = callback;

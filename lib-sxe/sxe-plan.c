@@ -13,16 +13,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define DEFAULT_CHUNK_SIZE   16384u
-#define SPARE_CHUNKS         64u /* beside two for each socket: for unread and for unsent bytes */
+#define DEFAULT_CHUNK_SIZE 16384u
+/* chunks beside two for each socket, one for unread bytes and one for unsent bytes */
+#define SPARE_CHUNKS         64u
 #define DEFAULT_OUTPUT_PAUSE 65536u
 #define DEFAULT_OUTPUT_MAX   1048576u
 #define DEFAULT_BACKLOG      4096u
 #define DEFAULT_BATCH        64u
 #define DEFAULT_CLOSING_MS   5000u
 
-/* Larger numbers are mistakes: no system has so many descriptors, and counts of unread bytes are
- * ints. */
+/* A larger number is a mistake in the program: no system has so many descriptors, and the counts of
+ * unread bytes are ints. */
 #define SOCKETS_MAX    (1u << 24)
 #define CHUNK_SIZE_MAX (1u << 30)
 
@@ -77,7 +78,7 @@ complete_config(const struct sxe__context *c)
     config.accept_batch = default_if_zero(config.accept_batch, DEFAULT_BATCH);
     closing_ms = &config.timeout_ms[SXE_STATE_CLOSING];
     *closing_ms = default_if_zero(*closing_ms, DEFAULT_CLOSING_MS);
-    /* Sockets in these states are not open: they have no timeout. */
+    /* Sockets in these states are not open, so they need no timeout. */
     config.timeout_ms[SXE_STATE_FREE] = config.timeout_ms[SXE_STATE_CLOSED] = 0;
     if (config.chunk_size < SXE__CHUNK_SIZE_MIN)
         config.chunk_size = SXE__CHUNK_SIZE_MIN;
@@ -91,7 +92,7 @@ most_read_at_once(const struct sxe_config *config)
     return config->chunk_size > SXE__DATAGRAM_MAX ? config->chunk_size : SXE__DATAGRAM_MAX;
 }
 
-/* The bytes of a socket with its extra ones: the distance from one socket to the next. */
+/* The distance from one socket to the next in the pool: the socket and its extra bytes. */
 static size_t
 stride_of_socket(const struct sxe__context *c)
 {

@@ -38,11 +38,13 @@
 #include "sxe-work.h"
 #include "sxe.h"
 
-#define SXE__READ_FRONT     16 /* zero bytes in front of the read buffer; keeps it aligned */
-#define SXE__STAGE_SIZE     (64u * 1024u)
-#define SXE__STAGE_VECTOR   16
-#define SXE__EVENTS_MAX     64            /* events of one epoll_wait: a batch */
-#define SXE__TAKEN_MAX      512           /* events in one turn of the loop, while busy */
+/* zero bytes before the read buffer; 16, so that the buffer stays aligned */
+#define SXE__READ_FRONT   16
+#define SXE__STAGE_SIZE   (64u * 1024u)
+#define SXE__STAGE_VECTOR 16
+#define SXE__EVENTS_MAX   64 /* how many events one epoll_wait returns at most: a batch */
+/* how many events one turn of the loop handles at most, while busy */
+#define SXE__TAKEN_MAX      512
 #define SXE__HELD_MAX       16            /* sockets whose output is held, to be sent together */
 #define SXE__HELD_SIZE      (16u * 1024u) /* bytes of held output in the output buffer */
 #define SXE__HELD_VECTOR    32
@@ -53,31 +55,34 @@
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* seconds between tries to accept after a failure */
 #define SXE__LEAVE_S        0.005          /* seconds of leaving a connection to others */
-#define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
+#define SXE__WORK_STACK     (256u * 1024u) /* bytes of a thread's stack */
 
 extern struct sxe_log_control sxe__log;
 
 enum sxe__kind { SXE__TCP, SXE__UNIX, SXE__UDP };
 
 enum sxe__flag {
-    SXE__ADDRESS = 1 << 0,    /* NEW: u.address is set; otherwise u.path */
+    /* the socket is NEW and has u.address; without this flag it has u.path */
+    SXE__ADDRESS = 1 << 0,
     SXE__PEER = 1 << 1,       /* the socket was connecting or connected: on_close will be called */
-    SXE__HALF_CLOSE = 1 << 2, /* the program is told of the peer's half-close */
-    SXE__ONESHOT = 1 << 3,    /* LISTENING for a single connection */
+    SXE__HALF_CLOSE = 1 << 2, /* the program wants to be told of the peer's half-close */
+    SXE__ONESHOT = 1 << 3,    /* the socket is LISTENING for a single connection */
     SXE__READABLE = 1 << 4,   /* the kernel may have bytes for us; epoll reports only changes */
     SXE__END_NEAR =
-        1 << 5, /* epoll reported the peer's end or an error: read until it is reached */
-    SXE__END_SEEN = 1 << 6,    /* the program was told of the peer's half-close */
-    SXE__PAUSED = 1 << 7,      /* the program has called sxe_pause */
-    SXE__FULL = 1 << 8,        /* unsent output is above output_pause: do not read */
-    SXE__STARVED = 1 << 9,     /* unread bytes wait in the kernel for a free chunk;
-                                  in CLOSING: the peer still sends */
-    SXE__DEFERRED = 1 << 10,   /* is on the list of deferred calls */
-    SXE__READ_AGAIN = 1 << 11, /* deferred: call on_read again, for the unread bytes */
-    SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */
-    SXE__LINGER = 1 << 13,     /* CLOSING: wait for the peer's end */
+        1 << 5, /* epoll reported the peer's end or an error: read until the read returns it */
+    SXE__END_SEEN = 1 << 6, /* the program was told of the peer's half-close */
+    SXE__PAUSED = 1 << 7,   /* the program has called sxe_pause */
+    SXE__FULL = 1 << 8,     /* unsent output is above output_pause: do not read */
+    /* no chunk is free for the unread bytes, which wait in the kernel; in CLOSING: the peer still
+     * sends */
+    SXE__STARVED = 1 << 9,
+    SXE__DEFERRED = 1 << 10,   /* the socket is on the list of deferred calls */
+    SXE__READ_AGAIN = 1 << 11, /* a deferred call of on_read is due for the unread bytes */
+    SXE__WRITE_MORE = 1 << 12, /* a deferred write is due: the kernel may take more output */
+    SXE__LINGER = 1 << 13,     /* the socket is CLOSING, and waits for the peer's end */
     SXE__END_SENT = 1 << 14,   /* our half-close is under way or done */
-    SXE__HELD = 1 << 15, /* its output waits until the other events of the batch were handled */
+    /* output of the socket waits until the other events of the batch are handled */
+    SXE__HELD = 1 << 15,
 };
 
 /* The kinds of events that epoll reports for a socket. */
@@ -85,8 +90,8 @@ enum sxe__watched {
     SXE__NOTHING,
     SXE__CONNECTION, /* every change to readable, writable, ended; registered once for its whole
                         life */
-    SXE__LISTENER,   /* readable, reported again as long as it is true */
-    SXE__RESTING,    /* nothing for now: a listener that does not accept */
+    SXE__LISTENER,   /* the socket is readable; reported again and again as long as that is true */
+    SXE__RESTING,    /* nothing is reported: the listener does not accept for now */
 };
 
 struct sxe__line {
@@ -98,7 +103,7 @@ struct sxe__line {
 struct sxe__group {
     struct sxe__line waiting;
     unsigned running;
-    unsigned max; /* threads */
+    unsigned max; /* the most threads that run works of this group at a time */
 };
 
 /* The threads for work that blocks, see sxe-work.c. */
@@ -106,13 +111,13 @@ struct sxe__workers {
     struct ev_loop *loop;
     ev_async wake;
     unsigned under_way; /* how many works were submitted and are not done: their done() is due */
-    unsigned threads;   /* started */
+    unsigned threads;   /* how many threads were started */
     unsigned wanted;
     SXE_TIME next_try; /* when to try again to start missing threads */
 
     /* Guards all members below except thread[], and the state and links of every work. */
     pthread_mutex_t lock;
-    pthread_cond_t come; /* signalled when there is work, or at the end */
+    pthread_cond_t come; /* wakes waiting threads: there is work, or the threads must end */
     struct sxe__group group[1 + SXE_WORK_GROUPS_MAX];
     unsigned turn; /* the group that is asked first for the next work; groups take turns */
     struct sxe__line finished;
@@ -135,7 +140,9 @@ struct sxe__held {
 struct sxe__tables {
     struct sxe_config config; /* with the defaults that sxe_init filled in */
     struct sxe__held held[SXE__HELD_MAX];
-    struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR]; /* of held output, then vector[] */
+    /* the first elements belong to held output; the last SXE__STAGE_VECTOR are vector[], of the
+     * stage */
+    struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR];
     struct epoll_event events[SXE__EVENTS_MAX];
 
     ev_io epoll_ready;
@@ -161,45 +168,51 @@ struct sxe__context {
     uint32_t output_chunks; /* how many chunks have unsent output */
     uint32_t output_chunks_max;
     int epoll;
-    SXE *reader;    /* the socket whose on_read runs */
-    SXE *released;  /* the socket whose on_close runs */
-    size_t dropped; /* unsent bytes that were in the queue of `released` */
+    SXE *reader;    /* the socket whose on_read is running, or NULL */
+    SXE *released;  /* the socket whose on_close is running, or NULL */
+    size_t dropped; /* how many unsent bytes the queue of `released` had */
 
     SXE *staged; /* the socket whose output is in vector[], then in stage[] from stage_open on */
     struct iovec *vector;
     unsigned vector_used;
     uint32_t
         stage_open; /* where the last piece of stage[] begins; only this piece may still grow */
-    uint32_t stage_used;  /* bytes of stage[] */
-    uint32_t stage_limit; /* below it sxe_reserve for `staged` may skip its checks; 0: it may not */
-    uint32_t reserved;    /* how many bytes after stage_used the last sxe_reserve has promised */
+    uint32_t stage_used; /* bytes of stage[] */
+    /* while stage_used stays below this limit, sxe_reserve for `staged` may skip its checks; 0: it
+     * must check */
+    uint32_t stage_limit;
+    uint32_t reserved; /* how many bytes after stage_used the last sxe_reserve has promised */
     size_t lent_bytes; /* how many bytes of vector[] are in the program's memory, not in stage[] */
     char *stage;       /* SXE__STAGE_SIZE bytes */
-    unsigned held_first; /* the first of held[] that is not sent yet */
+    unsigned held_first; /* the first of held[] that was not sent yet */
     unsigned held_end;   /* the end of the used part of held[] */
     unsigned
-        held_max; /* with this many entries in held[], all are sent; below 2: nothing is held */
+        held_max; /* when held[] has this many entries, all are sent; below 2: nothing is held */
     char *stages; /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
-    char *read_buffer; /* a chunk's bytes, or a datagram's; zero bytes in front */
+    /* room for a chunk's bytes, or a datagram's, after SXE__READ_FRONT zero bytes */
+    char *read_buffer;
     char *read_memory;
 
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
-    bool orders_idle;       /* keep IDLE sockets in order of time, for a timeout or reap_idle */
+    /* keep IDLE sockets in the order of time, because there is a timeout for IDLE, or reap_idle */
+    bool orders_idle;
     bool is_busy;           /* libev does not watch our epoll set: poll it in each turn */
     unsigned load_rounds;   /* how many turns in a row found many events */
     unsigned empty_rounds;  /* while busy: how many turns in a row found no event */
     bool is_accept_stopped; /* listeners are not watched: no socket or descriptor was free, or other
                                 processes should accept */
-    unsigned accept_unasked; /* how many connections to accept although may_accept refuses */
-    unsigned accept_trust;   /* what the next sxe__accept_left sets accept_unasked to */
-    int accept_error;        /* the error of accept4 since the last connection; 0: none */
-    unsigned accept_fails;   /* how often accept4 failed in a row */
+    unsigned accept_unasked; /* how many connections to accept even if may_accept returns false */
+    unsigned accept_trust;   /* the value that the next sxe__accept_left gives accept_unasked */
+    /* the error of accept4 since the last accepted connection; 0: there was none */
+    int accept_error;
+    unsigned accept_fails; /* how often accept4 failed in a row */
 
-    unsigned number;     /* number of sockets, after sxe_init */
-    unsigned unref;      /* how many sockets do not keep the loop running, see sxe_unref */
-    unsigned registered; /* sockets for the next sxe_init; the members below are for it, too */
+    unsigned number; /* number of sockets, after sxe_init */
+    unsigned unref;  /* how many sockets the loop does not wait for, see sxe_unref */
+    /* how many sockets sxe_register asked for; the members below are for the next sxe_init, too */
+    unsigned registered;
     unsigned extra;
     unsigned threads;
     unsigned groups;
@@ -240,7 +253,8 @@ SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char
 SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
                                          const char *path);
 
-socklen_t sxe__address_length(const struct sockaddr_storage *address); /* IPv4 and IPv6 */
+/* of sockaddr_in or sockaddr_in6; 0 for other families */
+socklen_t sxe__address_length(const struct sockaddr_storage *address);
 /* Write an IP address or a path to text, "" for no address. Returns text. */
 const char *sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address,
                             socklen_t length);
@@ -253,7 +267,8 @@ extern const struct sxe_io_table sxe__io_socket;
 /* Open a non-blocking, close-on-exec socket of s's kind and this family as s->fd. 0 or -errno. */
 SXE_MUST_USE int sxe__socket_open(SXE *s, int family);
 void sxe__socket_close(SXE *s);
-int sxe__socket_error(const SXE *s); /* the pending error, SO_ERROR; 0: none */
+/* the pending error (SO_ERROR) as an errno; 0: there is none */
+int sxe__socket_error(const SXE *s);
 
 /* ---- sxe-state.c ---- */
 
@@ -262,14 +277,16 @@ SXE_MUST_USE int sxe__watch(SXE *s, enum sxe__watched what);
 void sxe__watch_or_end(SXE *s, enum sxe__watched what);
 
 void sxe__move(SXE *s, enum sxe_state to);
-SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: no socket is free */
-void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
-void sxe__ref(SXE *s);            /* undo sxe_unref, as the socket closes */
+SXE *sxe__take(uint8_t kind); /* FREE -> NEW, all fields set; NULL: no socket is free */
+void sxe__give(SXE *s);       /* a NEW or CLOSED socket becomes FREE */
+/* the socket closes: if the program called sxe_unref, the loop waits for it again */
+void sxe__ref(SXE *s);
 void sxe__open(SXE *s);           /* s is NEW: set the fields of an open socket */
 void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 0 */
 
-/* Like sxe__end, but send a reset, because output is left: the peer must not take a part of it for
- * the whole, and the kernel must not keep megabytes for a peer that does not read. */
+/* Like sxe__end, but send a reset, for a socket that still has output: the peer must not take a
+ * part of the output for the whole, and the kernel must not keep megabytes for a peer that does not
+ * read. */
 void sxe__reset(SXE *s, int error);
 
 /* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
@@ -289,13 +306,13 @@ void sxe__accept_start(void);
 /* ---- sxe-queue.c: unsent output in chunks ---- */
 
 bool sxe__queue_is_empty(const SXE *s);
-size_t sxe__queue_room(const SXE *s); /* how many bytes can be queued now, at least */
+size_t sxe__queue_room(const SXE *s); /* how many bytes the queue surely takes now */
 SXE_MUST_USE int sxe__queue_bytes(SXE *s, const void *data, size_t length); /* 0 or -ENOBUFS */
 SXE_MUST_USE int sxe__queue_borrowed(SXE *s, const void *data, size_t length,
                                      SXE_OUT_EVENT_SENT on_sent);
 SXE_MUST_USE int sxe__queue_file(SXE *s, int fd, off_t offset, size_t length,
                                  SXE_OUT_EVENT_SENT on_sent);
-SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
+SXE_MUST_USE int sxe__queue_end(SXE *s); /* add a half-close to the queue */
 
 /* Write as much as the kernel takes, and call on_sent. 0: nothing is left, or the kernel is full,
  * and epoll will report when it is not; 1: the kernel may take more at once; or -errno. */
@@ -306,7 +323,8 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
  * with a slow reader, although the reader makes progress. The queue must not be empty. */
 bool sxe__queue_has_peer_read(SXE *s);
 bool
-sxe__queue_is_rest_read(SXE *s); /* in CLOSING: whether the peer has acknowledged bytes lately */
+/* the same question for a CLOSING socket whose output the kernel has taken */
+sxe__queue_is_rest_read(SXE *s);
 
 /* Drop the whole queue, and call each on_sent with `result`. Returns the number of dropped bytes.
  */
@@ -346,8 +364,8 @@ void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
 SXE_MUST_USE int sxe__loop_open(void);
 void sxe__loop_close(void);
 
-/* Call when a socket was made, or is no longer unref: the loop must not end while it waits for a
- * socket. sxe__loop_release does the opposite. */
+/* Call when a socket was made, or when sxe_unref's effect ends: the loop must not end while it
+ * waits for a socket. sxe__loop_release does the opposite. */
 void sxe__loop_hold(void);
 void sxe__loop_release(void);
 void sxe__defer(SXE *s);
@@ -356,9 +374,10 @@ void sxe__on_timeout(void *array, unsigned id, void *user);
 
 /* ---- sxe-work.c ---- */
 
-SXE_MUST_USE int sxe__work_open(void);                  /* after sxe__loop_open; 0 or -errno */
-void sxe__work_close(void);                             /* waits for works that are running */
-void sxe__resolve_close(void);                          /* after sxe__work_close */
-size_t sxe__work_threads(const struct sxe__context *c); /* threads of all groups, as registered */
+SXE_MUST_USE int sxe__work_open(void); /* call it after sxe__loop_open. 0 or -errno */
+void sxe__work_close(void);            /* waits until the running works have ended */
+void sxe__resolve_close(void);         /* call it after sxe__work_close */
+/* how many threads all groups together registered */
+size_t sxe__work_threads(const struct sxe__context *c);
 
 #endif

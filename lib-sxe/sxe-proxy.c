@@ -13,10 +13,11 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define LINE_MAX_V1   107 /* with CR LF */
-#define SIGNATURE_V1  "PROXY "
-#define SIGNATURE_V2  "\r\n\r\n\0\r\nQUIT\n"
-#define FIXED_SIZE_V2 16 /* up to and with the length */
+#define LINE_MAX_V1  107 /* the longest line of version 1, with its CR LF */
+#define SIGNATURE_V1 "PROXY "
+#define SIGNATURE_V2 "\r\n\r\n\0\r\nQUIT\n"
+/* bytes of a header of version 2 before the addresses; the length is the last of them */
+#define FIXED_SIZE_V2 16
 
 #define TLV_HEAD        3
 #define TLV_TYPE_CRC32C 3
@@ -27,7 +28,7 @@
 enum { FAMILY_UNSPEC, FAMILY_INET, FAMILY_INET6, FAMILY_UNIX, FAMILIES };
 enum { TRANSPORT_UNSPEC, TRANSPORT_STREAM, TRANSPORT_DGRAM, TRANSPORTS };
 
-/* The bytes of source and destination in version 2, by family. */
+/* How many bytes of a header of version 2 hold source and destination, by family. */
 static const uint8_t addresses_size[FAMILIES] = {0, 2 * (4 + 2), 2 * (16 + 2), 2 * PATH_SIZE};
 
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == PATH_SIZE,
@@ -82,8 +83,8 @@ parse_endpoint(struct sockaddr_storage *address, int family, const char *ip, con
     return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1;
 }
 
-/* Read the rest of a line after "PROXY TCP4 " or "PROXY TCP6 ": two addresses and two ports. It is
- * shorter than a whole line, so `text` has room for it. */
+/* Read the rest of a line after "PROXY TCP4 " or "PROXY TCP6 ": two addresses and two ports. The
+ * rest is shorter than LINE_MAX_V1, so `text` has room for it. */
 static bool
 parse_words(const char *line, size_t length, int family, struct sxe_proxy *proxy)
 {
@@ -145,8 +146,8 @@ get_32(const uint8_t *bytes)
     return (uint32_t)get_16(bytes) << 16 | get_16(bytes + 2);
 }
 
-/* The checksum CRC32c (RFC 9260, appendix A), four bits at a time. The four bytes at `hole`, where
- * the header holds it, count as zero. */
+/* The checksum CRC32c (RFC 9260, appendix A), four bits at a time. The header holds its own
+ * checksum in the four bytes at `hole`; they count as zero. */
 static uint32_t
 crc32c_of_header(const uint8_t *bytes, size_t size, size_t hole)
 {
@@ -165,8 +166,8 @@ crc32c_of_header(const uint8_t *bytes, size_t size, size_t hole)
     return ~crc;
 }
 
-/* Check that the TLVs, from `at`, fill a header of `size` bytes, and that its checksum, if it has
- * one, is right. */
+/* Check that the TLVs (extra values with type and length), which begin at `at`, fill a header of
+ * `size` bytes exactly, and that the checksum among them, if there is one, is right. */
 static bool
 check_tlvs(const uint8_t *header, size_t size, size_t at)
 {
@@ -190,7 +191,8 @@ check_tlvs(const uint8_t *header, size_t size, size_t at)
     return checksum == 0 || crc32c_of_header(header, size, checksum) == get_32(header + checksum);
 }
 
-/* Read the source or the destination; the addresses of both come before the ports of both. */
+/* Read the address and the port of the source or of the destination. The header has both addresses
+ * first, then both ports. */
 static void
 get_endpoint(struct sockaddr_storage *address, unsigned family, const uint8_t *bytes, unsigned nth)
 {
@@ -212,7 +214,7 @@ get_endpoint(struct sockaddr_storage *address, unsigned family, const uint8_t *b
     }
 }
 
-/* Read the part after the fixed one; all of it has arrived. */
+/* Read the addresses and TLVs, which follow the fixed part. The whole header has arrived. */
 static int
 parse_block(const uint8_t *header, size_t size, unsigned family, struct sxe_proxy *proxy)
 {
@@ -257,7 +259,7 @@ parse_v2(const uint8_t *data, size_t length, struct sxe_proxy *proxy)
     return length < size ? 0 : parse_block(data, size, family, proxy);
 }
 
-/* ---- Both ---- */
+/* ---- Both versions ---- */
 
 static bool
 begins_like(const char *data, size_t length, const char *signature, size_t size)

@@ -17,10 +17,10 @@
  *                                                                       '---- length ----'
  *
  * Exactly this is accepted: one space between words, no leading zeros, nothing after the last port.
- * An IPv6 address may end in dotted IPv4, because senders write mapped addresses so. Stream and
- * datagram are the same to us. The TLVs have to fill the length exactly; a CRC32C among them is
- * verified, a second one refused, all others are skipped. The data of LOCAL and of an unspecified
- * family or transport is skipped unread.
+ * An IPv6 address may end in dotted IPv4, because senders write mapped addresses so. The transport,
+ * stream or datagram, makes no difference. The TLVs have to fill the length exactly; a CRC32C among
+ * them is verified, a second one refused, all others are skipped. The data of LOCAL and of an
+ * unspecified family or transport is skipped unread.
  *
  * Limits: a line of 107 bytes; SXE_PROXY_MAX bytes of version 2, of which the specification says
  * that they are less than a segment. A header is taken when it is whole; until then the caller
@@ -58,9 +58,10 @@ enum sxe_proxy_command {
     SXE_PROXY_PROXY  /* the proxy speaks for a client */
 };
 
-/* The family is that of source and destination: AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC when the
- * connection's own addresses hold, because of LOCAL or because the proxy does not know better. A
- * path is all of sun_path, zero bytes after it; an abstract one begins with a zero byte. */
+/* The family is that of source and destination: AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC (for
+ * LOCAL, or when the proxy does not know the client's address) means: use the addresses of the
+ * connection itself. A path is all of sun_path, zero bytes after it; an abstract one begins with a
+ * zero byte. */
 struct sxe_proxy {
     unsigned version; /* 1 or 2 */
     enum sxe_proxy_command command;

@@ -25,18 +25,20 @@ enum record_kind { BYTES, BORROWED, FILE_RANGE, END };
 struct record {
     uint32_t kind;
     uint32_t fd;
-    size_t left; /* bytes still to be sent; BYTES: the last ones of the payload */
+    /* how many bytes are still to be sent; of a BYTES record: the last `left` bytes of its
+     * payload */
+    size_t left;
     union {
-        uint32_t length;  /* BYTES: of the payload after the record */
-        const char *data; /* BORROWED: the next byte */
-        off_t offset;     /* FILE_RANGE: of the next byte */
+        uint32_t length;  /* of a BYTES record: how many bytes of payload follow the record */
+        const char *data; /* of a BORROWED record: the next byte to send */
+        off_t offset;     /* of a FILE_RANGE record: the offset of the next byte to send */
     } at;
     SXE_OUT_EVENT_SENT on_sent;
 };
 
 /* The head of a chunk. */
 struct head {
-    uint32_t used;    /* bytes, this head included */
+    uint32_t used;    /* how many bytes of the chunk are in use, this head included */
     uint32_t unacked; /* bytes that the peer had not acknowledged when the kernel was last asked */
 };
 #define HEAD sizeof(struct head)
@@ -66,8 +68,8 @@ room_in_tail(const SXE *s)
     return sxe_chunks_size(CONTEXT->chunks) - load_head(s->u.open.out_tail).used;
 }
 
-/* How many chunks output may still take. Some are left for input, or a few peers that do not read
- * would starve all others. */
+/* How many chunks output may still take. The rest is for input: otherwise a few peers that do not
+ * read could take all chunks, and no other socket could be read. */
 static uint32_t
 free_for_output(void)
 {
@@ -190,7 +192,7 @@ sxe__queue_end(SXE *s)
     return append_record(s, &record, NULL, 0);
 }
 
-/* The place of a record. */
+/* Where a record is: its chunk, and its offset in it. */
 struct place {
     uint32_t chunk;
     uint32_t offset;
@@ -242,9 +244,9 @@ pop_record(SXE *s, const struct record *record)
     CONTEXT->output_chunks--;
 }
 
-/* Point vector to the bytes of the first records, up to a record of another kind. *is_before_file:
- * whether that record is a file, whose bytes go into the same segments. Returns how many entries of
- * vector are used.
+/* Point vector to the bytes of the first records, up to a record of another kind. Sets
+ * *is_before_file if that record is a file: then these bytes share segments with the file's first
+ * bytes. Returns how many entries of vector are used.
  */
 static int
 gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
@@ -383,9 +385,9 @@ advance_queue(SXE *s, size_t sent)
     } while (sent > 0);
 }
 
-/* The functions below write once, and return an outcome or -errno. If the kernel takes less than
- * all, it need not be full: epoll reports room only after EAGAIN. */
-enum outcome { FULL, GO_ON, ENOUGH /* for one event */ };
+/* The functions below write once, and return an outcome or -errno. A kernel that takes only a part
+ * of the bytes may still have room: write again, because epoll reports room only after EAGAIN. */
+enum outcome { FULL, GO_ON, ENOUGH /* enough for one event */ };
 
 static int
 write_bytes(SXE *s)

@@ -18,7 +18,8 @@ sxe__drop_unread(SXE *s)
 {
     if (s->in.chunk != SXE_NONE)
         sxe_buffer_give_back(&s->in, CONTEXT->chunks);
-    /* Empty, with readable memory in front of it: see the contract of SXE_BUF_USED. */
+    /* Make the buffer empty, but let it point to readable memory with zero bytes before it: that is
+     * the contract of SXE_BUF_USED. */
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, 0, 0);
 }
 
@@ -52,8 +53,8 @@ after_read(SXE *s)
     sxe__wrote(s);
 }
 
-/* Call on_read. While it runs, sxe_pause and sxe_consume leave settling to after_read. It sees all
- * unread bytes, so a deferred SXE__READ_AGAIN is no longer needed. */
+/* Call on_read. While it runs, sxe_pause and sxe_consume leave settling to after_read. on_read sees
+ * all unread bytes, so a deferred SXE__READ_AGAIN is no longer needed. */
 static void
 show_bytes(SXE *s, ssize_t n)
 {
@@ -79,7 +80,7 @@ on_nothing_read(SXE *s, int n)
         sxe__end(s, -n);
         return;
     }
-    /* Bytes that the program will be shown again come before the end. */
+    /* on_read will be called again for unread bytes: show those first, and the end afterwards. */
     if ((s->flags & SXE__READ_AGAIN) && sxe_buffer_length(&s->in) > 0) {
         s->flags |= SXE__READABLE;
         return;
@@ -89,8 +90,8 @@ on_nothing_read(SXE *s, int n)
     after_read(s);
 }
 
-/* A short read has emptied the socket, and epoll will report more bytes. But if the peer's end
- * follows, epoll has reported that already: read on. */
+/* A read returned fewer bytes than it asked for, so the socket is empty, and epoll will report more
+ * bytes. But if the peer's end follows, epoll has reported that already: read on. */
 static void
 note_read(SXE *s, ssize_t n, uint32_t room)
 {
@@ -109,8 +110,8 @@ take_peeked(SXE *s, ssize_t length)
     return n == length;
 }
 
-/* Peek, call on_read, and receive the bytes that the program took. The rest is read again; if the
- * program took nothing, the socket waits for a chunk. */
+/* Peek, call on_read, and receive the bytes that the program took. The rest stays in the kernel and
+ * is read again; if the program took nothing, the socket waits for a chunk. */
 static void
 read_peeked(SXE *s)
 {
@@ -140,7 +141,8 @@ discard_input(SXE *s)
 {
     ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size);
 
-    if (n == 0 && sxe_io_is_unread(s)) { /* its timeout looks whether the peer goes on reading */
+    /* the timeout of CLOSING checks whether the peer goes on reading */
+    if (n == 0 && sxe_io_is_unread(s)) {
         s->flags &= (uint16_t)~SXE__READABLE;
         return;
     }
@@ -235,7 +237,9 @@ sxe__readable(SXE *s)
         sxe_buffer_commit(&s->in, (uint32_t)n);
     else
         sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
-    if (SXE_UNLIKELY(s->flags & (SXE__PAUSED | SXE__FULL))) { /* a handshake ended in this read */
+    /* A handshake is read even if the socket is paused or full. It ended in this read: show the
+     * bytes that came with it later. */
+    if (SXE_UNLIKELY(s->flags & (SXE__PAUSED | SXE__FULL))) {
         s->has_unshown = true;
         sxe__wrote(s);
         return;
@@ -283,7 +287,7 @@ sxe_consume(SXE *this, unsigned length)
     if (length == 0 || this->in.size == 0)
         return;
     sxe_buffer_take(&this->in, length);
-    /* The rest begins another message: its timeout starts now. */
+    /* The unread bytes begin another message: its timeout starts now. */
     if (sxe__state(this) == SXE_STATE_READING)
         sxe_pool_touch(CONTEXT->sockets, this->id);
     if (CONTEXT->reader == this)

@@ -12,11 +12,12 @@
 
 enum name_state { FREE, ASKING, KNOWN, STATES };
 
-/* While it is ASKING, `found` belongs to the thread. */
+/* A name of the table. While its state is ASKING, `found` belongs to the thread that looks the name
+ * up. */
 struct sxe__name {
     struct sxe_work work;
-    struct sxe_resolve *first; /* of the look-ups that wait for this name */
-    SXE_TIME until_ns;         /* `found` is good until then; 0: nothing was found yet */
+    struct sxe_resolve *first; /* the first of the look-ups that wait for this name */
+    SXE_TIME until_ns;         /* `found` is valid until this time; 0: there is no answer yet */
     int family;
     char host[SXE_RESOLVE_HOST_MAX + 1];
     struct sxe_resolved found;
@@ -48,7 +49,8 @@ static void
 alternate_families(struct sxe_resolved *found, const struct addrinfo *list)
 {
     int family = list->ai_addr->sa_family;
-    const struct addrinfo *next[2] = {list, list}; /* of this family, of others */
+    /* the next address of `family`, and the next one of another family */
+    const struct addrinfo *next[2] = {list, list};
 
     for (unsigned turn = 0; next[0] != NULL || next[1] != NULL; turn = 1 - turn) {
         next[turn] = skip_to_family(next[turn], family, turn == 0);
@@ -148,7 +150,8 @@ find_looked_up_name(const char *host, int family)
     return NULL;
 }
 
-/* Take a name that is free, or the one that was known first; NULL: all are being asked. */
+/* Take a free name or, if none is free, the name that was known first. NULL: all names are being
+ * asked for. */
 static struct sxe__name *
 take_name_slot(const char *host, int family)
 {
@@ -169,7 +172,7 @@ take_name_slot(const char *host, int family)
     return name;
 }
 
-/* Have a thread look up this host, in the slot `name` or, if that is NULL, in a new slot. */
+/* Have a thread look up this host. `name` is its slot in the table; NULL: take another slot. */
 static int
 ask_for(struct sxe__name *name, const char *host, int family, struct sxe_resolve *look_up)
 {

@@ -54,21 +54,23 @@ extern "C" {
 
 #define SXE_RESOLVE_NAMES_MAX     256
 #define SXE_RESOLVE_ADDRESSES_MAX 8
-#define SXE_RESOLVE_HOST_MAX      255 /* bytes */
+#define SXE_RESOLVE_HOST_MAX      255 /* the most bytes of a host's name */
 #define SXE_RESOLVE_IP_SIZE       64
 #define SXE_RESOLVE_THREADS       4
-#define SXE_RESOLVE_KNOWN_S       5 /* how long an answer is kept */
-#define SXE_RESOLVE_FAILED_S      1 /* how long an error is kept */
+#define SXE_RESOLVE_KNOWN_S       5 /* how many seconds an answer is kept */
+#define SXE_RESOLVE_FAILED_S      1 /* how many seconds an error is kept */
 
 struct sxe_resolved {
-    int error;       /* getaddrinfo's error, for gai_strerror; 0: there is an address */
-    unsigned number; /* of addresses; IPv4 and IPv6 alternate, getaddrinfo's first one first */
-    char ip[SXE_RESOLVE_ADDRESSES_MAX][SXE_RESOLVE_IP_SIZE]; /* text, for sxe_connect */
+    int error; /* getaddrinfo's error, for gai_strerror; 0: there is an address */
+    /* how many addresses; IPv4 and IPv6 alternate, beginning with getaddrinfo's first one */
+    unsigned number;
+    /* each address as text, for sxe_connect */
+    char ip[SXE_RESOLVE_ADDRESSES_MAX][SXE_RESOLVE_IP_SIZE];
 };
 
 /* Set done, and all other fields to zero, before the first sxe_resolve. */
 struct sxe_resolve {
-    void (*done)(struct sxe_resolve *); /* rw: in the loop, later */
+    void (*done)(struct sxe_resolve *); /* rw: called later, in the loop */
     void *user;                         /* rw */
     struct sxe_resolved result;         /* ro: in done, or after sxe_resolve returned 1 */
     struct sxe_resolve *next;           /* private */
@@ -77,8 +79,8 @@ struct sxe_resolve {
 };
 
 /* Before sxe_init, any number of times: make the table, and register its threads. 0 or -ENOMEM.
- * After sxe_init it makes a table, too; its look-ups then run in the threads that there are. If
- * there are none, only addresses as text are known. */
+ * After sxe_init it can still be called: the look-ups then run in the threads that exist already.
+ * If no threads exist, only addresses as text are known. */
 SXE_PUBLIC SXE_RETURN sxe_resolve_register(void);
 
 /* Look up the addresses of a host, of a family: AF_INET, AF_INET6 or AF_UNSPEC for both. 1: they

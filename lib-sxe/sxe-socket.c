@@ -28,7 +28,7 @@ socket_peek(SXE *s, void *buffer, size_t size)
     return or_error(recv(s->fd, buffer, size, MSG_PEEK));
 }
 
-/* more: MSG_MORE has the kernel wait for further bytes to fill the segment. */
+/* `more` sets MSG_MORE: the kernel waits for further bytes to fill the segment. */
 static ssize_t
 socket_write(SXE *s, const struct iovec *vector, int count, bool more)
 {

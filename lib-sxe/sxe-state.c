@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* An orderly close leaves up to so much unacknowledged output to the kernel. */
+/* After an orderly close the kernel may keep up to this many bytes of unacknowledged output. */
 #define UNREAD_MAX (64 * 1024)
 
 /* Connections are edge triggered: epoll reports each change once. So pausing, back-pressure and
@@ -39,7 +39,8 @@ void
 sxe__move(SXE *s, enum sxe_state to)
 {
     if (CONTEXT->staged == s)
-        CONTEXT->stage_limit = 0; /* in the new state it may not be allowed to write */
+        /* the new state may forbid writing: sxe_reserve must check again */
+        CONTEXT->stage_limit = 0;
     sxe_pool_move(CONTEXT->sockets, s->id, s->state, to);
     s->state = (uint8_t)to;
 }
@@ -194,7 +195,7 @@ state_by_contents(const SXE *s)
 }
 
 /* Back-pressure: reading stops above output_pause and goes on below half of it, so that it does not
- * flap. */
+ * stop and start at every write. */
 static void
 update_back_pressure(SXE *s)
 {

@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define DONE_MAX 64 /* calls of done in one turn of the loop */
+#define DONE_MAX 64 /* how many calls of done one turn of the loop makes at most */
 
 enum work_state { IDLE, WAITING, RUNNING, FINISHED };
 
@@ -63,8 +63,8 @@ take_first_work(struct sxe__line *line, enum work_state state)
 
 /* ---- In the threads ---- */
 
-/* Take a waiting work whose group may use one more thread. NULL: there is none. The caller holds
- * the lock. */
+/* Take a waiting work whose group may use one more thread. NULL: no such work waits. The caller
+ * holds the lock. */
 static struct sxe_work *
 take_work(struct sxe__workers *w)
 {
@@ -107,7 +107,7 @@ run_worker_thread(void *workers)
         pthread_mutex_unlock(&w->lock);
         work->run(work);
         pthread_mutex_lock(&w->lock);
-        /* If the line is not empty, its first work has woken the loop already. */
+        /* If the line of finished works is not empty, its first work has woken the loop already. */
         if (w->finished.first == NULL)
             ev_async_send(w->loop, &w->wake);
         w->group[work->group].running--;
@@ -152,7 +152,7 @@ on_finished(struct ev_loop *loop, ev_async *wake, int events)
         work->done(work);
         sxe__finish();
     }
-    /* Leave the rest to the next turn, so that sockets get theirs. */
+    /* Leave the other finished works to the next turn, so that sockets get their time. */
     ev_async_send(loop, wake);
 }
 
@@ -264,7 +264,7 @@ sxe_work_register_group(unsigned threads)
         sxe_work_register(threads);
         return 0;
     }
-    /* A number that is too large is kept as the limit + 1: sxe_init then refuses it. */
+    /* Keep a number that is too large as the limit + 1: sxe_init then refuses it. */
     c->group_threads[c->groups] =
         (uint16_t)(threads > SXE_WORK_THREADS_MAX ? SXE_WORK_THREADS_MAX + 1 : threads);
     return ++c->groups;

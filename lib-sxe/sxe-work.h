@@ -12,26 +12,26 @@
  *                                                 |
  *     done <--------------- [ finished ] <--------'
  *
- * The program owns each struct sxe_work, as a part of what the work is about, and lends it from
- * submit until done is called: nothing is allocated, nothing copied, any number may wait. Both
- * lines are first in, first out.
+ * The program owns each struct sxe_work, mostly as a member of its own struct about the same task,
+ * and lends it from submit until done is called: nothing is allocated, nothing copied, any number
+ * may wait. Both lines are first in, first out.
  *
  * Rules: 1 done is called once for each submit, in the loop, and may do all that other callbacks
  * may: write, submit again, free the work. It is not called for work that was cancelled, or that
  * was not finished when sxe_fini was called. 2 run calls nothing of lib-sxe but the log: sockets
- * belong to the loop's thread, and what run uses is run's alone until done. 3 a socket may be gone
- * by then, and its sxe_extra() another's: keep the work elsewhere, with the sxe_handle() of the
- * socket. 4 the loop does not end while work is under way. 5 fork before sxe_init: a child has no
- * threads.
+ * belong to the loop's thread, and what run uses is run's alone until done. 3 when done is called,
+ * a socket may be gone, and another socket may have its sxe_extra(): keep the work elsewhere, with
+ * the sxe_handle() of the socket. 4 the loop does not end while work is under way. 5 fork before
+ * sxe_init: a child has no threads.
  *
  * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init,
- * or by the first submit if the configuration has lazy_threads.
- * No more works run at a time, so a look-up that takes 5 s keeps a thread from the others for 5 s.
- * A part of the program whose work may hang (looking up names, a file system) registers a group. A
- * group's works run in no more threads than it registered, so the works of other groups always have
- * theirs. A group's line is first in, first out; groups take turns. If the system refuses to start
- * a thread, the other threads do all the work, and once a second a submit tries again to start it.
- * In one turn of the loop done is called for at most 64 works.
+ * or by the first submit if the configuration has lazy_threads. At most as many works run at a time
+ * as there are threads: a look-up that takes 5 s occupies a thread for 5 s. A part of the program
+ * whose work may hang (looking up names, a file system) registers a group. A group's works run in
+ * no more threads than it registered, so the works of other groups always have theirs. A group's
+ * line is first in, first out; groups take turns. If the system refuses to start a thread, the
+ * other threads do all the work, and once a second a submit tries again to start it. In one turn of
+ * the loop done is called for at most 64 works.
  *
  * Example:
  *     struct measure {
@@ -63,33 +63,33 @@
 extern "C" {
 #endif
 
-#define SXE_WORK_THREADS     4 /* serve most programs */
+#define SXE_WORK_THREADS     4 /* enough threads for most programs */
 #define SXE_WORK_THREADS_MAX 1024
 #define SXE_WORK_GROUPS_MAX  7
 
 /* Set run and done, and all other fields to zero, before the first sxe_work_submit. */
 struct sxe_work {
-    void (*run)(struct sxe_work *);  /* rw: in a thread; may block */
-    void (*done)(struct sxe_work *); /* rw: in the loop, later */
+    void (*run)(struct sxe_work *);  /* rw: called in a thread; may block */
+    void (*done)(struct sxe_work *); /* rw: called later, in the loop */
     void *user;                      /* rw */
     struct sxe_work *next;           /* private */
     struct sxe_work *prev;           /* private */
     unsigned state;                  /* private */
-    unsigned group;                  /* rw: as sxe_work_register_group returned it, or 0 */
+    unsigned group;                  /* rw: a result of sxe_work_register_group, or 0 */
 };
 
-/* Before sxe_init, any number of times: how many threads this part of the program wants; the
- * largest number counts. If no part calls this, there are no threads. */
+/* Call this before sxe_init, any number of times. `threads` is how many threads this part of the
+ * program wants; the largest number counts. If no part calls this, there are no threads. */
 SXE_PUBLIC void sxe_work_register(unsigned threads);
 
-/* Before sxe_init: threads for works of a new group, beside those of others. Returns the group's
- * number; 0, the group of all works without one, after SXE_WORK_GROUPS_MAX groups, or when the loop
- * runs already. */
+/* Call this before sxe_init: it registers threads for works of a new group, in addition to the
+ * threads of other groups. Returns the group's number; or 0, the group of all works without one,
+ * after SXE_WORK_GROUPS_MAX groups, or when the loop runs already. */
 SXE_PUBLIC unsigned sxe_work_register_group(unsigned threads);
 
-/* Have a thread run this work. 0; -EBUSY: it is under way already; -EAGAIN: the system gives us no
- * thread at all now; -EINVAL: sxe_init was not called, or no thread was registered before it. After
- * an error neither run nor done is called. */
+/* Have a thread run this work. 0; -EBUSY: it is under way already; -EAGAIN: the system refuses to
+ * start even one thread now; -EINVAL: sxe_init was not called, or no thread was registered before
+ * it. After an error neither run nor done is called. */
 SXE_PUBLIC SXE_RETURN sxe_work_submit(struct sxe_work *work);
 
 /* 0: run had not begun, and neither run nor done will be called. -EBUSY: run began, and done will

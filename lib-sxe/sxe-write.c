@@ -22,7 +22,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Up to this length, lent memory is copied: that is cheaper than one more piece. */
+/* Lent memory of up to this length is copied: copying costs less than one more piece of the
+ * vector. */
 #define COPY_MAX 1024
 
 int
@@ -40,7 +41,7 @@ sxe__write_more(SXE *s)
     sxe__defer(s);
 }
 
-/* While no output is held, stage at the beginning of the buffer. */
+/* While no output is held, the stage begins at the beginning of the buffer. */
 static void
 begin_stage(void)
 {
@@ -70,7 +71,7 @@ is_anything_staged(void)
     return CONTEXT->stage_used > 0 || CONTEXT->vector_used > 0;
 }
 
-/* Put the last piece, which grew so far, into vector. There is a place for it: see
+/* Put the last piece, which grew so far, into vector. vector has a place for it: see
  * sxe_write_static. */
 static void
 close_piece(void)
@@ -141,7 +142,8 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
 
     if (SXE_LIKELY(sent == (ssize_t)bytes))
         return 0;
-    /* A kernel that took a part need not be full: epoll reports room only after EAGAIN. */
+    /* A kernel that took only a part may still have room: try again, because epoll reports room
+     * only after EAGAIN. */
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
     if (result < 0) {
         fail_write(s, -result);
@@ -177,7 +179,8 @@ write_staged(SXE *s)
 void
 sxe__wrote(SXE *s)
 {
-    /* Staged output leaves at the end of this event, or of its batch, and sxe__settle runs then. */
+    /* The staged output is sent at the end of this event, or of its batch; sxe__settle runs
+     * then. */
     if (CONTEXT->staged == s || (s->flags & SXE__HELD))
         return;
     if (sxe__state(s) != SXE_STATE_CLOSING)
@@ -209,14 +212,15 @@ sxe__drained(SXE *s)
         result = s->io->finish(s);
     else if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
         result = sxe__io_end(s);
-    if (result == -EAGAIN) /* it is called again when the kernel takes more */
+    /* after -EAGAIN this function is called again when the kernel takes more */
+    if (result == -EAGAIN)
         return;
     if (!(s->flags & SXE__LINGER) || result < 0) {
         sxe__end(s, -result);
         return;
     }
     s->flags |= SXE__END_SENT;
-    /* Bytes that epoll reported earlier may still be unread: drop them. */
+    /* If epoll has reported bytes earlier that are still unread: read and drop them. */
     s->flags |= SXE__READABLE;
     sxe__defer(s);
 }
@@ -317,7 +321,8 @@ sxe__drop_held(SXE *s)
     held_of(s)->socket = NULL;
 }
 
-/* Before socket s writes: send the staged output of another socket now, without any callback. */
+/* Before socket s writes: send the staged output of the other socket now, without calling any
+ * callback. */
 static void
 flush_other_socket(SXE *s)
 {
@@ -388,7 +393,7 @@ write_large(SXE *s, const char *data, size_t length)
 
         if (is_anything_staged() && (result = write_staged(s)) < 0)
             return result;
-        /* Have the end of the event settle the socket, whatever the kernel left. */
+        /* Have the end of the event settle the socket, whether or not the kernel took all. */
         CONTEXT->staged = s;
         if (!sxe__queue_is_empty(s))
             return sxe__queue_bytes(s, data, length);
@@ -418,7 +423,7 @@ sxe_write(SXE *this, const void *data, unsigned length)
     return 0;
 }
 
-/* Make the stage this socket's, and set stage_limit, so that sxe_reserve need not ask again until
+/* Let socket s have the stage. Also set stage_limit, so that sxe_reserve need not check again until
  * the socket changes its state or writes in another way. Returns whether length bytes fit. */
 static bool
 open_stage(SXE *s, unsigned length)

@@ -193,7 +193,7 @@ sxe_extra(SXE *this)
     return this + 1;
 }
 
-/* getsockname(2) or getpeername(2). */
+/* a function like getsockname(2) or getpeername(2) */
 typedef int (*ask_name)(int fd, struct sockaddr *address, socklen_t *length);
 
 static socklen_t

@@ -4,8 +4,8 @@
  * Everything is reserved before the loop starts; later calls allocate nothing, and running out is
  * an ordinary result.
  *
- * Place: programs call it; it calls them back. Uses sxe-buffer, sxe-pool, sxe-log, libev. All state
- * belongs to one context a thread; a socket belongs to the thread that made it.
+ * Place: programs call it; it calls them back. It uses sxe-buffer, sxe-pool, sxe-log, libev. Each
+ * thread has its own context with all state; a socket belongs to the thread that made it.
  *
  * Shape: a socket is an element of a pool, and its life is the state it is in:
  *
@@ -28,14 +28,14 @@
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each
  * socket that was connecting or connected, whoever closed it, and is the last one; sxe_error() says
- * why. 3 closing twice, or in any callback, is harmless; a socket and its buffer stay until its
- * event ends. 4 ids are 0, 1, 2 ... in order of creation, then the longest free one. 5 a handle
- * outlives its socket.
+ * why. 3 closing twice, or in any callback, is harmless; a socket and its buffer stay valid until
+ * its event ends. 4 ids are 0, 1, 2 ... in order of creation, then the id that has been free
+ * longest. 5 a handle may be kept longer than its socket lives.
  *
- * Limits: a stream is read by chunks (16 KiB as configured); one that stays full is not read
- * further. Output above output_pause stops reading; above output_max sxe_write refuses. Without a
- * free socket listeners stop accepting until one is free; without a file descriptor, until one is
- * free again.
+ * Limits: a stream is read in pieces of a chunk (16 KiB by default); while its chunk is full of
+ * unread bytes, it is not read further. Output above output_pause stops reading; above output_max
+ * sxe_write refuses. Without a free socket listeners stop accepting until one is free; without a
+ * file descriptor, until one is free again.
  *
  * Example:
  *     static void hello(SXE *this, int length)
@@ -101,10 +101,10 @@ enum sxe_state {
 
 /* ---- The plan ---- */
 
-/* Sockets that listen longer than this process: its parent holds them, and hands them to the next
- * one, so that no connection is refused in between. Not for udp: there the processes of one user
- * that have such a table share a port, and each sender's datagrams go to one of them. Each may be
- * NULL. */
+/* Functions for listening sockets that outlive this process: a parent process holds them, and hands
+ * them to the next child, so that no connection is refused in between. Not for udp: the UDP sockets
+ * of one user's processes that have such a table share a port, and each sender's datagrams go to
+ * one of them. Each function may be NULL. */
 struct sxe_listeners {
     /* Returns a socket that is bound to this address, listens, does not block and is close-on-exec;
      * sxe_listen then owns it. -1: there is none, and sxe_listen opens one. */
@@ -128,22 +128,24 @@ SXE_PUBLIC int sxe_bind_listener(const struct sockaddr *address, socklen_t lengt
 /* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.
  */
 struct sxe_config {
-    struct ev_loop *loop;  /* default: ev_default_loop(EVFLAG_AUTO) */
-    uint32_t chunk_size;   /* bytes; also the most one read of a stream takes; 16384 */
-    uint32_t chunks;       /* default: two for each connection + 64; those not used cost nothing */
-    uint32_t output_pause; /* unsent bytes above which a socket is not read; 65536 */
-    uint32_t output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
-    uint32_t backlog;      /* of listen(2); 4096 */
-    uint32_t accept_batch; /* connections accepted in one event; 64 */
-    uint32_t timeout_ms[SXE_STATES]; /* the longest time in each state; 0: no limit, but CLOSING:
-                                        5000. Then the socket closes with ETIMEDOUT, by a reset if
-                                        output is unsent. The time of IDLE, WRITING and CLOSING
-                                        restarts with progress (the peer's kernel acknowledged
-                                        output), that of READING only when the program consumes
-                                        bytes: a sender that trickles is closed. It counts from the
-                                        start of the loop's turn in which the state began */
-    bool reap_idle; /* no free socket: close the longest IDLE one to accept the next connection */
-    bool lazy_threads; /* the first sxe_work_submit starts the threads, not sxe_init */
+    struct ev_loop *loop; /* default: ev_default_loop(EVFLAG_AUTO) */
+    /* bytes of a chunk, also the most that one read of a stream takes; 16384 */
+    uint32_t chunk_size;
+    /* default: two for each connection, and 64; a chunk that is never used costs no memory */
+    uint32_t chunks;
+    uint32_t output_pause; /* a socket with more unsent bytes than this is not read; 65536 */
+    uint32_t output_max; /* sxe_write refuses to go above this many unsent copied bytes; 1048576 */
+    uint32_t backlog;    /* the backlog for listen(2); 4096 */
+    uint32_t accept_batch; /* how many connections one event accepts at most; 64 */
+    /* the longest time in each state; 0: no limit, except for CLOSING: 5000. After that time the
+     * socket closes with ETIMEDOUT, by a reset if output is unsent. The time of IDLE, WRITING and
+     * CLOSING restarts with progress (the peer's kernel acknowledged output), that of READING only
+     * when the program consumes bytes: so a sender that sends a byte now and then is closed. The
+     * time counts from the start of the loop's turn in which the state began. */
+    uint32_t timeout_ms[SXE_STATES];
+    /* if no socket is free: close the longest IDLE one to accept the next connection */
+    bool reap_idle;
+    bool lazy_threads; /* the first sxe_work_submit starts the threads, instead of sxe_init */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
 };
 #define SXE_CONFIG_DEFAULT                              \
@@ -167,7 +169,7 @@ SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
  * -EINVAL: nothing registered, too much, or done already; -ENOMEM; -errno of epoll_create1(2) or
- * eventfd(2). The message in the log says which; after a failure all is as before the call. */
+ * eventfd(2). The log names the cause; a failure changes nothing. */
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
 /* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.
@@ -175,7 +177,8 @@ SXE_PUBLIC SXE_RETURN sxe_init(void);
 SXE_PUBLIC SXE_RETURN sxe_fini(void);
 
 /* Print what sxe_init reserves (or reserved): a line with the bytes of each pool, and the total,
- * which is returned. Memory is touched only as it is used. out NULL: print nothing. */
+ * which is returned. The system provides memory only when it is used. If out is NULL, nothing is
+ * printed. */
 SXE_PUBLIC size_t sxe_plan_print(FILE *out);
 
 /* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. The
@@ -183,17 +186,18 @@ SXE_PUBLIC size_t sxe_plan_print(FILE *out);
  * libev's loop themselves. */
 SXE_PUBLIC SXE_RETURN sxe_run(void);
 SXE_PUBLIC void sxe_stop(void);
-SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's, NULL before sxe_init */
+SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's loop; NULL before sxe_init */
 
-/* ---- Making and connecting sockets ----
- * `from` is the socket that log lines are about, or NULL. An ip is IPv4 or IPv6 text, "" or
- * "INADDR_ANY" for any. NULL with errno: ENFILE none free, EINVAL bad ip, ENAMETOOLONG path.
- * user_data starts as NULL. */
+/* ---- Making and connecting sockets ---- `from` is the socket that log lines are about, or NULL.
+ * An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for any. A result of NULL sets errno: ENFILE: no
+ * socket is free; EINVAL: ip is no address; ENAMETOOLONG: the path is too long. user_data starts as
+ * NULL. */
 SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
                             SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
                             SXE_IN_EVENT_CLOSE close);
 
-/* The path is borrowed until sxe_listen or sxe_connect_unix returned. "@name" is an abstract name.
+/* The path is borrowed until sxe_listen or sxe_connect_unix has returned. "@name" is an abstract
+ * name.
  */
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
@@ -208,7 +212,7 @@ SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_
 SXE_PUBLIC SXE_RETURN sxe_listen(SXE *this_);
 
 /* Close this loop's listeners, but not its UDP sockets, so that only other loops and processes
- * accept. HTTP servers own theirs: call sxe_http_stop or sxe_http_drain first. */
+ * accept. HTTP servers own their listeners: for them call sxe_http_stop or sxe_http_drain first. */
 SXE_PUBLIC void sxe_stop_listening(void);
 
 /* Accept one connection and become that connection: connected is called with the same SXE. */
@@ -227,10 +231,10 @@ SXE_PUBLIC void sxe_unref(SXE *this_);
 /* Close after the written bytes are sent. 0, or -EALREADY. */
 SXE_PUBLIC SXE_RETURN sxe_close(SXE *this_);
 
-/* Like sxe_close, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping
- * what it still sends: closing at once while unread bytes arrive would make the kernel reset the
- * connection, and the peer would lose the reply. While more than 64 KiB are unacknowledged the time
- * is longer, see docs/sxe.md, "Closing". */
+/* Like sxe_close, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, and drop
+ * the bytes that the peer still sends: closing at once while unread bytes arrive would make the
+ * kernel reset the connection, and the peer would lose the reply. While more than 64 KiB are
+ * unacknowledged the time is longer, see docs/sxe.md, "Closing". */
 SXE_PUBLIC SXE_RETURN sxe_close_lingering(SXE *this_);
 
 /* Close at once with a reset; unsent output is dropped. */
@@ -238,14 +242,14 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
 
 /* ---- Reading ---- */
 
-/* Unread bytes: see SXE_BUF below. Consume some of them; the rest is seen again with the next
- * event. */
+/* Bytes that on_read has seen and not consumed stay unread, see SXE_BUF below. This call consumes
+ * the first `length` of them; on_read sees the others again with the next event. */
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
 /* Stop reading this socket: on_read is not called until sxe_resume. A reset by the peer still ends
  * the socket. The peer's close or half-close is reported only after sxe_resume, because the peer
- * may still want its reply (sxe_watch_end: at once); earlier only if the peer answers our output
- * with a reset. */
+ * may still want its reply; at once if sxe_watch_end asked for that, or if the peer answers our
+ * output with a reset. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
 /* Report the peer's close or half-close also while this socket is paused: on_read with length -1,
@@ -255,15 +259,16 @@ SXE_PUBLIC void sxe_pause(SXE *this_);
 SXE_PUBLIC void sxe_watch_end(SXE *this_, bool wanted);
 
 enum sxe_resume {
-    SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
-    SXE_RESUME_IMMEDIATE = 1  /* and also in this turn of the loop, if bytes are unread */
+    SXE_RESUME_WHEN_MORE = 0, /* call on_read when more bytes arrive */
+    /* like WHEN_MORE; also call on_read in this turn of the loop if bytes are unread */
+    SXE_RESUME_IMMEDIATE = 1
 };
 /* Read this socket again after sxe_pause. A closed socket: no effect. A socket without a pause:
  * only SXE_RESUME_IMMEDIATE has an effect, and has on_read called for unread bytes. */
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
-/* See the peer's half-close: on_read with length 0 instead of a close; writing stays possible, and
- * the program closes. */
+/* Report the peer's half-close by a call of on_read with length 0, instead of closing the socket.
+ * Writing stays possible; the program closes the socket. */
 SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 
 /* ---- Writing ----
@@ -271,23 +276,23 @@ SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
  * One send(2) follows at the end of the event, or of up to 16 events that came together, if they
  * are quick enough that none waits for much longer than 100 us. -ENOTCONN: not connected; -ENOBUFS:
  * output_max reached or no chunk free. After an error no byte was accepted. */
-SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies */
+SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); /* copies data */
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
-                                       size_t length); /* borrows for ever */
+                                       size_t length); /* borrows data for ever */
 
-/* Compose in place what sxe_write would copy: length bytes of the loop's output buffer, to be
- * filled before any other call that writes, or NULL if the socket takes no output, earlier output
- * waits, or the buffer or output_max has too little room. Then call sxe_write, which finds room or
- * returns the error. */
+/* Reserve room, so that the program composes its output in place instead of having sxe_write copy
+ * it: length bytes of the loop's output buffer, to be filled before any other call that writes, or
+ * NULL if the socket takes no output, earlier output waits, or the buffer or output_max has too
+ * little room. After NULL call sxe_write, which finds room or returns the error. */
 SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
 
 /* Write the first `length` of the reserved bytes; the rest is no longer reserved. Call it once for
  * each reserve, or not at all. A length above the reserved one is a programming error. */
 SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
 
-/* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
- * socket closed. Any length; any number of sends may be in progress. Length 0 is a mark: on_sent
- * comes when the kernel has all bytes written before it, at the earliest at the end of this
+/* Borrows data until on_sent is called: once, later, when the kernel has taken all of data or the
+ * socket has closed. Any length; any number of sends may be in progress. Length 0 is a mark:
+ * on_sent comes when the kernel has all bytes written before it, at the earliest at the end of this
  * event. */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
@@ -301,23 +306,26 @@ SXE_PUBLIC SXE_RETURN sxe_sendfile(SXE *this_, int fd, off_t offset, size_t leng
 /* Half-close: send the end of our output after the written bytes. */
 SXE_PUBLIC SXE_RETURN sxe_shutdown(SXE *this_);
 
-/* One datagram from a udp socket: 0 or -errno; -EAGAIN: the kernel's buffer is full, not sent. */
+/* Send one datagram from a udp socket. 0 or -errno; -EAGAIN: the kernel's buffer is full, and the
+ * datagram was not sent. */
 SXE_PUBLIC SXE_RETURN sxe_write_to(SXE *this_, const void *data, unsigned length,
                                    const struct sockaddr *to, socklen_t to_length);
 
-/* Copied bytes that the kernel has not accepted yet. */
+/* How many copied bytes the kernel has not accepted yet. */
 SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 
-/* In on_close: bytes, copied, borrowed and of files, that were unsent when the socket ended. */
+/* Call it in on_close: how many bytes were unsent when the socket ended, whether copied, borrowed
+ * or of files. */
 SXE_PUBLIC size_t sxe_dropped(const SXE *this_);
 
 /* ---- Looking at a socket ---- */
 
 SXE_PUBLIC enum sxe_state sxe_get_state(const SXE *this_);
 SXE_PUBLIC const char *sxe_state_to_string(unsigned state);
-SXE_PUBLIC int sxe_error(const SXE *this_); /* errno that closed it; 0: an orderly close */
-SXE_PUBLIC int sxe_fd(const SXE *this_);    /* -1: none; borrowed */
-SXE_PUBLIC void *sxe_extra(SXE *this_);     /* extra_size bytes, zero for each new socket */
+/* the errno that closed the socket; 0: an orderly close */
+SXE_PUBLIC int sxe_error(const SXE *this_);
+SXE_PUBLIC int sxe_fd(const SXE *this_); /* the file descriptor, borrowed; -1: there is none */
+SXE_PUBLIC void *sxe_extra(SXE *this_);  /* extra_size bytes, zero for each new socket */
 
 /* An IPv4 or IPv6 address as text, or a path; "" when there is none. Asks the system; the text is
  * valid until the next of these calls in this thread. The peer of a udp socket is the sender of the
@@ -352,8 +360,8 @@ SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
 
-/* Call fn once, before the loop waits again; not if the socket closes first. -EBUSY: one is
- * pending. */
+/* Call fn once, before the loop waits again, unless the socket closes first. -EBUSY: a call for
+ * this socket is pending. */
 SXE_PUBLIC SXE_RETURN sxe_defer(SXE *this_, void (*fn)(SXE *));
 
 struct sxe_timer {
@@ -389,8 +397,8 @@ struct sxe {
     uint32_t id;                         /* ro: index in the pool */
     int fd;                              /* private */
     uint8_t kind;                        /* private */
-    uint8_t watched;                     /* private: what epoll reports */
-    uint8_t state;                       /* private: as the pool has it */
+    uint8_t watched;                     /* private: which events epoll reports */
+    uint8_t state;                       /* private: the same state as in the pool */
     bool corked : 1;                     /* private: more of a file follows */
     bool watches_end : 1;                /* private: see sxe_watch_end */
     bool has_unshown : 1;                /* private: unread bytes that on_read has not seen */
@@ -406,19 +414,20 @@ struct sxe {
     SXE_IN_EVENT_READ on_read;           /* rw */
     SXE_IN_EVENT_CLOSE on_close;         /* rw */
     const struct sxe_io_table *io;       /* private */
-    struct sxe_buffer in;                /* ro: the unread bytes */
-    union {                              /* private, all of it */
+    struct sxe_buffer in;                /* ro: holds the unread bytes */
+    union {                              /* private, all members */
         struct {
             void (*deferred)(SXE *);
             uint32_t deferred_next;
             uint32_t deferred_prev;
-            uint32_t out_copied; /* bytes of ours in the queue of output, see sxe-queue.c */
+            /* how many copied bytes are in the output queue, see sxe-queue.c */
+            uint32_t out_copied;
             uint32_t out_head;
             uint32_t out_tail;
             uint32_t out_offset;
         } open;
-        unsigned char address[28]; /* NEW: where to bind */
-        const char *path;          /* NEW: where to listen or connect */
+        unsigned char address[28]; /* NEW: the address to bind to */
+        const char *path;          /* NEW: the path to listen at or connect to */
     } u;
 };
 /* The names of 2010 for a socket's buffer, id, data and addresses. */
