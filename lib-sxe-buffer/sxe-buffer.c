@@ -10,7 +10,7 @@
  * new set need not write a list of all.
  *
  * Under the address sanitizer free chunks are poisoned. So is the free room of a borrowed buffer,
- * except between reserve and commit, but not that of wrapped memory, which others may use.
+ * except between reserve and commit, but not that of wrapped memory, which its owner may use.
  */
 #define SXE_LOG_CONTROL log_control
 
@@ -36,7 +36,9 @@ enum {
     STRIDE_UNIT = 16,
     NAME_MAX_LENGTH = 31,
     OUT_BITS = 32,
-    TEXT_MAX = 1024 /* formatted on the stack; longer text is formatted in the buffer */
+    /* text up to this length is formatted on the stack; longer text is formatted again, in the
+     * buffer */
+    TEXT_MAX = 1024
 };
 
 struct sxe_chunks {
@@ -46,7 +48,7 @@ struct sxe_chunks {
     uint32_t *out;
     uint32_t number;
     uint32_t size;
-    uint32_t fresh;      /* this chunk and all after it were never taken */
+    uint32_t fresh;      /* this chunk and all with higher numbers were never taken */
     uint32_t first_free; /* the chunk that was given back last, or SXE_NONE */
     uint32_t free_number;
     char name[NAME_MAX_LENGTH + 1];
@@ -63,7 +65,7 @@ stride_of_chunk(uint32_t size)
     return ((size_t)size + SXE_CHUNK_FRONT + STRIDE_UNIT - 1) & ~(size_t)(STRIDE_UNIT - 1);
 }
 
-/* The size of the struct with its links and bits. */
+/* The size of struct sxe_chunks with its links and bits. */
 static size_t
 struct_size(uint32_t number)
 {
@@ -257,7 +259,7 @@ sxe_buffer_give_back(struct sxe_buffer *buffer, struct sxe_chunks *chunks)
     *buffer = (struct sxe_buffer)SXE_BUFFER_EMPTY;
 }
 
-/* Move the unread bytes to the front. */
+/* Move the unread bytes to the start of the buffer's memory. */
 static void
 compact_buffer(struct sxe_buffer *buffer)
 {

@@ -51,12 +51,13 @@ struct sxe_chunks;
  * addressed) or ENOMEM. The caller deletes the set. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint32_t number,
                                                           uint32_t size);
-SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* NULL is allowed */
+SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* Delete a set; NULL is allowed. */
 
 /* Bytes that sxe_chunks_new would reserve; 0: it would fail with EINVAL. */
 SXE_PUBLIC size_t sxe_chunks_reserved(uint32_t number, uint32_t size);
 
-/* Take a chunk (SXE_NONE: none is free); give it back. Giving one back twice stops the program. */
+/* Take a chunk, or give one back. SXE_NONE: none is free. Giving a chunk back twice stops the
+ * program. */
 SXE_PUBLIC SXE_MUST_USE uint32_t sxe_chunks_take(struct sxe_chunks *chunks);
 SXE_PUBLIC void sxe_chunks_give(struct sxe_chunks *chunks, uint32_t chunk);
 
@@ -67,18 +68,20 @@ SXE_PUBLIC char *sxe_chunks_data(const struct sxe_chunks *chunks, uint32_t chunk
  * first. */
 SXE_PUBLIC uint32_t *sxe_chunks_link(struct sxe_chunks *chunks, uint32_t chunk);
 
-SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);   /* bytes in a chunk */
-SXE_PUBLIC uint32_t sxe_chunks_number(const struct sxe_chunks *chunks); /* chunks in the set */
-SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks);   /* chunks that are free */
+/* how many bytes each chunk has */
+SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);
+/* how many chunks the set has */
+SXE_PUBLIC uint32_t sxe_chunks_number(const struct sxe_chunks *chunks);
+SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks); /* how many chunks are free */
 
 /* ---- Buffers ---- */
 
 struct sxe_buffer {
     char *base;     /* ro */
-    uint32_t taken; /* ro: bytes consumed */
-    uint32_t used;  /* ro: bytes added */
-    uint32_t size;  /* ro: bytes at base; 0: no memory */
-    uint32_t chunk; /* ro: the chunk it borrowed, or SXE_NONE */
+    uint32_t taken; /* ro: how many bytes were consumed */
+    uint32_t used;  /* ro: how many bytes were added */
+    uint32_t size;  /* ro: how many bytes there are at base; 0: no memory */
+    uint32_t chunk; /* ro: the borrowed chunk, or SXE_NONE */
 };
 
 #define SXE_BUFFER_EMPTY        \
@@ -109,33 +112,35 @@ sxe_buffer_length(const struct sxe_buffer *buffer)
     return buffer->used - buffer->taken;
 }
 
-/* Bytes that can be added, consumed ones included: adding moves the unread bytes if it must. */
+/* How many bytes can be added. The room of consumed bytes counts: to use it, adding moves the
+ * unread bytes. */
 static inline uint32_t
 sxe_buffer_room(const struct sxe_buffer *buffer)
 {
     return buffer->size - sxe_buffer_length(buffer);
 }
 
-/* Append: all or nothing. 0, or -ENOBUFS when room is short. Copies. */
+/* Append a copy of all length bytes. 0; -ENOBUFS: the room is too small, and nothing is added. */
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_add(struct sxe_buffer *buffer, const void *data,
                                            size_t length);
 
-/* Append formatted text without its final zero: its length, or -ENOBUFS and nothing is added
- * (-EINVAL when the format itself fails). */
+/* Append formatted text without its final zero. Returns its length. -ENOBUFS: the room is too
+ * small; -EINVAL: the format failed. After an error nothing is added. */
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_printf(struct sxe_buffer *buffer, const char *format, ...)
     SXE_PRINTF(2, 3);
 SXE_PUBLIC SXE_MUST_USE int sxe_buffer_vprintf(struct sxe_buffer *buffer, const char *format,
                                                va_list arguments) SXE_PRINTF(2, 0);
 
-/* For reading straight into the buffer: reserve returns all the room, contiguous (unread bytes move
- * to the front), and commit says how much of it was filled. NULL with *room 0 when full. */
+/* For reading straight into the buffer: reserve moves the unread bytes to the front and returns all
+ * the room, contiguous; commit says how much of it was filled. NULL with *room 0: the buffer is
+ * full. */
 SXE_PUBLIC char *sxe_buffer_reserve(struct sxe_buffer *buffer, uint32_t *room);
 SXE_PUBLIC void sxe_buffer_commit(struct sxe_buffer *buffer, uint32_t length);
 
 /* Consume length of the unread bytes. A length above sxe_buffer_length stops the program. */
 SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
 
-/* Consume all. */
+/* Consume all unread bytes. */
 SXE_PUBLIC void sxe_buffer_clear(struct sxe_buffer *buffer);
 
 /* Find needle in the unread bytes: a pointer to the first match, or NULL. An empty needle is found

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searching without regard to case tries eight places at a time. At a match the needle's first byte
- * stands at the place, and its last byte `length - 1` further. So two words of the hay are compared
- * with those two bytes, repeated eight times; the rest is compared only where both agree:
+ * Searching without regard to case tries eight places at a time. Where the needle matches, its
+ * first byte stands at the place, and its last byte `length - 1` bytes further on. So the search
+ * compares two words of the hay with those two bytes, each repeated eight times, and compares the
+ * bytes between only where both match:
  *
  *     hay        G E T   / i n d e x   H T T P / 1 . 1      needle "http", length 4
  *     first      . . . . . . . . . . . ^ . .                h or H
@@ -23,7 +24,9 @@ enum { WORD = sizeof(uint64_t), CASE_BIT = 'a' ^ 'A' };
 
 /* One byte of the needle, eight times. */
 struct pattern {
-    uint64_t fold; /* the case bits, if it is a letter */
+    /* if the byte is a letter: the bit that differs between its two cases, eight times; otherwise
+     * 0 */
+    uint64_t fold;
     uint64_t bytes;
 };
 
@@ -102,7 +105,7 @@ find_in_words(const uint8_t *hay, size_t places, const uint8_t *needle, size_t l
     return find_slowly(hay, at, places, needle, length);
 }
 
-/* A pointer into the hay (which may be NULL) without its const, as memmem returns it. */
+/* Make a pointer into the hay (which may be NULL) without its const, as memmem(3) returns it. */
 static void *
 place_at(const void *hay, size_t at)
 {
