@@ -34,8 +34,9 @@ sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close, const
     lua_pop(L, 1);
 }
 
-/* A step of the collector does as much as if Lua had allocated these kilobytes. It would run in a
- * collector that the script has stopped, too. */
+/* Lua's collector does not see OpenSSL's memory. So have it do a step as large as if Lua had
+ * allocated these kilobytes, but not if the script has stopped it: the step would run all the
+ * same. */
 void
 sxe__crypto_count(lua_State *L, int kilobytes)
 {
@@ -74,7 +75,7 @@ sxe__crypto_check_options(lua_State *L, int argument, const char *const *names, 
     }
 }
 
-/* Push an option, nil if there are none. Returns its type. */
+/* Push an option of this name, or nil if there are no options. Returns the type of the value. */
 static int
 push_option(lua_State *L, int argument, const char *name)
 {

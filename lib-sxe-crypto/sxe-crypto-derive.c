@@ -9,10 +9,10 @@
 #include <openssl/params.h>
 
 enum {
-    ROUNDS = 600000, /* OWASP's, for sha256 */
+    ROUNDS = 600000, /* what OWASP recommends for sha256 */
     ROUNDS_MAX = 10000000,
     HKDF_BLOCKS = 255,
-    HKDF_INFO_MAX = 32768, /* OpenSSL's, which reports more as a lack of memory */
+    HKDF_INFO_MAX = 32768, /* OpenSSL's limit; it would report a longer info as a lack of memory */
     PBKDF2_MAX = 1024
 };
 
@@ -22,7 +22,7 @@ octets_of(const char *name, const char *bytes, size_t length)
     return OSSL_PARAM_construct_octet_string(name, (void *)(uintptr_t)bytes, length);
 }
 
-/* Fill in the key; whether it worked. */
+/* Fill in the key. Returns whether that worked. */
 static bool
 derive_hkdf(const OSSL_PARAM *params, uint8_t *key, size_t length)
 {

@@ -14,7 +14,7 @@
 
 enum { HASH_KILOBYTES = 1 };
 
-/* Both NULL: finished or closed. */
+/* Both members are NULL after the hash was finished or closed. */
 struct hash {
     EVP_MD_CTX *digest;
     EVP_MAC_CTX *mac;
@@ -149,14 +149,14 @@ new_hmac(lua_State *L)
     EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 
     hash->mac = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
-    EVP_MAC_free(mac); /* the context holds it */
+    EVP_MAC_free(mac); /* the context holds a reference to it */
     if (hash->mac == NULL || EVP_MAC_init(hash->mac, (const uint8_t *)key, length, params) != 1)
         return sxe__crypto_raise(L, "crypto.new_hmac");
     sxe__crypto_count(L, HASH_KILOBYTES);
     return 1;
 }
 
-/* hash:add(text): the object, so that calls can be chained */
+/* hash:add(text) returns the object, so that calls can be chained. */
 static int
 hash_add(lua_State *L)
 {
@@ -167,7 +167,7 @@ hash_add(lua_State *L)
                            ? EVP_DigestUpdate(hash->digest, text, length)
                            : EVP_MAC_update(hash->mac, (const uint8_t *)text, length);
 
-    if (SXE_NEVER(result != 1)) /* it allocates nothing */
+    if (SXE_NEVER(result != 1)) /* the call allocates nothing, so it cannot fail */
         return sxe__crypto_raise(L, "hash:add");
     lua_settop(L, 1);
     return 1;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * JSON Web Tokens, which sxe-crypto-jwt.lua makes and checks. They need sxe.json and sxe.encoding
- * of lib-sxe-lua, for which it asks when it is called: a program with a Lua of its own has neither.
+ * of lib-sxe-lua. The Lua file requires these modules only when it is called, because a program
+ * with a Lua of its own has neither.
  */
 #include "sxe-crypto-private.h"
 
-/* The compiler runs in the root of the sources. Link-time optimisation may put the text and the
- * code that uses it in different objects, so the labels are global. */
+/* Include the text of the Lua file. Its path is relative to the root of the sources, where the
+ * compiler runs. The labels are global because link-time optimisation may put the text and the code
+ * that uses it into different objects. */
 __asm__(".section .rodata\n"
         ".global sxe__crypto_jwt, sxe__crypto_jwt_end\n"
         ".hidden sxe__crypto_jwt, sxe__crypto_jwt_end\n"

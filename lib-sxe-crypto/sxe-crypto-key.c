@@ -2,8 +2,9 @@
  *
  * Pairs of keys, read from PEM, which sign and verify: RSA, ECDSA with P-256 or P-384, Ed25519.
  *
- * The key says how it signs, never the signature: Ed25519 has no options, a curve has its digest,
- * and RSA is PSS, with a salt as long as the digest, unless pkcs1 is asked for.
+ * The kind of the key decides how signatures are made and checked; a signature has no say in that.
+ * Ed25519 has no options, a curve has its digest, and RSA is PSS, with a salt as long as the
+ * digest, unless pkcs1 is asked for.
  *
  *     ECDSA, DER (the default)    SEQUENCE { INTEGER r, INTEGER s }, 8 to 104 bytes
  *     ECDSA, raw, as in JWT       [ r | s ], 64 bytes for P-256, 96 for P-384
@@ -29,9 +30,10 @@ enum {
 };
 
 static const struct kind {
-    const char *name;           /* as key:type() has it */
-    const char *type, *group;   /* as OpenSSL has them; no group: there are none */
-    const EVP_MD *(*get)(void); /* ECDSA's digest */
+    const char *name; /* the name that key:type() returns */
+    /* OpenSSL's names of the key's type and curve; group is NULL if the kind has no curve */
+    const char *type, *group;
+    const EVP_MD *(*get)(void); /* the digest of an ECDSA signature */
     int number_size;            /* bytes of each of ECDSA's two numbers; 0: not ECDSA */
 } kinds[] = {
     {"rsa", "RSA", "", NULL, 0},
@@ -41,7 +43,7 @@ static const struct kind {
 };
 
 struct key {
-    EVP_PKEY *pkey; /* NULL: closed */
+    EVP_PKEY *pkey; /* NULL: the key was closed */
     const struct kind *kind;
     bool is_private;
 };
@@ -68,7 +70,7 @@ close_key(lua_State *L)
 /* ---- Reading ---- */
 
 struct password {
-    const char *text; /* NULL: none */
+    const char *text; /* NULL: no password was given */
     size_t length;
 };
 
@@ -99,7 +101,7 @@ read_pem(const char *pem, size_t length, bool is_private, struct password *passw
     return pkey;
 }
 
-/* NULL: a key that is of no use here. */
+/* Find the kind of an OpenSSL key. NULL: sxe.crypto has no use for it. */
 static const struct kind *
 kind_of_key(const EVP_PKEY *pkey)
 {
@@ -108,7 +110,8 @@ kind_of_key(const EVP_PKEY *pkey)
 
     if (EVP_PKEY_is_a(pkey, "RSA") && (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX))
         return NULL;
-    (void)EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL); /* an RSA key has none */
+    /* an RSA key has no group: the text then stays empty */
+    (void)EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL);
     ERR_clear_error();
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (EVP_PKEY_is_a(pkey, kinds[i].type) && strcmp(group, kinds[i].group) == 0)
@@ -117,7 +120,7 @@ kind_of_key(const EVP_PKEY *pkey)
     return NULL;
 }
 
-/* Push the key of the PEM at 1, or nil, why. */
+/* Push the key that is in the PEM text at argument 1; or nil and a sentence that says why not. */
 static int
 push_key_of_pem(lua_State *L, bool is_private, struct password *password)
 {
@@ -174,7 +177,7 @@ sxe__crypto_push_type(lua_State *L)
     return 1;
 }
 
-/* key:public(): the public key in PEM, also of a private key */
+/* key:public() returns the public key in PEM, also when key is a private key. */
 static int
 push_public(lua_State *L)
 {
@@ -195,9 +198,10 @@ push_public(lua_State *L)
 /* ---- Signing and verifying ---- */
 
 struct manner {
-    const EVP_MD *md; /* NULL: Ed25519 */
+    const EVP_MD *md; /* NULL for Ed25519, which has no choice of digest */
     bool is_pss;
-    int number_size; /* of raw ECDSA; 0: the signature is as OpenSSL has it */
+    /* bytes of each number of a raw ECDSA signature; 0: the signature has the form of OpenSSL */
+    int number_size;
 };
 
 static const EVP_MD *
@@ -215,7 +219,7 @@ take_digest(lua_State *L, int argument, const char *call)
     return EVP_sha512();
 }
 
-/* Take the options at an argument; which ones there are depends on the kind of the key at 1. */
+/* Take the options at an argument. The key at argument 1 decides which options there are. */
 static struct manner
 take_manner(lua_State *L, int argument, const char *call)
 {
@@ -241,12 +245,12 @@ take_manner(lua_State *L, int argument, const char *call)
     return manner;
 }
 
-/* A context for signing or verifying, to be freed; NULL: it failed. */
+/* Make a context for signing or verifying, which the caller frees. NULL: OpenSSL failed. */
 static EVP_MD_CTX *
 new_signing(EVP_PKEY *pkey, const struct manner *manner, bool is_sign)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    EVP_PKEY_CTX *options = NULL; /* the context's */
+    EVP_PKEY_CTX *options = NULL; /* owned by the context */
     bool is_good = context != NULL &&
                    (is_sign ? EVP_DigestSignInit(context, &options, manner->md, NULL, pkey)
                             : EVP_DigestVerifyInit(context, &options, manner->md, NULL, pkey)) == 1;
@@ -260,7 +264,7 @@ new_signing(EVP_PKEY *pkey, const struct manner *manner, bool is_sign)
     return NULL;
 }
 
-/* Replace the DER of two numbers by their bytes; the length, 0: it failed. */
+/* Replace a DER signature by the bytes of its two numbers. Returns their length; 0: that failed. */
 static size_t
 to_raw(uint8_t *bytes, size_t length, int size)
 {
@@ -275,7 +279,8 @@ to_raw(uint8_t *bytes, size_t length, int size)
     return 2 * (size_t)size;
 }
 
-/* The DER of two numbers of a size, to be freed with OPENSSL_free; NULL: no memory. */
+/* Make the DER of two numbers, each of number_size bytes. The caller frees it with OPENSSL_free.
+ * NULL: no memory. */
 static uint8_t *
 from_raw(const uint8_t *bytes, int size, size_t *length)
 {
@@ -309,7 +314,8 @@ sign_text(lua_State *L)
     luaL_argcheck(L, key->is_private, 1, "a private key expected");
     context = new_signing(key->pkey, &manner, true);
     if (context == NULL || EVP_DigestSign(context, signature, &size, text, length) != 1 ||
-        size > SIGNATURE_MAX) /* OpenSSL 3.0 calls ECDSA without memory a success, of -1 bytes */
+        /* when OpenSSL 3.0 lacks memory, ECDSA returns success and a size of -1 */
+        size > SIGNATURE_MAX)
         size = 0;
     EVP_MD_CTX_free(context);
     if (manner.number_size > 0 && size > 0)
@@ -320,7 +326,8 @@ sign_text(lua_State *L)
     return 1;
 }
 
-/* 1: it is good; 0: it is not, or there was no memory to see; -1: OpenSSL failed before. */
+/* 1: the signature is good; 0: it is not, or there was no memory to check it; -1: OpenSSL failed
+ * before it looked. */
 static int
 verify_signature(EVP_PKEY *pkey, const struct manner *manner, const uint8_t *text, size_t length,
                  const uint8_t *signature, size_t size)

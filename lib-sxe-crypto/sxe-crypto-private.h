@@ -27,7 +27,8 @@
 #include "sxe-crypto.h"
 
 enum {
-    SXE__CRYPTO_OUT_MAX = 1 << 20 /* bytes of random values, and of keys that are derived */
+    /* the most random bytes, and the most bytes of a derived key, that one call returns */
+    SXE__CRYPTO_OUT_MAX = 1 << 20
 };
 
 /* Raise "crypto.digest: OpenSSL failed: malloc failure", and empty OpenSSL's queue of errors. */
@@ -37,30 +38,33 @@ int sxe__crypto_raise(lua_State *L, const char *call);
 void sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close,
                            const luaL_Reg *methods);
 
-/* Whether a text, which may contain zeros, is a name. */
+/* Whether text, which may contain zero bytes, equals name. */
 bool sxe__crypto_is(const char *text, size_t length, const char *name);
 
-/* Raise unless there are options at an argument, or none, whose names are in the list. */
+/* Raise an error unless the argument is nil, or a table of options whose names are all in the
+ * list. */
 void sxe__crypto_check_options(lua_State *L, int argument, const char *const *names,
                                const char *call);
 
-/* Push an option. A text that is missing is "" of length 0; an integer is at least 1. */
+/* Push an option of this name. A missing text is "" of length 0; an integer option is at least
+ * 1. */
 const char *sxe__crypto_push_text(lua_State *L, int argument, const char *name, size_t *length);
 lua_Integer sxe__crypto_take_integer(lua_State *L, int argument, const char *name,
                                      lua_Integer otherwise, lua_Integer most);
 bool sxe__crypto_take_flag(lua_State *L, int argument, const char *name);
 
-/* The digest whose name is at an argument; raises a list of them for another name. */
+/* The digest that is named at an argument. Raises an error that lists all names if it has another
+ * one. */
 const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
 
-/* Tell Lua's collector of OpenSSL's memory that a new object on top of the stack holds, so that
- * objects that are dropped are collected before they add up. May run finalizers. */
+/* Tell Lua's collector how many kilobytes of OpenSSL's memory the new object on top of the stack
+ * holds, so that it collects dropped objects before they add up. May run finalizers. */
 void sxe__crypto_count(lua_State *L, int kilobytes);
 
-/* Fill in random bytes of the system; raises if it has none. */
+/* Fill bytes with random ones of the system. Raises an error if the system has none. */
 void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);
 
-/* Add the functions of a file to the module on top. */
+/* Each of these adds the functions of its file to the module on top of the stack. */
 void sxe__crypto_add_hash(lua_State *L);
 void sxe__crypto_add_derive(lua_State *L);
 void sxe__crypto_add_seal(lua_State *L);

@@ -5,7 +5,7 @@
  *     crypto.seal             [ nonce, 12 bytes, made here | ciphertext | tag, 16 bytes ]
  *     crypto.seal_with_nonce                               [ ciphertext | tag ]
  *
- * The plaintext of a text whose tag is wrong is wiped, and never seen by the script.
+ * If the tag of a sealed text is wrong, the plaintext is wiped, and the script never sees it.
  */
 #include "sxe-crypto-private.h"
 
@@ -22,7 +22,7 @@ static const struct algorithm {
     size_t key_size;
     const EVP_CIPHER *(*get)(void);
 } algorithms[] = {
-    {"aes-256-gcm", 32, EVP_aes_256_gcm}, /* the default */
+    {"aes-256-gcm", 32, EVP_aes_256_gcm}, /* the first one is the default */
     {"aes-128-gcm", 16, EVP_aes_128_gcm},
     {"chacha20-poly1305", 32, EVP_chacha20_poly1305},
 };
@@ -85,9 +85,10 @@ check_nonce(lua_State *L)
     return (const uint8_t *)nonce;
 }
 
-/* ---- The work: no call of Lua ---- */
+/* ---- The work: these functions call nothing of Lua ---- */
 
-/* Start with the key, the nonce and the additional data; whether it worked. */
+/* Start sealing or opening with the key, the nonce and the additional data. Returns whether that
+ * worked. */
 static bool
 start_cipher(EVP_CIPHER_CTX *context, const struct sealing *sealing, bool is_seal)
 {
@@ -115,7 +116,7 @@ write_sealed(EVP_CIPHER_CTX *context, const struct sealing *sealing, const uint8
     return DONE;
 }
 
-/* Write the plaintext of that many bytes, which the tag follows. */
+/* Write the plaintext of `length` bytes of ciphertext, which are followed by the tag. */
 static enum outcome
 write_opened(EVP_CIPHER_CTX *context, const struct sealing *sealing, const uint8_t *text,
              size_t length, uint8_t *to)
@@ -194,7 +195,7 @@ refuse_forged(lua_State *L)
     return 2;
 }
 
-/* Push the plaintext, or nil and why, of a ciphertext with its tag. */
+/* Open a ciphertext with its tag: push the plaintext, or nil and a sentence that says why not. */
 static int
 push_opened(lua_State *L, const struct sealing *sealing, const uint8_t *text, size_t length,
             const char *call)

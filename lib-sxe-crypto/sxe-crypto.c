@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module sxe.crypto, with the functions of all files, random values, and comparing without a
- * hint.
+ * The module sxe.crypto, with the functions of all files, random values, and comparing in a time
+ * that tells nothing about the strings.
  */
 #include "sxe-crypto-private.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- Random values ---- */
 
-/* crypto.random_bytes(number): a string of that many bytes */
+/* crypto.random_bytes(number) returns a string of `number` bytes. */
 static int
 random_bytes(lua_State *L)
 {
@@ -23,13 +23,15 @@ random_bytes(lua_State *L)
     return 1;
 }
 
-/* crypto.random_integer(least, most). Of the 2^64 values of 8 bytes, as many as do not fill a
- * multiple of the number of results are drawn again: no result is more likely than another. */
+/* crypto.random_integer(least, most). It draws a value of 8 bytes. To make all results equally
+ * likely, it draws again if the value is among the last of the 2^64, those that do not fill a whole
+ * multiple of the number of results. */
 static int
 push_random_integer(lua_State *L)
 {
     const lua_Integer least = luaL_checkinteger(L, 1), most = luaL_checkinteger(L, 2);
-    const uint64_t span = (uint64_t)most - (uint64_t)least + 1; /* 0: all 2^64 */
+    /* how many results there are; 0 stands for all 2^64 */
+    const uint64_t span = (uint64_t)most - (uint64_t)least + 1;
     uint64_t value;
 
     luaL_argcheck(L, least <= most, 2, "at least the first argument expected");
@@ -40,7 +42,8 @@ push_random_integer(lua_State *L)
     return 1;
 }
 
-/* crypto.random_token([bytes]): base64 for URLs; a group of 3 bytes is 4 digits */
+/* crypto.random_token([bytes]) returns random bytes in base64 for URLs, which makes 4 digits of
+ * each 3 bytes. */
 static int
 random_token(lua_State *L)
 {
@@ -66,7 +69,7 @@ random_token(lua_State *L)
 
 /* ---- Comparing ---- */
 
-/* crypto.equal(a, b): the time depends on the length of a alone, not on what differs. */
+/* crypto.equal(a, b): its time depends only on the length of a, and not on where a and b differ. */
 static int
 is_equal_secret(lua_State *L)
 {
