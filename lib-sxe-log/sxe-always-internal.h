@@ -13,7 +13,8 @@
 SXE_NORETURN void sxe__not_always(const char *expression, const char *file, int line);
 
 /* SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked builds assert it, coverage builds
- * assert it and drop the dead branch, others keep it as a safety net; all of them evaluate x. */
+ * assert it and drop the dead branch, other builds keep the branch as a safety net. All builds
+ * evaluate x. */
 #if defined(SXE_COVERAGE)
 #    define SXE_ALWAYS_(x, text) ((x) ? (void)0 : sxe__not_always(text, __FILE__, __LINE__), 1)
 #    define SXE_NEVER_(x, text)  ((x) ? sxe__not_always(text, __FILE__, __LINE__) : (void)0, 0)

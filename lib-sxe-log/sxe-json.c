@@ -11,13 +11,14 @@
 #include "sxe-utf8.h"
 
 enum {
-    /* Kinds of bytes: a byte is written as it is in a style that has none of its kind's bits. */
-    HIGH = 3, /* the two bits of the encoding: all but AS_IS have at least one of them */
+    /* Kinds of bytes, one bit each. A style has the bits of the kinds that it escapes; it writes a
+     * byte of any other kind as it is. */
+    HIGH = 3, /* the two bits of the encoding: each encoding but AS_IS has at least one of them */
     SLASH = SXE_JSON_SLASHES,
     LESS = SXE_JSON_IN_HTML,
     SPECIAL = 16, /* escaped in every style */
 
-    ITEM_MAX = 12, /* bytes of two \uXXXX */
+    ITEM_MAX = 12, /* bytes of two \uXXXX, a surrogate pair */
     WORD = 8,
     PART_SIZE = 512
 };
@@ -58,8 +59,9 @@ put_character(char *item, uint32_t character)
     return ITEM_MAX;
 }
 
-/* Write the item of the character at in, which is not plain in this style. *taken: how many bytes
- * of the text it has. Returns the item's length. */
+/* Write the item of the character at in, a character that this style does not write as it is.
+ * *taken becomes the number of bytes that the character has in the text. Returns the item's
+ * length. */
 static size_t
 put_item(char item[ITEM_MAX], const unsigned char *in, size_t left, unsigned encoding,
          size_t *taken)
@@ -85,9 +87,9 @@ put_item(char item[ITEM_MAX], const unsigned char *in, size_t left, unsigned enc
     return *taken;
 }
 
-/* Are all eight bytes at in plain? They are tested together: a byte that is not plain sets the top
- * bit of its place in one of the sums. False may be wrong, because of a carry or borrow from the
- * byte before; true never is. */
+/* Whether this style writes all eight bytes at `in` as they are. They are tested together: in one
+ * of the sums each byte that must be escaped sets the top bit of its place. A result of true is
+ * always right. False may be wrong, because a byte may carry into or borrow from the next one. */
 static bool
 are_plain(const unsigned char *in, unsigned wanted)
 {
@@ -99,7 +101,7 @@ are_plain(const unsigned char *in, unsigned wanted)
     found = bytes - ' ' * ones;
     found |= (bytes ^ '"' * ones) - ones;
     found |= (bytes ^ '\\' * ones) - ones;
-    found |= bytes + ones; /* DEL */
+    found |= bytes + ones; /* finds DEL (0x7f) */
     if ((wanted & SLASH) != 0)
         found |= (bytes ^ '/' * ones) - ones;
     if ((wanted & LESS) != 0)

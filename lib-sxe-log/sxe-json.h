@@ -36,11 +36,12 @@ extern "C" {
 
 #define SXE_JSON_GROWTH 6
 
-/* One of the first four, which is the encoding, combined by | with any of the others. */
+/* One of the first four values chooses the encoding; it is combined by | with any of the others. */
 enum sxe_json_style {
-    SXE_JSON_AS_IS = 0,  /* leave bytes from 0x80 on as they are: they are known to be UTF-8 */
-    SXE_JSON_UTF8 = 1,   /* leave characters; write a byte that is not UTF-8 as \ufffd, and the
-                            controls U+0080 to U+009f as \u00XX: a terminal may obey them */
+    SXE_JSON_AS_IS = 0, /* leave bytes from 0x80 on as they are: they are known to be UTF-8 */
+    /* leave characters as they are, but write a byte that is not UTF-8 as \ufffd, and the controls
+     * U+0080 to U+009f as \u00XX, because a terminal may obey them */
+    SXE_JSON_UTF8 = 1,
     SXE_JSON_ASCII = 2,  /* like UTF8, but write each character from U+0080 on as \uXXXX */
     SXE_JSON_LATIN1 = 3, /* write each byte from 0x80 on as \u00XX: no byte is lost */
 
@@ -49,8 +50,8 @@ enum sxe_json_style {
 };
 
 /* Write text into room without quotes, as many whole items as size allows; no '\0' is added.
- * *length is the number of text's bytes, and becomes the number of those that were written: less
- * if size was too small. Returns the bytes written to room. */
+ * *length is the number of bytes of text; it becomes the number of them that were written, which is
+ * less if size was too small. Returns the bytes written to room. */
 SXE_PUBLIC size_t sxe_json_escape(char *room, size_t size, const char *text, size_t *length,
                                   unsigned style);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: makes a line of JSON from an event. The keys that follow the message are made first: the
- * message is cut to the room that they leave.
+ * What: makes a line of JSON from an event. The keys that follow the message are made before it, so
+ * that the message can be cut to the room that they leave.
  */
 #include "sxe-log-private.h"
 
@@ -15,8 +15,8 @@ enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + SXE_LOG_REQUEST_MAX + 120 };
 #define REQUEST_KEY "request_id\":\""
 #define FILE_KEY    "file\":\""
 
-/* Append text, escaped, up to the limit, or with ".." where it does not fit. Returns the new
- * end. */
+/* Append text, escaped, up to the limit. If it does not fit, cut it and append "..". Returns the
+ * new end. */
 static char *
 append_json(char *end, const char *limit, const char *text, size_t length)
 {

@@ -21,7 +21,7 @@
 
 enum { SETTINGS_MAX = 16, NAME_SIZE = 32, DEFAULT_LEVEL = SXE_LOG_INFORMATION, UNREAD = -1 };
 
-/* sxe_log_set_library_level() of one library. */
+/* The level that sxe_log_set_library_level() set for one library. */
 struct setting {
     atomic_int state;
     atomic_int level;
@@ -61,7 +61,7 @@ sxe_log_level_from_text(const char *text)
     return -EINVAL;
 }
 
-/* A level, SXE_LOG_UNSET or -EINVAL. */
+/* Convert text to a level, SXE_LOG_UNSET or -EINVAL. */
 static int
 read_variable(const char *variable)
 {

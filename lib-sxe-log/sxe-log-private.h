@@ -22,7 +22,7 @@
 #include "sxe-log.h"
 
 /* The attribute of thread-local variables that every line uses. dlopen(3) has little room for
- * variables of this model, so others do not have it. */
+ * variables of this model, so other variables do not have it. */
 #define SXE__HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 extern struct sxe_log_control sxe__log_control;
@@ -30,12 +30,12 @@ extern struct sxe_log_control sxe__log_control;
 struct sxe__log_event {
     const struct sxe_log_site *site;
     const char *mark; /* "- ", "+ ", "{ " or "} " */
-    const char *text; /* any bytes */
+    const char *text; /* the message; may have any bytes */
     size_t length;
-    const char *request; /* NULL: none */
+    const char *request; /* the id of the request; NULL: there is none */
     uint32_t id;
-    unsigned indent; /* visible calls around it */
-    bool is_row;     /* of a dump: its text is printable as it is */
+    unsigned indent; /* how many calls around the event are shown */
+    bool is_row;     /* the event is a row of a dump, and its text needs no escapes */
 };
 
 /* ---- sxe-log-trace.c ---- */
@@ -46,35 +46,39 @@ struct sxe__trace_call {
     uint32_t id;
 };
 
-/* Forget calls that are over, as seen from a function with this frame. */
+/* Forget the calls that have ended, as can be told from `frame`, the frame of a running
+ * function. */
 void sxe__trace_forget(const struct sxe_log_frame *frame);
 
 /* How many of the remembered calls are shown at the current level. */
 unsigned sxe__trace_indent(void);
 
-/* Note a call, or its return. Returns the indentation of its "+", or of its "}". */
+/* Note a call, or its return. Returns the indentation of the line that begins with "+", or with
+ * "}". */
 unsigned sxe__trace_enter(const struct sxe__trace_call *call);
 unsigned sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame);
 
 /* The nth remembered call; 0 is the innermost one. NULL: fewer calls are remembered. */
 const struct sxe__trace_call *sxe__trace_call(unsigned nth);
 
-/* How many calls are too deep to be remembered. */
+/* How many calls are nested too deep to be remembered. */
 unsigned sxe__trace_deeper(void);
 
 /* ---- sxe-log-text.c ---- */
 
-/* YYYYMMDDHHMMSS, UTC. */
+/* Write the date and time of a second as YYYYMMDDHHMMSS in UTC. */
 void sxe__log_date(char digits[14], int64_t second);
 
-/* Append the shape with its 0s replaced by the digits of the time now, YYYYMMDDHHMMSSmmm. Returns
- * the new end. */
+/* Append a copy of shape, in which the time now (YYYYMMDDHHMMSSmmm) replaces the 0s, digit by
+ * digit. Returns the new end. */
 char *sxe__log_put_now(char *end, const char *shape);
 
 /* Write the line with its newline, returns its length. */
 size_t sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event);
 
-#define SXE__LOG_TEXT_HEAD 30 /* bytes of date and pid, which syslog writes itself */
+/* how many bytes the date and the pid take; syslog writes its own, so it gets the line after
+ * these */
+#define SXE__LOG_TEXT_HEAD 30
 
 const char *sxe__log_basename(const char *file);
 

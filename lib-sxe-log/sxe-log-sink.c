@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where lines go, and the count of those that got lost.
+ * What: where lines go, and the count of lost lines.
  */
 #include "sxe-log-private.h"
 
@@ -14,11 +14,12 @@ static enum { TO_FD, TO_FUNCTION, TO_SYSLOG } sink = TO_FD;
 static int sink_fd = STDERR_FILENO;
 static sxe_log_sink sink_function;
 static void *sink_user;
-static sxe_log_sink also_function; /* of sxe_log_also_to_function; NULL: none */
+static sxe_log_sink also_function; /* the function that sxe_log_also_to_function set; NULL: none */
 static void *also_user;
 static enum sxe_log_format format = SXE_LOG_TEXT;
 static _Atomic uint64_t dropped;
-static atomic_bool is_cut; /* the last line that was written to the descriptor has no end */
+/* the last line that was written to the descriptor was cut, and has no newline */
+static atomic_bool is_cut;
 
 void
 sxe_log_to_fd(int fd)
@@ -62,8 +63,9 @@ sxe_log_dropped(void)
     return atomic_load_explicit(&dropped, memory_order_relaxed);
 }
 
-/* Called before each write. Other programs may share the descriptor, so we must not set O_NONBLOCK,
- * and the write could block. A pipe without a reader would end the process by SIGPIPE. */
+/* Whether the descriptor takes a line now; asked before each write. Other programs may share the
+ * descriptor, so we must not set O_NONBLOCK, and the write could block. A pipe without a reader
+ * would end the process by SIGPIPE. */
 static bool
 can_write(int fd)
 {
@@ -73,8 +75,9 @@ can_write(int fd)
     return answers < 0 || (answers == 1 && asked.revents == POLLOUT);
 }
 
-/* Write a line; true: all of it. line[-1] is free: a new line goes there when the line before was
- * cut, as by a full disk, so that a reader of lines loses one and not two. */
+/* Write a line. True: all of it was written. If the line before was cut, for example by a full
+ * disk, write a newline first, so that a reader loses one line and not two; line[-1] is free for
+ * that newline. */
 static bool
 write_whole_line(int fd, char *line, size_t length)
 {

@@ -30,9 +30,9 @@ put_decimal_digits(char *end, unsigned value, unsigned width)
 
 /* ---- Date and time ---- */
 
-/* Make a date from the days since 1970. Years begin in March here: the leap day is then the last of
- * a year, and a linear formula gives the lengths of all months. The calendar repeats after 400
- * years, an era. */
+/* Convert the number of days since 1970 to a date. Years begin in March here: the leap day is then
+ * the last of a year, and a linear formula gives the lengths of all months. The calendar repeats
+ * after 400 years, an era. */
 void
 sxe__log_date(char digits[14], int64_t second)
 {
@@ -58,7 +58,8 @@ sxe__log_date(char digits[14], int64_t second)
 char *
 sxe__log_put_now(char *end, const char *shape)
 {
-    static SXE__HOT_TLS char digits[14 + 3]; /* of `second`, and milliseconds; "": none yet */
+    /* the text of `second` and the milliseconds; "": no line was made yet */
+    static SXE__HOT_TLS char digits[14 + 3];
     static SXE__HOT_TLS int64_t second;
     const char *digit = digits;
     struct timespec now = {0};
@@ -82,7 +83,8 @@ is_plain_byte(unsigned char byte)
     return byte >= ' ' && byte <= '~' && byte != '\\';
 }
 
-/* Write the item (at most 4 bytes) of one byte; returns its length. */
+/* Write the escape or the character (at most 4 bytes) that stands for one byte. Returns its
+ * length. */
 static size_t
 encode_byte(char *item, unsigned char byte)
 {
@@ -104,12 +106,12 @@ encode_byte(char *item, unsigned char byte)
     return 4;
 }
 
-/* Append text with all but plain bytes encoded, up to the limit, or with ".." where it does not
- * fit; an encoded item is never cut. Returns the new end. */
+/* Append text, in which all but plain bytes are escaped, up to the limit. If the text does not fit,
+ * cut it between two escapes and append "..". Returns the new end. */
 static char *
 append_encoded_text(char *end, const char *limit, const char *text, size_t length)
 {
-    char *cut = end; /* where ".." goes if what follows does not fit */
+    char *cut = end; /* the place for ".." if the next bytes do not fit */
 
     for (size_t i = 0; i < length; i++) {
         char item[4];

@@ -25,7 +25,7 @@ static SXE__HOT_TLS unsigned depth; /* 0 while calls is NULL */
 static SXE__HOT_TLS struct sxe__trace_call *calls;
 
 static pthread_once_t key_made = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* its values are every thread's calls */
+static pthread_key_t key; /* a key whose destructor frees a thread's calls */
 
 /* Called at a thread's end. */
 static void
@@ -78,7 +78,8 @@ sxe__trace_forget(const struct sxe_log_frame *frame)
         return;
     while (live > 0 && is_call_over(&calls[live - 1].frame, frame))
         live--;
-    /* If the running function is remembered, all calls that are too deep to be are over. */
+    /* If the function that runs is remembered, the calls beyond it, too deep to be remembered, have
+     * ended. */
     if (live < remembered_depth() || calls[live - 1].frame.address == frame->address)
         depth = live;
 }
@@ -93,8 +94,8 @@ sxe__trace_indent(void)
     return indent;
 }
 
-/* The index of the call of this function with this frame; depth: it is not remembered. Names are
- * compared as addresses: __func__ is one object in each function. */
+/* Find a remembered call by its function and frame. Returns its index; depth: it is not remembered.
+ * Names are compared as addresses, because __func__ is one object in each function. */
 static unsigned
 find_call(const char *function, const struct sxe_log_frame *frame)
 {

@@ -16,7 +16,8 @@ enum { ROW_BYTES = 16, ROW_TEXT_MAX = 16 + 3 * ROW_BYTES + 1 + ROW_BYTES + 1 };
 
 struct message {
     size_t length;
-    char text[SXE_LOG_LINE_MAX]; /* a longer message is cut here; the line may cut it further */
+    /* a longer message is cut to this size; making the line may cut it further */
+    char text[SXE_LOG_LINE_MAX];
 };
 
 static _Atomic(sxe_log_fatal_hook) fatal_hook;
@@ -24,7 +25,8 @@ static SXE__HOT_TLS const char *current_request;
 
 /* ---- Messages ---- */
 
-/* A message that cannot be formatted (an invalid wide character) shows its format. */
+/* Append formatted text. A message that cannot be formatted (it has an invalid wide character)
+ * becomes its format. */
 static SXE_PRINTF(2, 0) void add_formatted(struct message *message, const char *format,
                                            va_list arguments)
 {
@@ -107,7 +109,7 @@ sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
     errno = saved_errno;
 }
 
-/* Address, hex, text: "080552a0 47 45 54 ...  GET ...". */
+/* Make a row of a dump: address, hex, text: "080552a0 47 45 54 ... GET ...". */
 static size_t
 make_row(char text[ROW_TEXT_MAX], const unsigned char *bytes, size_t number)
 {

@@ -22,9 +22,8 @@
  *     sxe_log_set_library_level() > SXE_LOG_LEVEL_<LIB> > sxe_log_set_level() > SXE_LOG_LEVEL > 4
  *
  * <LIB> is the library's name in capitals with _ for -: SXE_LOG_LEVEL_SXE_POOL=5. Values are digits
- * or names (fatal error warning or warn, information or info, debug trace dump); a bad one is
- * reported and ignored.
- * A hidden line costs one branch and its arguments are not evaluated.
+ * or names (fatal error warning or warn, information or info, debug trace dump); a bad value is
+ * reported and ignored. A hidden line costs one branch; its arguments are not evaluated.
  *
  * Limits: a line is at most SXE_LOG_LINE_MAX bytes with its newline; a longer one ends in "..".
  * Bytes that are not printable ASCII are escaped (\n \r \t \\ \xHH), so text from a peer cannot
@@ -48,8 +47,9 @@
 extern "C" {
 #endif
 
-#define SXE_LOG_LINE_MAX  1024
-#define SXE_LOG_TRACE_MAX 128 /* calls a thread's trace remembers; deeper ones are only counted */
+#define SXE_LOG_LINE_MAX 1024
+/* how many calls the trace of a thread remembers; deeper calls are only counted */
+#define SXE_LOG_TRACE_MAX 128
 #define SXE_NO_ID         UINT32_MAX
 
 enum sxe_log_level {
@@ -66,9 +66,9 @@ enum sxe_log_level {
 /* A library's own level. Each library defines one and names it to its sources by defining
  * SXE_LOG_CONTROL before this header is included; a program uses sxe_log_program. */
 struct sxe_log_control {
-    int level;                    /* private, atomic: SXE_LOG_UNSET until first asked */
-    int environment;              /* private, atomic: what SXE_LOG_LEVEL_<LIB> says */
-    const char *library;          /* ro: "sxe-pool"; "" is the program */
+    int level;           /* private, atomic: SXE_LOG_UNSET until the first line asks for it */
+    int environment;     /* private, atomic: the value of SXE_LOG_LEVEL_<LIB> */
+    const char *library; /* ro: "sxe-pool"; "" for the program */
     struct sxe_log_control *next; /* private, atomic */
 };
 #define SXE_LOG_UNSET 127
@@ -99,31 +99,32 @@ struct sxe_log_site {
 #define SXE_DEBUG(...) SXE_LOG_LINE(SXE_LOG_DEBUG, SXE_NO_ID, __VA_ARGS__)
 #define SXE_TRACE(...) SXE_LOG_LINE(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 
-/* Like the macros above, for a thing that has an id: a connection, an element of a pool. */
+/* Like the macros above, for an event of a thing that has an id: a connection, an element of a
+ * pool. */
 #define SXE_ERROR_ID(id, ...) SXE_LOG_LINE(SXE_LOG_ERROR, id, __VA_ARGS__)
 #define SXE_WARN_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_WARNING, id, __VA_ARGS__)
 #define SXE_INFO_ID(id, ...)  SXE_LOG_LINE(SXE_LOG_INFORMATION, id, __VA_ARGS__)
 #define SXE_DEBUG_ID(id, ...) SXE_LOG_LINE(SXE_LOG_DEBUG, id, __VA_ARGS__)
 #define SXE_TRACE_ID(id, ...) SXE_LOG_LINE(SXE_LOG_TRACE, id, __VA_ARGS__)
 
-/* Rows of 16 bytes: address, hex, text. */
+/* Log memory in rows of 16 bytes: address, hex, text. */
 #define SXE_DUMP(data, length)        SXE_LOG_DUMP_AT(SXE_LOG_DUMP, SXE_NO_ID, data, length)
 #define SXE_DUMP_ID(id, data, length) SXE_LOG_DUMP_AT(SXE_LOG_DUMP, id, data, length)
 
-/* ---- Call traces (checked builds) ----
- * The first and the last statement of a function worth seeing: SXE_ENTER("f(n=%d)", n) and
- * SXE_LEAVE("return %d", result). Lines between them are indented. A frame whose function
- * was left otherwise (longjmp, a forgotten SXE_LEAVE) is dropped at the next line. */
+/* ---- Call traces (checked builds) ---- A function whose calls are worth seeing begins with
+ * SXE_ENTER("f(n=%d)", n) and ends with SXE_LEAVE("return %d", result). Lines between them are
+ * indented. A frame whose function was left otherwise (longjmp, a forgotten SXE_LEAVE) is dropped
+ * at the next line. */
 #define SXE_ENTER(...)        SXE_LOG_ENTER_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 #define SXE_LEAVE(...)        SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 #define SXE_ENTER_ID(id, ...) SXE_LOG_ENTER_AT(SXE_LOG_TRACE, id, __VA_ARGS__)
 #define SXE_LEAVE_ID(id, ...) SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, id, __VA_ARGS__)
 
-/* ---- Assertions: programming errors, checked in every build ----
- * SXE_ASSERT(used <= size, "used %u of %u", used, size) logs what failed and where at level 1,
- * whatever level is shown, then the calls that the trace knows of, and calls the fatal hook. Never
- * use one on what a peer or the system can cause. SXE_DEBUG_ASSERT is checked, and its condition
- * evaluated, in checked builds only. These are statements. */
+/* ---- Assertions: programming errors, checked in every build ---- SXE_ASSERT(used <= size, "used
+ * %u of %u", used, size) logs what failed and where at level 1, whatever level is shown, then the
+ * calls that this thread's trace remembers, and calls the fatal hook. Never assert a condition that
+ * a peer or the system can make false. SXE_DEBUG_ASSERT is checked, and its condition evaluated, in
+ * checked builds only. Both macros are statements. */
 #define SXE_ASSERT(condition, ...) \
     SXE_LOG_ASSERT_AT(1, SXE_NO_ID, #condition, condition, __VA_ARGS__)
 #define SXE_ASSERT_ID(id, condition, ...) \
@@ -148,25 +149,28 @@ SXE_PUBLIC int sxe_log_get_level(void);
  * 0, -EINVAL for a bad name (more than 31 bytes) or level, -ENOSPC after 16 names. */
 SXE_PUBLIC int sxe_log_set_library_level(const char *library, int level);
 
-/* "3", "warning" or "WARNING" -> 3; "0" or "none" -> 0; the old "8" and "9" -> 7; -EINVAL for
- * anything else, also for NULL: a variable that getenv does not find. */
+/* Convert the text of a level: "3", "warning" or "WARNING" -> 3; "0" or "none" -> 0; the old "8"
+ * and "9" -> 7; -EINVAL for anything else, also for NULL, the result of getenv(3) without such a
+ * variable. */
 SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 
 /* ---- Sinks and formats: set them before other threads log ---- */
 
 /* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
  * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
- * none, and with "request_id" after it where sxe_log_set_request says so; ASCII only: other
- * characters in UTF-8 become \uXXXX, other bytes \ufffd. */
+ * none, and with "request_id" after it where sxe_log_set_request says so; The line is ASCII: other
+ * characters become \uXXXX, and bytes that are not UTF-8 become \ufffd. */
 enum sxe_log_format {
-    SXE_LOG_TEXT = 0, /* the line drawn above */
+    SXE_LOG_TEXT = 0, /* the line shown at the top of this file */
     SXE_LOG_JSON = 1
 };
 
-/* Receives one whole line with its newline, valid until it returns. Must not log. */
+/* A sink receives one whole line with its newline, valid until the function returns. It must not
+ * log. */
 typedef void (*sxe_log_sink)(void *user, int level, const char *line, size_t length);
 
-SXE_PUBLIC void sxe_log_to_fd(int fd); /* default: 2, stderr. Borrows the fd. */
+/* Send lines to a descriptor, which is borrowed; the default is 2, stderr. */
+SXE_PUBLIC void sxe_log_to_fd(int fd);
 SXE_PUBLIC void sxe_log_to_function(sxe_log_sink sink, void *user);
 
 /* Also pass each line to a function, before the sink gets it: for a program that keeps the last
@@ -185,8 +189,8 @@ SXE_PUBLIC uint64_t sxe_log_dropped(void);
 #define SXE_LOG_REQUEST_MAX 128
 
 /* Show the id of a request in all lines of this thread from now on: "- 8f41c2d05b7e9a36 text", in
- * JSON "request_id". It is cut after SXE_LOG_REQUEST_MAX bytes. Borrowed; NULL: no id. Returns what
- * was set before. */
+ * JSON "request_id". The id is borrowed, and shown up to SXE_LOG_REQUEST_MAX bytes; NULL: no id.
+ * Returns what was set before. */
 SXE_PUBLIC const char *sxe_log_set_request(const char *id);
 SXE_PUBLIC const char *sxe_log_get_request(void);
 
@@ -212,8 +216,8 @@ sxe_log_shown(struct sxe_log_control *control, int level)
 
 #define SXE_LOG_COMPILED (SXE_CHECKED ? SXE_LOG_DUMP : SXE_LOG_DEBUG)
 
-/* Identifies the running call of a function: the trace finds out by it which other calls are over.
- */
+/* Identifies the running call of a function; the trace finds out by it which other calls have
+ * ended. */
 struct sxe_log_frame {
     const void *address;
     const void *return_address;
@@ -236,7 +240,8 @@ struct sxe_log_frame {
 #define SXE_LOG_LINE(level, id, ...)             SXE_LOG_AT(level, sxe_log_line, (id), __VA_ARGS__)
 #define SXE_LOG_DUMP_AT(level, id, data, length) SXE_LOG_AT(level, sxe_log_dump, (id), data, length)
 
-/* Entries and returns run whether or not the level shows them, so that a trace is whole. */
+/* SXE_ENTER and SXE_LEAVE note calls and returns even when their level is hidden, so that the trace
+ * is complete. */
 #define SXE_LOG_ENTER_AT(level, id, ...) \
     SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, (id), __VA_ARGS__)
 #define SXE_LOG_LEAVE_AT(level, id, ...) \
@@ -246,8 +251,8 @@ struct sxe_log_frame {
     SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
                (id), text, __VA_ARGS__)
 
-/* frame may be NULL, except for sxe_log_enter and sxe_log_leave: then no call is taken to be over.
- */
+/* If frame is NULL, the function does not look for calls that have ended. sxe_log_enter and
+ * sxe_log_leave need a frame. */
 SXE_PUBLIC void sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
                              uint32_t id, const char *format, ...) SXE_PRINTF(4, 5);
 SXE_PUBLIC void sxe_log_dump(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
@@ -261,9 +266,9 @@ SXE_PUBLIC SXE_NORETURN void sxe_log_assert_failed(const struct sxe_log_site *si
                                                    const char *expression, const char *format, ...)
     SXE_PRINTF(5, 6);
 
-/* Open those of the descriptors 0, 1 and 2 that are closed, as /dev/null, so that no file and no
- * socket gets the number to which others write; reading from or writing to one that was closed
- * still fails with EBADF. sxe_init and the functions that open a pool's file call it. */
+/* If descriptor 0, 1 or 2 is closed, open /dev/null for it, so that no file and no socket gets a
+ * number to which others write. Reading from or writing to such a descriptor still fails with
+ * EBADF. sxe_init and the functions that open a pool's file call it. */
 SXE_PUBLIC void sxe_hold_standard_descriptors(void);
 
 #ifdef __cplusplus

@@ -8,10 +8,10 @@
 
 #include "sxe-time.h"
 
-/* 0 in a thread without a running loop. */
+/* The time of the turn; 0 in a thread without a running loop. */
 extern _Thread_local uint64_t sxe__turn_ns __attribute__((tls_model("initial-exec")));
 
-/* sxe_time_turn_ns(). */
+/* sxe_time_turn_ns() as an inline function. */
 static inline uint64_t
 sxe__time_turn_ns(void)
 {

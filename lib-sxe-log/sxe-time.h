@@ -20,11 +20,11 @@ extern "C" {
 #define SXE_NS_PER_MS     UINT64_C(1000000)
 #define SXE_NS_PER_US     UINT64_C(1000)
 
-/* Nanoseconds of the monotonic clock, read now. Never goes back. */
+/* Read the monotonic clock now: nanoseconds, which never go back. */
 SXE_PUBLIC uint64_t sxe_time_ns(void);
 
-/* Nanoseconds of the monotonic clock as this thread's loop read them at the start of its turn; read
- * now in a thread without a running loop. Costs one load in a loop. */
+/* Nanoseconds of the monotonic clock as this thread's loop read it at the start of its turn, which
+ * costs one load. In a thread without a running loop this call reads the clock. */
 SXE_PUBLIC uint64_t sxe_time_turn_ns(void);
 
 /* Set the result of sxe_time_turn_ns in this thread; 0 makes it read the clock again. The loop

@@ -53,7 +53,8 @@
 #    define SXE_HAVE_ASAN 0
 #endif
 
-/* A parameter that the signature requires but the function does not use (two names of 2010). */
+/* Marks a parameter that the signature requires but the function does not use. Both names are of
+ * 2010. */
 #define SXE_UNUSED_PARAMETER(x) ((void)(x))
 #define SXE_UNUSED_ARGUMENT(x)  ((void)(x))
 
