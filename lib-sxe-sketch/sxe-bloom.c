@@ -13,19 +13,20 @@
 
 #define KIND          "BLOOM"
 #define ERROR_DEFAULT 0.01
-#define HASHES_MAX    30u /* of SXE_BLOOM_ERROR_MIN */
+#define HASHES_MAX    30u /* how many hashes a filter with SXE_BLOOM_ERROR_MIN has */
 #define WORD_BITS     64u
 
 struct sxe_bloom {
-    uint64_t *words; /* the pool's array */
-    uint64_t bits;   /* a multiple of 64 */
+    uint64_t *words; /* the array of the pool, which holds the bits */
+    uint64_t bits;   /* how many bits; a multiple of 64 */
     unsigned hashes;
 };
 
 /* ---- Opening ---- */
 
-/* The formula of the header holds for many bits. With few, their number spreads around the expected
- * one, which makes the error larger; fewer bits than there are hashes make up for that. */
+/* The formula of the header holds for many bits. With few bits, the number of set bits spreads
+ * around the expected one, which makes the error larger. Some more bits, fewer than there are
+ * hashes, make up for that. */
 static uint64_t
 count_filter_words(uint64_t capacity, double error, unsigned hashes)
 {
@@ -77,7 +78,7 @@ open_bloom_in_pool(void *array, char *why)
     return bloom;
 }
 
-/* Open the pool, in a descriptor or by its file. */
+/* Open the pool: from a descriptor, from its file, or in memory. */
 static SXE_BLOOM *
 open_bloom_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
 {
@@ -145,7 +146,7 @@ sxe_bloom_get_hashes(const SXE_BLOOM *bloom)
 
 /* ---- Bits ---- */
 
-/* The place of a hash's bit number i: each is as good as chosen at random on its own. */
+/* The place of bit number i of a hash: for each i it is as good as random. */
 static uint64_t
 place_of_bit(const SXE_BLOOM *bloom, uint64_t hash, unsigned i)
 {
@@ -162,7 +163,8 @@ sxe_bloom_add_hash(SXE_BLOOM *bloom, uint64_t hash)
         const uint64_t bit = UINT64_C(1) << place % WORD_BITS;
         uint64_t *word = &bloom->words[place / WORD_BITS];
 
-        /* Bits that are set are only read, so that processors need not pass the word around. */
+        /* Do not write a bit that is set already: a word that is only read can stay in the caches
+         * of all processors. */
         if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0)
             is_new |= (__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit) == 0;
     }

@@ -48,20 +48,24 @@ extern "C" {
 typedef struct sxe_bloom SXE_BLOOM;
 
 typedef struct sxe_bloom_spec {
-    const char *name;  /* 1 to 31 bytes */
-    uint64_t capacity; /* different things that the error is for; 0: take the existing filter */
-    double error;      /* wrong answers "yes", as a share of things that were not added; 0: 0.01 */
-    unsigned options;  /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
-    const char *file;  /* a path; without a '/', a name in /dev/shm; NULL: memory */
+    const char *name; /* 1 to 31 bytes */
+    /* how many different things the filter should hold with this error; 0: take the existing
+     * filter */
+    uint64_t capacity;
+    double error; /* the share of wrong answers "yes" among things that were not added; 0: 0.01 */
+    unsigned options; /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
+    const char *file; /* a path, or a name without '/' in /dev/shm; NULL: memory of this process */
 } SXE_BLOOM_SPEC;
 
 /* Open a filter, and make it if there is none. NULL with errno and a sentence in why, which may be
- * NULL; errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but no Bloom filter. Owns: close it. */
+ * NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no Bloom filter. The
+ * caller closes the filter. */
 SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open(const SXE_BLOOM_SPEC *spec, char *why);
 
-/* As sxe_pool_open_fd; the spec may be NULL. */
+/* Like sxe_bloom_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why);
-SXE_PUBLIC void sxe_bloom_close(SXE_BLOOM *bloom); /* NULL is allowed; a file stays */
+/* Close a filter; NULL is allowed. A file stays. */
+SXE_PUBLIC void sxe_bloom_close(SXE_BLOOM *bloom);
 
 /* The pool of the bits, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The filter owns
  * it. */
@@ -69,12 +73,12 @@ SXE_PUBLIC void *sxe_bloom_get_pool(const SXE_BLOOM *bloom);
 SXE_PUBLIC uint64_t sxe_bloom_get_bits(const SXE_BLOOM *bloom);
 SXE_PUBLIC unsigned sxe_bloom_get_hashes(const SXE_BLOOM *bloom);
 
-/* Add a thing, `size` bytes. Returns whether it is new; false also for a new thing of which
- * sxe_bloom_has would already have been true by error. If two processes add one thing at the same
- * time, both may be told true. */
+/* Add a thing of `size` bytes. Returns whether it is new. The result is false for a new thing, too,
+ * if sxe_bloom_has would have been wrong about it. If two processes add one thing at the same time,
+ * both may be told true. */
 SXE_PUBLIC bool sxe_bloom_add(SXE_BLOOM *bloom, const void *bytes, size_t size);
 
-/* Whether a thing was added: false is certain. */
+/* Whether a thing was added: false is certain, true may be wrong. */
 SXE_PUBLIC bool sxe_bloom_has(const SXE_BLOOM *bloom, const void *bytes, size_t size);
 
 /* Like sxe_bloom_add and sxe_bloom_has, for a program with a hash of its own: all 64 bits must be
@@ -88,11 +92,11 @@ SXE_PUBLIC bool sxe_bloom_has_hash(const SXE_BLOOM *bloom, uint64_t hash);
 SXE_PUBLIC double sxe_bloom_count(const SXE_BLOOM *bloom);
 SXE_PUBLIC double sxe_bloom_get_error(const SXE_BLOOM *bloom);
 
-/* Make `into` have what either has, while others go on adding to both. 0; -EDOM: they differ in the
- * number of bits or hashes, and nothing was merged. */
+/* Add to `into` all that `from` has, while others go on adding to both. 0; -EDOM: they differ in
+ * the number of bits or hashes, and nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_bloom_merge(SXE_BLOOM *into, const SXE_BLOOM *from);
 
-/* Forget all. A process that adds meanwhile may have its things kept or forgotten. */
+/* Forget all things. If another process adds things meanwhile, they may be kept or forgotten. */
 SXE_PUBLIC void sxe_bloom_clear(SXE_BLOOM *bloom);
 
 #ifdef __cplusplus

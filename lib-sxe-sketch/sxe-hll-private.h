@@ -11,7 +11,8 @@
 #include "sxe-sketch-private.h"
 
 struct sxe_hll {
-    uint8_t *registers; /* the pool's array: shared memory, so values are checked when read */
+    /* the array of the pool: shared memory, so each value is checked when it is read */
+    uint8_t *registers;
     unsigned precision;
 };
 
@@ -28,7 +29,8 @@ sxe__hll_size(unsigned precision)
     return (size_t)1 << precision;
 }
 
-/* The rank in a register; 0 for an impossible one, which another process may write at any time. */
+/* The rank in a register. An impossible value, which another process may write at any time, counts
+ * as 0. */
 static inline uint8_t
 sxe__hll_read(const SXE_HLL *hll, size_t at)
 {
@@ -37,7 +39,7 @@ sxe__hll_read(const SXE_HLL *hll, size_t at)
     return rank > sxe__hll_rank_max(hll->precision) ? 0 : rank;
 }
 
-/* Raise a register to the rank; true: it was lower. */
+/* Raise a register to the rank. True: the register was lower before. */
 static inline bool
 sxe__hll_raise(uint8_t *at, uint8_t rank)
 {
@@ -49,8 +51,9 @@ sxe__hll_raise(uint8_t *at, uint8_t rank)
     return old < rank;
 }
 
-/* Where a register of one precision goes in a sketch of another, at most as precise: what were its
- * upper bits of the index are the first bits of the rank. Changes both. */
+/* Convert the index and rank of a register for a sketch of another precision, which must not be
+ * higher. The upper bits of the old index, which the new one lacks, become the first bits of the
+ * rank. */
 static inline void
 sxe__hll_fold(unsigned from, unsigned to, size_t *at, uint8_t *rank)
 {
@@ -61,7 +64,7 @@ sxe__hll_fold(unsigned from, unsigned to, size_t *at, uint8_t *rank)
         *rank = (uint8_t)(upper > 0 ? 1u + (unsigned)__builtin_ctzl(upper) : *rank + from - to);
 }
 
-/* 0; -EUCLEAN: a register holds an impossible value. */
+/* Check all registers. 0; -EUCLEAN: a register holds an impossible value. */
 int sxe__hll_check(const SXE_HLL *hll);
 
 #endif

@@ -19,7 +19,7 @@
 #define REGISTERS     16384u
 #define HEAD_SIZE     16u
 #define DENSE_SIZE    (HEAD_SIZE + REGISTERS * 6 / 8)
-#define SPARSE_MAX    3000u /* bytes: above that, Redis uses the dense form */
+#define SPARSE_MAX    3000u /* bytes of a sparse string; Redis uses the dense form for more */
 #define FORM_AT       4u
 #define COUNT_LAST_AT 15u
 #define DENSE         0u
@@ -154,7 +154,7 @@ write_dense(const uint8_t *registers, uint8_t *bytes)
     }
 }
 
-/* Write a run, as long as one code can say; returns how much of it was written. */
+/* Write a run, or as much of it as one code can hold. Returns how many registers were written. */
 static size_t
 write_run(uint8_t *bytes, size_t *size, uint8_t rank, size_t length)
 {
@@ -170,7 +170,7 @@ write_run(uint8_t *bytes, size_t *size, uint8_t rank, size_t length)
     return length;
 }
 
-/* The size of the string; 0: it must be dense. */
+/* The size of the sparse string; 0: only the dense form can hold this sketch. */
 static size_t
 write_sparse(const uint8_t *registers, uint8_t *bytes)
 {

@@ -63,7 +63,7 @@ open_hll_in_pool(void *array, unsigned options, char *why)
     return hll;
 }
 
-/* Open the pool, in a descriptor or by its file. */
+/* Open the pool: from a descriptor, from its file, or in memory. */
 static SXE_HLL *
 open_hll_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
 {
@@ -129,7 +129,7 @@ sxe_hll_get_precision(const SXE_HLL *hll)
 int
 sxe_hll_add_hash(SXE_HLL *hll, uint64_t hash)
 {
-    /* A bit above all others, so that there is a first one. */
+    /* one bit above all bits of the hash, so that a first set bit exists */
     const uint64_t rest = hash >> hll->precision | UINT64_C(1) << (64 - hll->precision);
 
     return sxe__hll_raise(&hll->registers[hash & (sxe__hll_size(hll->precision) - 1)],
@@ -144,8 +144,8 @@ sxe_hll_add(SXE_HLL *hll, const void *bytes, size_t size)
 
 /* ---- Counting ---- */
 
-/* The sum over registers that are 0: x + sum of x^(2^k) 2^(k-1), where x is their share. Infinite
- * if all are. */
+/* The part of the sum that comes from registers with 0: x + sum of x^(2^k) 2^(k-1), where x is
+ * their share of all registers. Infinite if all registers are 0. */
 static double
 sum_low(double x)
 {
@@ -162,8 +162,8 @@ sum_low(double x)
     return sum;
 }
 
-/* The sum over registers that are full: (1 - x - sum of (1 - x^(2^-k))^2 2^-k) / 3, where x is the
- * share of the others. */
+/* The part of the sum that comes from full registers: (1 - x - sum of (1 - x^(2^-k))^2 2^-k) / 3,
+ * where x is the share of the other registers. */
 static double
 sum_high(double x)
 {
@@ -178,7 +178,8 @@ sum_high(double x)
     return sum / 3;
 }
 
-/* The estimator of Ertl's algorithm 6, from how many registers have each rank. */
+/* Estimate the count by algorithm 6 of Ertl's paper (sxe-hll.h), from how many registers have each
+ * rank. */
 static double
 estimate_count(const unsigned *ranks, unsigned precision)
 {
@@ -189,7 +190,7 @@ estimate_count(const unsigned *ranks, unsigned precision)
     for (unsigned rank = full - 1; rank > 0; rank--)
         sum = (sum + ranks[rank]) / 2;
     sum += registers * sum_low(ranks[0] / registers);
-    /* There are no more hashes than that. */
+    /* not more than 2^64: there are no more hashes */
     return fmin(ALPHA * registers * registers / sum, 0x1p64);
 }
 

@@ -50,27 +50,28 @@ typedef struct sxe_hll SXE_HLL;
 
 typedef struct sxe_hll_spec {
     const char *name;   /* 1 to 31 bytes */
-    unsigned precision; /* 4 to 18: 2^precision bytes; 0: take the existing one */
+    unsigned precision; /* 4 to 18, which makes 2^precision bytes; 0: take the existing sketch */
     unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
-    const char *file;   /* a path; without a '/', a name in /dev/shm; NULL: memory */
+    const char *file; /* a path, or a name without '/' in /dev/shm; NULL: memory of this process */
 } SXE_HLL_SPEC;
 
 /* Open a sketch, and make it if there is none. NULL with errno and a sentence in why, which may be
- * NULL; errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but no HyperLogLog. REPAIR also sets
- * registers that hold impossible values to 0: why then says how many. Owns: close it. */
+ * NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no HyperLogLog. REPAIR
+ * also sets registers that hold impossible values to 0: why then says how many. The caller closes
+ * the sketch. */
 SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open(const SXE_HLL_SPEC *spec, char *why);
 
-/* As sxe_pool_open_fd; the spec may be NULL. */
+/* Like sxe_hll_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why);
-SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* NULL is allowed; a file stays */
+SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* Close a sketch; NULL is allowed. A file stays. */
 
 /* The pool of the registers, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The sketch
  * owns it. */
 SXE_PUBLIC void *sxe_hll_get_pool(const SXE_HLL *hll);
 SXE_PUBLIC unsigned sxe_hll_get_precision(const SXE_HLL *hll);
 
-/* Add a thing, `size` bytes. 1: a register grew, so the count may have
- * grown; 0: no register grew. */
+/* Add a thing of `size` bytes. 1: a register grew, so the count may have grown; 0: no register
+ * grew. */
 SXE_PUBLIC int sxe_hll_add(SXE_HLL *hll, const void *bytes, size_t size);
 
 /* Like sxe_hll_add, for a program with a hash of its own: all 64 bits must be as good as random.
@@ -81,24 +82,25 @@ SXE_PUBLIC int sxe_hll_add_hash(SXE_HLL *hll, uint64_t hash);
  * holds an impossible value. */
 SXE_PUBLIC double sxe_hll_count(const SXE_HLL *hll);
 
-/* Make `into` count what either counts, while others go on adding to both. `from` may be more
- * precise: the result is that of adding all to one as precise as `into`. 0; -EDOM: `from` is less
- * precise; -EUCLEAN: it holds an impossible value. After an error, nothing was merged. */
+/* Add to `into` all things that `from` counts, while others go on adding to both. `from` may be
+ * more precise than `into`; the result has the precision of `into`. 0; -EDOM: `from` is less
+ * precise; -EUCLEAN: `from` holds an impossible value. After an error, nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_hll_merge(SXE_HLL *into, const SXE_HLL *from);
 
-/* Forget all. A process that adds meanwhile may have its things kept or forgotten. */
+/* Forget all things. If another process adds things meanwhile, they may be kept or forgotten. */
 SXE_PUBLIC void sxe_hll_clear(SXE_HLL *hll);
 
-/* ---- Redis: the value of a key, as GET and SET have it ---- */
+/* ---- Redis: the value of a key, as its commands GET and SET use it ---- */
 
-/* Write the string to bytes: its sparse form if that has at most 3,000 bytes, as Redis does, else
- * the dense one. Returns its size, at most SXE_HLL_REDIS_MAX. -ENOSPC: it has more than `size`
- * bytes; -EDOM: the precision is below 14; -EUCLEAN. */
+/* Write the string to bytes: its sparse form if that has at most 3,000 bytes, as Redis does,
+ * else the dense one. Returns its size, at most SXE_HLL_REDIS_MAX. -ENOSPC: the string has more
+ * than `size` bytes; -EDOM: the precision is below 14; -EUCLEAN: a register holds an impossible
+ * value. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_hll_export(const SXE_HLL *hll, void *bytes, size_t size);
 
-/* Merge a string of Redis, of either form. 0; -EINVAL with a sentence in why, which may be NULL:
- * the bytes are no such string; -EDOM: the precision of the sketch is above 14. After an error,
- * nothing was merged. */
+/* Merge a string of Redis, of either form. 0; -EINVAL: the bytes are no such string, and why (which
+ * may be NULL) gets a sentence about it; -EDOM: the precision of the sketch is above 14. After an
+ * error, nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_hll_import(SXE_HLL *hll, const void *bytes, size_t size, char *why);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 #define SEED       UINT64_C(0xadc83b19)
 #define SHIFT      47
 
-/* Words are read in the byte order of the machine: a sketch's file is of that order, too. */
+/* Words are read in the byte order of the machine, because a sketch's file has that order, too. */
 uint64_t
 sxe__sketch_hash(const void *bytes, size_t size)
 {

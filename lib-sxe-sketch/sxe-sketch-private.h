@@ -19,35 +19,36 @@
 #include "sxe-pool-shared.h"
 
 struct sxe__sketch_plan {
-    const char *what; /* "Bloom filter", for messages */
+    const char *what; /* the kind of sketch for messages: "Bloom filter" */
     const char *name;
-    const char *state; /* "HLL_14" */
-    size_t size;       /* bytes of the element; 0: take the existing pool */
-    unsigned options;  /* as in the specs */
-    const char *file;  /* as in the specs */
-    const int *fd;     /* the pool is in this descriptor; NULL: in the file, or in memory */
+    const char *state; /* the name of the pool's state: "HLL_14" */
+    size_t size;       /* bytes of the pool's element; 0: take the existing pool */
+    unsigned options;  /* the options of the spec */
+    const char *file;  /* the file of the spec */
+    const int *fd;     /* an open descriptor of the pool; NULL: open the file, or use memory */
 };
 
-/* Write a sentence to why (NULL: none is wanted). Returns -error; 0: the sentence is a note. */
+/* Write a sentence to why, unless it is NULL. Returns -error; error 0: the sentence is only a
+ * note. */
 int sxe__sketch_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
 /* Open the pool of a plan. NULL with errno, as sxe_pool_open; EMEDIUMTYPE: another kind of pool. */
 void *sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why);
 
-/* Make the object of a sketch, `size` bytes, for the pool that was opened (NULL: it was not). NULL
- * with errno: EMEDIUMTYPE if the pool is not right (`what`, "Bloom filter", is what was wanted), or
- * ENOMEM; the pool is then closed. */
+/* Make the object of a sketch, `size` bytes, for the opened pool `array` (NULL: opening failed, and
+ * so does this call). NULL with errno: EMEDIUMTYPE: is_right is false, the pool holds something
+ * else than `what` ("Bloom filter"); ENOMEM. After an error the pool is closed. */
 void *sxe__sketch_new(void *array, size_t size, bool is_right, const char *what, char *why);
 
-/* Read the numbers that the state's name has after `kind`: "TOPK_10_64" has two after "TOPK". 0 in
- * all of them if the pool has another name or shape. */
+/* Read the numbers that follow `kind` in the name of the pool's state: "TOPK_10_64" has two after
+ * "TOPK". All of them become 0 if the pool has another name or shape. */
 void sxe__sketch_numbers(const void *array, const char *kind, unsigned *numbers, unsigned count);
 
 /* The hash of Redis's HyperLogLog: MurmurHash64A, seed 0xadc83b19. All sketches use it. */
 uint64_t sxe__sketch_hash(const void *bytes, size_t size);
 
-/* Another hash of a hash: each bit of the result depends on each bit of the number (the end of
- * splitmix64). No two numbers have the same. */
+/* Hash a hash again (the end of splitmix64): each bit of the result depends on each bit of the
+ * number. Different numbers have different results. */
 static inline uint64_t
 sxe__sketch_scatter(uint64_t number)
 {

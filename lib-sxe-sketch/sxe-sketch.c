@@ -21,8 +21,9 @@ sxe__sketch_refuse(char *why, int error, const char *format, ...)
     return -error;
 }
 
-/* The file holds another pool than the plan's. Say whether it is a sketch of another kind, or one
- * of the same kind that was made with other numbers. The pool's own sentence would name bytes. */
+/* The file holds another pool than the one that the plan describes. Say whether it is a sketch of
+ * another kind, or one of the same kind that was made with other numbers. The sentence of
+ * sxe_pool_open would speak of bytes and elements. */
 static int
 refuse_other(const struct sxe__sketch_plan *plan, char *why)
 {
@@ -33,7 +34,7 @@ refuse_other(const struct sxe__sketch_plan *plan, char *why)
     int result;
 
     if (array == NULL)
-        return -EEXIST; /* with the sentence of the pool */
+        return -EEXIST; /* `why` has the sentence of sxe_pool_open */
     is = sxe_pool_get_states(array) == 1 ? sxe_pool_state_to_string(array, 0) : "";
     if (sxe_pool_get_number(array) == 1 &&
         strncmp(is, plan->state, strcspn(plan->state, "_") + 1) == 0)

@@ -33,7 +33,7 @@ width_for(double error)
     return width;
 }
 
-/* Find the numbers of a spec. 0 or -EINVAL. */
+/* Fill in the numbers that the spec leaves to us. 0 or -EINVAL. */
 static int
 plan_sketch(const SXE_TOPK_SPEC *spec, unsigned *numbers, char *why)
 {
@@ -90,7 +90,7 @@ open_topk_in_pool(void *array, char *why)
     return topk;
 }
 
-/* Open the pool, in a descriptor or by its file. */
+/* Open the pool: from a descriptor, from its file, or in memory. */
 static SXE_TOPK *
 open_topk_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
 {

@@ -5,10 +5,13 @@
  *
  * Shape: a head, ROWS rows of `width` counters, and twice as many slots as keys are listed. All of
  * it is shared memory, and read and written by words: a value that another process writes at the
- * same time, or damages, is an odd count or a key without the right hash, and nothing worse.
+ * same time, or damages, makes a wrong count or a key that does not fit its hash, and nothing
+ * worse.
  *
- * The number of clearing is odd while a process clears, and stays so if it is killed: no floor is
- * remembered then, because counters may yet be set to 0 below it.
+ * The floor is a count that no slot is below, kept so that most additions need not look at the
+ * slots. Its upper 16 bits count clearings: the number is odd while a process clears, and stays odd
+ * if that process is killed. While it is odd no floor is remembered, because the counters may still
+ * be set to 0.
  */
 #ifndef SXE_TOPK_PRIVATE_H
 #define SXE_TOPK_PRIVATE_H
@@ -22,22 +25,23 @@
 
 struct sxe__topk_head {
     uint64_t total;
-    uint64_t floor; /* no slot with a key has a smaller count; above it, 16 bits of clearing */
+    /* the count that no slot with a key is below; its upper 16 bits are the number of clearings */
+    uint64_t floor;
     uint64_t reserved[6];
 };
 
 struct sxe__topk_slot {
-    uint64_t hash; /* 0: empty */
-    uint64_t size; /* of the key */
+    uint64_t hash; /* 0: the slot is empty */
+    uint64_t size; /* how many bytes the key has */
     uint64_t key[];
 };
 
 struct sxe_topk {
-    struct sxe__topk_head *head; /* the pool's array */
+    struct sxe__topk_head *head; /* the array of the pool */
     uint64_t *counters;
     char *slots;
     uint32_t width;    /* a power of 2 */
-    uint32_t number;   /* of keys in a list */
+    uint32_t number;   /* how many keys a list has */
     uint32_t key_size; /* a multiple of 8 */
 };
 
@@ -53,8 +57,8 @@ sxe__topk_slots(unsigned number)
     return 2 * number;
 }
 
-/* Leave a hash the first of its slots alone. Two processes that keep one key at the same time may
- * have given it two. */
+/* Two processes that added one key at the same time may have given it two slots. Keep the first
+ * slot of this hash, and empty the others. */
 void sxe__topk_drop_doubles(const SXE_TOPK *topk, uint64_t hash);
 
 #endif

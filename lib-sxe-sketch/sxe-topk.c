@@ -7,7 +7,7 @@
 
 #include "sxe-topk-private.h"
 
-#define TRIES 8u /* to take a slot that other processes take, too */
+#define TRIES 8u /* how often to try to take a slot that other processes try to take, too */
 
 /* ---- Counters ---- */
 
@@ -16,7 +16,7 @@ hash_key(const void *key, size_t size)
 {
     const uint64_t hash = sxe__sketch_hash(key, size);
 
-    return hash == 0 ? 1 : hash; /* 0 is an empty slot */
+    return hash == 0 ? 1 : hash; /* 0 marks an empty slot, so this hash becomes 1 */
 }
 
 static uint64_t *
@@ -40,7 +40,7 @@ count_hash(const SXE_TOPK *topk, uint64_t hash)
     return least;
 }
 
-/* Add to the counters of a hash; the count. */
+/* Add to the counters of a hash. Returns its count afterwards. */
 static uint64_t
 add_hash(const SXE_TOPK *topk, uint64_t hash, uint64_t times)
 {
@@ -64,7 +64,8 @@ topk_slot_at(const SXE_TOPK *topk, unsigned index)
                                              index * sxe__topk_slot_size(topk->key_size));
 }
 
-/* A slot's key, copied; false: it has none, or one that is being written or was left half. */
+/* Copy the key of a slot. False: the slot has no key, or a process is writing it, or was killed
+ * while it wrote. */
 static bool
 read_slot_key(const SXE_TOPK *topk, const struct sxe__topk_slot *slot, uint64_t *hash,
               SXE_TOPK_ENTRY *entry)
@@ -96,8 +97,8 @@ write_slot_key(struct sxe__topk_slot *slot, const void *key, size_t size)
     }
 }
 
-/* A slot is found by its hash alone. Its key may have been left half by a process that was killed,
- * or mixed by two that wrote: then write it again. */
+/* A slot is found by its hash alone. If a process was killed while it wrote the key, or two wrote
+ * at the same time, the key is damaged: then write it again. */
 static void
 mend_key(const SXE_TOPK *topk, struct sxe__topk_slot *slot, const void *key, size_t size)
 {
@@ -119,10 +120,10 @@ find_slot(const SXE_TOPK *topk, uint64_t hash)
     return NULL;
 }
 
-/* A slot with the smallest count. */
+/* The slot with the smallest count, whose key may be replaced. */
 struct victim {
     struct sxe__topk_slot *slot;
-    uint64_t hash; /* 0: it is empty, and the count is 0 */
+    uint64_t hash; /* 0: the slot is empty, and the count is 0 */
     uint64_t count;
 };
 
@@ -155,9 +156,9 @@ floor_of(uint64_t word)
     return word & ((UINT64_C(1) << SXE__TOPK_FLOOR_BITS) - 1);
 }
 
-/* Remember that no slot has a smaller count, unless all was cleared since `word` was read, or is
- * being cleared. A count that does not fit is not remembered: all counts are then looked at, which
- * takes longer. */
+/* Remember that no slot has a smaller count than this one, unless all was cleared since `word` was
+ * read, or is being cleared now. A count that does not fit into its bits is not remembered: then
+ * each addition looks at all slots, which takes longer. */
 static void
 raise_floor(const SXE_TOPK *topk, uint64_t word, uint64_t least)
 {
@@ -181,7 +182,8 @@ sxe__topk_drop_doubles(const SXE_TOPK *topk, uint64_t hash)
     }
 }
 
-/* Have a key whose count is `count` in a slot, if that is more than the smallest there. */
+/* Make sure that a key with this count has a slot, if the count is above the smallest one in the
+ * slots. */
 static void
 keep_key(const SXE_TOPK *topk, uint64_t hash, const void *key, size_t size, uint64_t count)
 {
@@ -235,8 +237,8 @@ sxe_topk_get_total(const SXE_TOPK *topk)
     return __atomic_load_n(&topk->head->total, __ATOMIC_RELAXED);
 }
 
-/* Put an entry into its place among `number` sorted ones, of at most max. Returns their number. Two
- * processes that add one key at once may have given it two slots: the second is left out. */
+/* Insert an entry among `number` sorted ones; at most max are kept. Returns their new number. If
+ * two processes that added one key at the same time gave it two slots, the second is left out. */
 static unsigned
 insert_entry(SXE_TOPK_ENTRY *entries, unsigned number, unsigned max, const SXE_TOPK_ENTRY *entry)
 {
@@ -292,8 +294,9 @@ sxe_topk_merge(SXE_TOPK *into, const SXE_TOPK *from)
     return 0;
 }
 
-/* Begin another floor, so that a process that has looked at slots before does not raise it; an odd
- * one, which is never raised, while all is cleared. */
+/* Count the clearing in the word of the floor, so that a process that has read the slots before
+ * does not raise the floor. The number is odd while the slots are being cleared: then no process
+ * raises it. */
 static void
 clear_floor(const SXE_TOPK *topk, bool is_clearing)
 {

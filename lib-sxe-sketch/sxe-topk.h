@@ -19,11 +19,11 @@
  * A counter is changed by one atomic addition. A slot is taken by one compare-and-swap of its hash;
  * its key is then written, and it is a key only while it has that hash. So no call takes a lock or
  * waits. A process that is killed loses the one update that it was making; if it was writing a key,
- * the key is missing in the list until it is added again. So may be a key whose slot one process
- * takes while another adds the key.
+ * the key is missing in the list until it is added again. A key may also be missing if one process
+ * takes its slot while another adds the key.
  *
  * Limits: lists of 1 to 1,000 keys of up to 256 bytes, and a total below 2^64, after which counts
- * begin at 0 again. The guarantee, but for the two cases above: no key that is not in the list was
+ * begin at 0 again. Apart from these two cases it holds that no key that is not in the list was
  * added more often than the smallest count in the list says. The hash is no secret: a client that
  * chooses the keys can make counts too high.
  *
@@ -57,30 +57,31 @@ typedef struct sxe_topk SXE_TOPK;
 
 typedef struct sxe_topk_spec {
     const char *name;  /* 1 to 31 bytes */
-    unsigned number;   /* of keys in a list, 1 to 1,000; 0: take the existing sketch */
-    double error;      /* the share of all that a count may be too high; 0: 0.001 */
-    unsigned key_size; /* bytes of the longest key, a multiple of 8 up to 256; 0: 64 */
+    unsigned number;   /* how many keys a list has, 1 to 1,000; 0: take the existing sketch */
+    double error;      /* by how much a count may be too high, as a share of the total; 0: 0.001 */
+    unsigned key_size; /* how many bytes the longest key has, a multiple of 8 up to 256; 0: 64 */
     unsigned options;  /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
-    const char *file;  /* a path; without a '/', a name in /dev/shm; NULL: memory */
+    const char *file;  /* a path, or a name without '/' in /dev/shm; NULL: memory of this process */
 } SXE_TOPK_SPEC;
 
 typedef struct sxe_topk_entry {
     uint64_t count;
-    size_t size; /* bytes of the key */
+    size_t size; /* how many bytes the key has */
     char key[SXE_TOPK_KEY_MAX];
 } SXE_TOPK_ENTRY;
 
-/* Open a sketch, and make it if there is none: it takes 32 bytes a counter, of which there are
- * e / error, rounded up to a power of 2. NULL with errno and a sentence in why, which may be NULL;
- * errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but no top-k sketch. Owns: close it. */
+/* Open a sketch, and make it if there is none: it takes 32 bytes for each column of four counters,
+ * and has e / error columns, rounded up to a power of 2. NULL with errno and a sentence in why,
+ * which may be NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no top-k
+ * sketch. The caller closes the sketch. */
 SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open(const SXE_TOPK_SPEC *spec, char *why);
 
-/* As sxe_pool_open_fd; the spec may be NULL. */
+/* Like sxe_topk_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open_fd(int fd, const SXE_TOPK_SPEC *spec, char *why);
-SXE_PUBLIC void sxe_topk_close(SXE_TOPK *topk); /* NULL is allowed; a file stays */
+SXE_PUBLIC void sxe_topk_close(SXE_TOPK *topk); /* Close a sketch; NULL is allowed. A file stays. */
 
-/* The pool of the counters and slots, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. It
- * stays the sketch's. */
+/* The pool of the counters and slots, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The
+ * sketch owns it. */
 SXE_PUBLIC void *sxe_topk_get_pool(const SXE_TOPK *topk);
 SXE_PUBLIC unsigned sxe_topk_get_number(const SXE_TOPK *topk);
 SXE_PUBLIC unsigned sxe_topk_get_key_size(const SXE_TOPK *topk);
@@ -88,11 +89,11 @@ SXE_PUBLIC unsigned sxe_topk_get_key_size(const SXE_TOPK *topk);
 /* Add a key `times` times. 0; -EINVAL: the key is longer than key_size. */
 SXE_PUBLIC int sxe_topk_add(SXE_TOPK *topk, const void *key, size_t size, uint64_t times);
 
-/* How often a key was added: never less, and for 98 % of the keys at most error * total more. Any
- * key may be asked for, also one that is not in the list. */
+/* How often a key was added. The result is never too low, and for 98 % of the keys at most error *
+ * total too high. Any key may be asked for, also one that is not in the list. */
 SXE_PUBLIC uint64_t sxe_topk_count(const SXE_TOPK *topk, const void *key, size_t size);
 
-/* How often all keys were added. */
+/* How often all keys together were added. */
 SXE_PUBLIC uint64_t sxe_topk_get_total(const SXE_TOPK *topk);
 
 /* Write the keys with the highest counts to entries, the highest first, at most max and at most as
@@ -104,8 +105,8 @@ SXE_PUBLIC unsigned sxe_topk_list(const SXE_TOPK *topk, SXE_TOPK_ENTRY *entries,
  * nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_topk_merge(SXE_TOPK *into, const SXE_TOPK *from);
 
-/* Forget all. A process that adds meanwhile may have its keys kept, counted in part or forgotten. A
- * kill leaves a part forgotten. */
+/* Forget all keys. If another process adds keys meanwhile, they may be kept, counted in part or
+ * forgotten. If this process is killed meanwhile, only a part is forgotten. */
 SXE_PUBLIC void sxe_topk_clear(SXE_TOPK *topk);
 
 #ifdef __cplusplus
