@@ -9,8 +9,9 @@
  *     -> apply shard by shard -> unlock all
  *
  * A process that holds a shard's lock and finds staged changes there knows that the process that
- * staged them is dead. It does them if their serial is control.committed, and drops them otherwise.
- * So all staged changes of one batch must be done or dropped before the next batch is committed.
+ * staged them is dead. It makes these changes if their serial number is control.committed, and
+ * drops them otherwise. So all staged changes of one batch must be made or dropped before the next
+ * batch is committed.
  */
 #include "sxe-dict-private.h"
 
@@ -144,8 +145,8 @@ sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size, c
 
 /* ---- Locks ---- */
 
-/* The shards of the batch's notes, one bit each; of_changes: without those that only have
- * conditions. */
+/* The shards of the batch's notes, one bit each. of_changes: only the shards with changes, without
+ * those that only have conditions. */
 static uint64_t
 shards_of(const SXE_DICT_BATCH *batch, bool of_changes)
 {
@@ -199,7 +200,7 @@ settle_dict(const SXE_DICT *dict)
 
 /* ---- Commit ---- */
 
-/* 0: the condition holds; -EEXIST: it does not. */
+/* Check one condition. 0: it holds; -EEXIST: it does not. */
 static int
 check_note(const SXE_DICT *dict, const struct note *note)
 {

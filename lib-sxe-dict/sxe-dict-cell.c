@@ -55,7 +55,7 @@ sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns)
     *expires_ns = 0;
     if (!(ttl_s >= 0))
         return false;
-    /* A time beyond 2^62 ns, 146 years, means for ever. */
+    /* A time to live beyond 2^62 ns, 146 years, means for ever. */
     if (ttl_s > 0 && ttl_s * NS_PER_S < 0x1p62)
         *expires_ns = sxe_pool_get_now(dict->array) + (uint64_t)(ttl_s * NS_PER_S) + 1;
     return true;
@@ -275,7 +275,8 @@ cell_word_at(const char *at)
     return word;
 }
 
-/* Add four words at a time, so that no multiplication has to wait for another one's result. */
+/* Add four words at a time to four sums, so that no multiplication has to wait for the result of
+ * another one. */
 static uint64_t
 add_blocks(uint64_t sum, const char *at, size_t blocks)
 {

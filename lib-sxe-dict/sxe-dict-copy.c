@@ -39,7 +39,8 @@ struct copying {
     SXE_DICT_WALKER walker;
     SXE_DICT_ENTRY entry;
     /* The target. */
-    struct sxe__pool_opening file; /* its path and open file; fd -1: there is no file */
+    /* the path and the open file of the target; fd -1: there is no file */
+    struct sxe__pool_opening file;
     mode_t mode;
     char temporary[PATH_MAX + sizeof(".XXXXXX")];
 };
@@ -120,7 +121,7 @@ put_entry(struct copying *copying)
         if (result == 0 && entry->state != SXE_DICT_LIVE)
             result = sxe_dict_set_state(copying->to, entry->key, entry->key_size, entry->state);
     } while (result == -EAGAIN && wait_a_little(copying, since_ns));
-    return result == -ENOENT ? 0 : result; /* the entry expired just now */
+    return result == -ENOENT ? 0 : result; /* the entry has expired since the snapshot was taken */
 }
 
 static int

@@ -69,7 +69,7 @@
 #include "sxe-pool-internal.h"
 
 #define SXE__DICT_MAGIC     UINT64_C(0x3254434944455853) /* "SXEDICT2" */
-#define SXE__DICT_HEAD_SIZE 64u                          /* of a cell */
+#define SXE__DICT_HEAD_SIZE 64u                          /* bytes of a cell's head */
 #define SXE__DICT_KEY_MAX   65472u
 #define SXE__DICT_VALUE_MAX INT32_MAX
 
@@ -82,7 +82,7 @@ enum {
 
 struct sxe__dict_cell {
     uint64_t hash;
-    uint64_t expires_ns; /* by the clock of the pool; 0: never */
+    uint64_t expires_ns; /* a time of the pool's clock; 0: never */
     uint64_t born;       /* the epoch in which the version was put */
     uint64_t died;       /* the epoch in which it was replaced or removed; 0: not yet */
     uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
@@ -95,7 +95,7 @@ struct sxe__dict_cell {
     uint8_t reserved;
     uint32_t sum; /* checksum of the value and of the fields that sxe__dict_head_sum covers */
     uint32_t reserved_2;
-    char data[]; /* the key, then from a multiple of 8 on the value */
+    char data[]; /* the key, then the value, at the next multiple of 8 */
 };
 _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 2's");
 
@@ -131,14 +131,14 @@ struct sxe__dict_counts {
 _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's");
 
 struct sxe__dict_slot {
-    uint64_t epoch; /* of the snapshot; 0: the slot is free */
+    uint64_t epoch; /* the epoch of the snapshot; 0: the slot is free */
     uint64_t time_ns;
-    uint32_t token; /* of the process that took the slot */
+    uint32_t token; /* the token of the process that took the slot */
     uint32_t filler;
 };
 
 struct sxe__dict_control {
-    uint64_t magic; /* written last */
+    uint64_t magic; /* SXE__DICT_MAGIC; written last, when the table is complete */
     uint64_t hash_key[2];
     uint64_t epoch;  /* the present epoch; the first is 1 */
     uint64_t newest; /* the epoch of the latest snapshot */
@@ -163,12 +163,12 @@ struct sxe_dict {
     struct sxe__dict_counts *counts;
     uint32_t *buckets;
     uint64_t hash_key[2];
-    uint32_t number;    /* cells */
-    uint32_t cell_size; /* bytes */
-    uint32_t room;      /* bytes of key and value in a cell */
+    uint32_t number;    /* how many cells */
+    uint32_t cell_size; /* bytes of a cell */
+    uint32_t room;      /* how many bytes of key and value a cell holds */
     uint32_t shards;
     uint32_t shard_bits;
-    uint32_t bucket_mask; /* of one shard's buckets */
+    uint32_t bucket_mask; /* the number of buckets of one shard, less 1 */
     bool evicts;
     bool verifies; /* compare values that are read with their checksums */
 };
@@ -192,7 +192,7 @@ struct sxe__dict_key {
 /* A copy of the head of a version's first cell. The sizes in it were checked: they fit the dict. */
 struct sxe__dict_view {
     uint32_t id;
-    uint32_t cells; /* how many the version takes */
+    uint32_t cells; /* how many cells the version takes */
     uint32_t key_size;
     uint32_t value_size;
     uint64_t hash;
@@ -208,7 +208,7 @@ struct sxe__dict_put {
     size_t size;
     uint64_t expires_ns;
     uint32_t state;
-    uint32_t replaces; /* links */
+    uint32_t replaces; /* link to the version that it replaces; 0: none */
     uint32_t next;
 };
 
@@ -292,7 +292,8 @@ sxe__dict_is_expired(const SXE_DICT *dict, uint64_t expires_ns)
     return expires_ns != 0 && expires_ns <= sxe_pool_get_now(dict->array);
 }
 
-/* Add 1. The caller holds the lock of the count's shard; readers have no lock. */
+/* Add 1 to a count. The caller holds the lock of the count's shard; processes that read counts have
+ * no lock. */
 static inline void
 sxe__dict_count(uint64_t *count)
 {
@@ -307,7 +308,7 @@ uint32_t sxe__dict_nth(const SXE_DICT *dict, uint32_t shard, uint32_t nth);
 
 uint64_t sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size);
 
-/* 0 or -EINVAL: too long. */
+/* Fill in the key, its hash and its place. 0; -EINVAL: the key is too long. */
 int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes,
                       size_t size);
 
@@ -344,7 +345,8 @@ int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, c
 /* 1: key, value, sizes and expiry fit the checksum; 0: they do not. */
 int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* 0; -EUCLEAN: the dict verifies, and this version does not fit its checksum. */
+/* Check a version before it is used. 0; -EUCLEAN: the dict verifies, and this version does not fit
+ * its checksum. */
 static inline int
 sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
@@ -413,8 +415,8 @@ int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);
  * the result of sxe__dict_find. */
 uint32_t sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old);
 
-/* Put an entry in, in place of the entry with the same key. 0; -ENOSPC; -EFBIG; -EAGAIN: room is
- * being made. */
+/* Put an entry into the table; it replaces the entry with the same key. 0; -ENOSPC; -EFBIG;
+ * -EAGAIN: room is being made. */
 int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 /* ---- Room ---- */

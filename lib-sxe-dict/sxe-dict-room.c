@@ -206,7 +206,7 @@ expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 
 /* ---- Eviction ---- */
 
-/* The LIVE entry that was not used for longest, but not `keep`; SXE_NONE: there is none. */
+/* Find the LIVE entry that was not used for longest, other than `keep`. SXE_NONE: there is none. */
 static uint32_t
 find_least_recent(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
@@ -265,8 +265,8 @@ sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_
         room = give_up_a_past(dict, shard, budget);
     if (room > 0 || (room < 0 && room != -EAGAIN))
         return room;
-    /* If nothing can be evicted, the search may still be going on (-EAGAIN), and find room
-     * later. */
+    /* If nothing can be evicted, the search for expired entries or OLD versions may not be over
+     * (-EAGAIN), and find room later. */
     const int evicted = evict_entry(dict, shard, keep);
     return evicted == 0 ? room : evicted;
 }

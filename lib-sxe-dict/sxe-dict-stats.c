@@ -5,7 +5,7 @@
  */
 #include "sxe-dict-private.h"
 
-#define BUCKETS_EACH 1024u /* under one lock */
+#define BUCKETS_EACH 1024u /* how many buckets are read under one lock */
 
 void
 sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats)

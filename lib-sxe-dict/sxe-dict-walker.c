@@ -36,7 +36,8 @@ is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
     return SXE__POOL_GET(walker->dict->buckets[walker->bucket]) == 0;
 }
 
-/* Find the version of the bucket with the least hash from `after` on. 1; 0: there is none. */
+/* Find the version of the bucket with the least hash that is not below `after`. 1: found; 0: there
+ * is none. */
 static int
 find_next_entry(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
 {
@@ -92,7 +93,7 @@ step_locked_dict(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
     const int found = find_next_entry(walker, shard, &view);
     if (found == 1 && copy_entry(walker->dict, &view, entry) < 0)
         return -EUCLEAN;
-    /* No hash is greater than UINT64_MAX. */
+    /* No hash is greater than UINT64_MAX, so after it the next bucket comes. */
     if (found == 0 || (found == 1 && view.hash == UINT64_MAX)) {
         walker->bucket++;
         walker->after = 0;

@@ -195,7 +195,7 @@ sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value
     return result;
 }
 
-/* 1: the value is the expected one. */
+/* Compare the value with the expected one. 1: they are equal. */
 static int
 is_expected(const SXE_DICT *dict, int found, const struct sxe__dict_view *view,
             const void *expected, size_t size)
@@ -268,8 +268,8 @@ add_to_new_counter(const SXE_DICT *dict, const struct sxe__dict_key *key,
     return sxe__dict_put(dict, &put);
 }
 
-/* Add *sum; the caller holds the lock of the key's shard. 0 with the new value in *sum, or -errno.
- */
+/* Add *sum to the counter; the caller holds the lock of the key's shard. 0, and *sum is the new
+ * value; or -errno. */
 static int
 add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
            const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)

@@ -18,14 +18,14 @@
  *
  * A key belongs to a shard, with its bucket and its cells; a call locks that shard and no other. A
  * value is never changed in place, except a counter, which is one store. A new value is written
- * into free cells; then one store decides, after which the next owner of the lock completes the
- * change if this process is killed. So a kill leaves the old value or the new one.
+ * into free cells; then one store commits it. If the process is killed after that store, the next
+ * owner of the lock completes the change. So a kill leaves the old value or the new one.
  *
  * Limits: keys of 0 to 65,472 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
- * what one shard has room for; to replace a value of several cells takes as many free ones. 16
- * snapshots, and 1,024 entries a batch. No call waits for a lock longer than a bounded spin, or
- * than sxe_dict_set_wait says: -EAGAIN, and nothing was changed. Values are copied in and out under
- * the lock.
+ * what one shard has room for; replacing a value of several cells takes as many free cells. 16
+ * snapshots, and 1,024 entries a batch. A call waits for a lock no longer than a short, bounded
+ * spin, or than sxe_dict_set_wait says; then it returns -EAGAIN, and nothing was changed. Values
+ * are copied in and out under the lock.
  *
  * Errors of all calls: -EAGAIN try again later; -EUCLEAN the memory is damaged; -EINVAL the key is
  * too long, or the time to live is negative or no number. Other errors are given with each call.
@@ -50,13 +50,13 @@
 extern "C" {
 #endif
 
-#define SXE_DICT_FOREVER   0.0 /* no expiry */
+#define SXE_DICT_FOREVER   0.0 /* as a time to live: the entry does not expire */
 #define SXE_DICT_SNAPSHOTS 16u
 #define SXE_DICT_BATCH_MAX 1024u
 
 typedef struct sxe_dict SXE_DICT;
 
-/* States an entry can be in. */
+/* The states of an entry. */
 typedef enum sxe_dict_state {
     SXE_DICT_LIVE = 1,
     SXE_DICT_PINNED = 2,
@@ -66,32 +66,33 @@ typedef enum sxe_dict_state {
 /* ---- Opening ---- */
 
 typedef struct sxe_dict_spec {
-    const char *name;   /* 1 to 31 bytes */
-    unsigned cells;     /* an entry takes one or more; 0: open an existing dict */
-    unsigned cell_size; /* a multiple of 64 from 128 to 65,536, its head takes 64; 0: 256 */
-    unsigned shards;    /* a power of 2; 0: 1. Each has its part of the cells */
-    bool evicts;        /* a put without room evicts the oldest LIVE entry; otherwise -ENOSPC */
-    unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
-    const char *file;   /* as in sxe_pool_open */
+    const char *name; /* 1 to 31 bytes */
+    unsigned cells;   /* how many cells; an entry takes one or more; 0: open an existing dict */
+    /* a multiple of 64 from 128 to 65,536, of which the cell's head takes 64; 0: 256 */
+    unsigned cell_size;
+    unsigned shards; /* a power of 2; 0: 1. Each shard has its part of the cells */
+    bool evicts; /* a put without room evicts the oldest LIVE entry; otherwise it returns -ENOSPC */
+    unsigned options; /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
+    const char *file; /* as in sxe_pool_open */
 } SXE_DICT_SPEC;
 
-/* Open a dict, and make it if there is none; errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but
- * no dict. The hash is SipHash-1-3 with a random key of the dict. If all its users were killed, it
- * is checked. With SXE_POOL_OPTION_REPAIR a damaged dict is rebuilt from its whole entries. Owns:
- * close it. */
+/* Open a dict, and make it if there is none. The errors are those of sxe_pool_open, and
+ * EMEDIUMTYPE: a pool, but no dict. The hash is SipHash-1-3 with a random key of the dict. If all
+ * its users were killed, the dict is checked. With SXE_POOL_OPTION_REPAIR a damaged dict is rebuilt
+ * from its whole entries. The caller closes the dict. */
 SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open(const SXE_DICT_SPEC *spec, char *why);
 
-/* As sxe_pool_open_fd; the spec may be NULL. */
+/* Like sxe_dict_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why);
-SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* NULL is allowed; a file stays */
+SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* Close a dict; NULL is allowed. A file stays. */
 
 /* The pool of cells, for sxe_pool_get_fd, sxe_pool_check and sxe_pool_get_found. The dict owns
  * it. */
 SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
 
-/* As sxe_pool_set_wait: how long each call of this process on this dict may wait, in seconds from
- * 0, the default, to SXE_POOL_WAIT_MAX. A put that would return -EAGAIN while it makes room then
- * continues by itself. 0; -EINVAL: the time is out of range. */
+/* Set how long each call of this process on this dict may wait for a lock, see sxe_pool_set_wait:
+ * from 0 seconds, the default, to SXE_POOL_WAIT_MAX. A put that would return -EAGAIN while it makes
+ * room then continues by itself. 0; -EINVAL: the time is out of range. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_set_wait(SXE_DICT *dict, double seconds);
 
 /* Write the dict to its disk, like sxe_pool_sync. */
@@ -110,7 +111,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool
 /* ---- One entry ---- */
 
 /* Copy up to `size` bytes of the value, and make the entry the youngest of its state. Returns the
- * value's whole size; -ENOENT. */
+ * value's whole size, or -ENOENT. */
 SXE_PUBLIC ssize_t sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value,
                                 size_t size);
 
@@ -119,8 +120,8 @@ SXE_PUBLIC ssize_t sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_siz
                                  size_t size);
 
 /* Insert or replace a value, for ttl_s seconds (FOREVER: until it is removed or evicted). The entry
- * keeps its state; a new one is LIVE. 0; -ENOSPC; -EFBIG: more than the dict's shard could ever
- * hold. */
+ * keeps its state; a new one is LIVE. 0; -ENOSPC; -EFBIG: the value is larger than a shard of the
+ * dict could ever hold. */
 SXE_PUBLIC int sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value,
                             size_t size, double ttl_s);
 
@@ -130,13 +131,13 @@ SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t 
                                         const void *expected, size_t expected_size,
                                         const void *value, size_t size, double ttl_s);
 
-/* Add to a counter, an entry whose value is an int64_t; a new one begins at 0 and lives ttl_s, an
- * old one keeps its time. 0; -ENOSPC; -EDOM: the value is no counter; -EOVERFLOW: the sum would not
- * fit, and the counter stays as it is. sum may be NULL. */
+/* Add to a counter, an entry whose value is an int64_t; a new counter begins at 0 and lives for
+ * ttl_s seconds; an existing one keeps its time to live. 0; -ENOSPC; -EDOM: the value is no
+ * counter; -EOVERFLOW: the sum would not fit, and the counter stays as it is. sum may be NULL. */
 SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend,
                             double ttl_s, int64_t *sum);
 
-/* Remove an entry. 0 or -ENOENT. */
+/* Remove an entry. Returns 0 or -ENOENT. */
 SXE_PUBLIC int sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size);
 
 /* sxe_dict_touch makes an entry the youngest of its state. sxe_dict_expire gives it another time to
@@ -147,16 +148,18 @@ SXE_PUBLIC int sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size,
 SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size,
                                   SXE_DICT_STATE state);
 
-/* Seconds until the entry expires; HUGE_VAL: never; negative: -ENOENT, -EAGAIN ... as in all
- * calls. */
+/* Seconds until the entry expires; HUGE_VAL: never; negative: an error, -ENOENT or one that all
+ * calls have. */
 SXE_PUBLIC double sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size);
-SXE_PUBLIC size_t sxe_dict_get_count(const SXE_DICT *dict); /* entries, expired ones too */
+/* how many entries there are, expired ones included */
+SXE_PUBLIC size_t sxe_dict_get_count(const SXE_DICT *dict);
 
 /* ---- Metrics ---- */
 
-/* All processes count together, from the day the dict is made, and a file keeps the numbers. A hit
- * is a get, peek or get_ttl that found its key, a miss one that did not. An expiration is an entry
- * that was removed because its time was over; a put over an expired entry counts as none. */
+/* The numbers are those of all processes together, from the making of the dict on; a dict's file
+ * keeps them. A hit is a get, peek or get_ttl that found its key, a miss one that did not. An
+ * expiration is an entry that was removed because its time was over; a put over an expired entry
+ * counts as none. */
 typedef struct sxe_dict_stats {
     uint64_t hits;
     uint64_t misses;
@@ -164,23 +167,23 @@ typedef struct sxe_dict_stats {
     uint64_t expirations;
 } SXE_DICT_STATS;
 
-/* The sums over all shards, read without a lock, so that others may go on counting. */
+/* Add up the numbers of all shards. They are read without a lock, so others may go on counting. */
 SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
 
 typedef struct sxe_dict_chains {
-    size_t buckets;      /* of the table */
-    size_t buckets_used; /* that have a chain */
-    size_t versions;     /* in all chains: entries, and versions that only snapshots see */
-    size_t longest;      /* versions of the longest chain: as many cells a miss may look at */
+    size_t buckets;      /* how many buckets the table has */
+    size_t buckets_used; /* how many of them have a chain */
+    /* how many versions all chains have: entries, and versions that only snapshots see */
+    size_t versions;
+    size_t longest; /* how many versions the longest chain has: a miss may look at as many cells */
 } SXE_DICT_CHAINS;
 
 /* Read each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk over
  * all entries. 0; -EAGAIN; -EUCLEAN: nothing was written to chains. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains);
 
-/* ---- All entries ----
- * In no order. An entry that is there from the first step to the last is met exactly once; one that
- * comes or goes meanwhile may be met or not. */
+/* ---- All entries ---- The walk has no particular order. An entry that exists from the first step
+ * to the last is met exactly once; an entry that is put or removed meanwhile may be met or not. */
 
 typedef struct sxe_dict_walker {
     SXE_DICT *dict; /* all members are private */
@@ -190,13 +193,14 @@ typedef struct sxe_dict_walker {
 } SXE_DICT_WALKER;
 
 typedef struct sxe_dict_entry {
-    void *key; /* where to copy the key; set by the caller, as key_room, value and value_room */
+    void *key; /* where to copy the key; the caller sets key, key_room, value and value_room */
     size_t key_room;
     void *value;
     size_t value_room;
-    size_t key_size; /* set by the step: whole sizes, of which as much as fits was copied */
+    /* the step sets these sizes: whole sizes, of which as much as fits was copied */
+    size_t key_size;
     size_t value_size;
-    double ttl_s; /* seconds to live; HUGE_VAL: for ever */
+    double ttl_s; /* how many seconds the entry still lives; HUGE_VAL: for ever */
     SXE_DICT_STATE state;
 } SXE_DICT_ENTRY;
 
@@ -204,14 +208,16 @@ typedef struct sxe_dict_entry {
  */
 SXE_PUBLIC void sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict);
 
-/* 1: an entry; 0: the end; -EAGAIN: step again later; -ESTALE (of a snapshot): see below. */
+/* Go to the next entry. 1: an entry; 0: the end; -EAGAIN: step again later; -ESTALE: the walk's
+ * snapshot has ended, see below. */
 SXE_PUBLIC int sxe_dict_walker_step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry);
 
-/* ---- Batches: all of it at once, or nothing, for every reader and over every crash ---- */
+/* ---- Batches: every reader, and every crash, sees all changes of a batch or none ---- */
 
 typedef struct sxe_dict_batch SXE_DICT_BATCH;
 
-SXE_PUBLIC SXE_MUST_USE SXE_DICT_BATCH *sxe_dict_batch_new(SXE_DICT *dict); /* NULL: no memory */
+/* Make an empty batch; NULL: no memory. */
+SXE_PUBLIC SXE_MUST_USE SXE_DICT_BATCH *sxe_dict_batch_new(SXE_DICT *dict);
 SXE_PUBLIC void sxe_dict_batch_delete(SXE_DICT_BATCH *batch);
 
 /* Note a change of the batch; the bytes are copied. Of several changes of a key the last one
@@ -221,8 +227,9 @@ SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t
 SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);
 
 /* A condition: the batch is committed only if the value is `expected` then (NULL: only if there is
- * none). It may be of any key, also of one that the batch changes; the last condition on a key
- * counts. Conditions count among the entries of SXE_DICT_BATCH_MAX. Errors as of a put. */
+ * none). The condition may be on any key, also of one that the batch changes; the last condition on
+ * a key counts. Conditions count among the entries of SXE_DICT_BATCH_MAX. The errors are those of
+ * sxe_dict_batch_put. */
 SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                      const void *expected, size_t expected_size);
 
@@ -232,40 +239,40 @@ SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, siz
  * room for the new values beside the old ones; -EFBIG: it never has. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
-/* ---- Snapshots: the whole table as it was at one moment, while writers go on ----
- * Taking one costs the same for any size: it numbers an epoch. From then on a value that is
- * replaced or removed stays in its cells as long as a snapshot can see it. Where that leaves no
- * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does one whose
- * process is dead. Entries that had expired by then are not in it; times to live and states are the
- * current ones. */
+/* ---- Snapshots: the whole table as it was at one moment, while writers go on ---- Taking a
+ * snapshot costs the same for a dict of any size: it only takes the number of an epoch. From then
+ * on a value that is replaced or removed stays in its cells as long as a snapshot can see it. Where
+ * that leaves no room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does
+ * a snapshot whose process is dead. Entries that had expired when it was taken are not in the
+ * snapshot; times to live and states are the current ones. */
 
 typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
 
-/* NULL with errno EAGAIN, EUCLEAN, EUSERS (16 are in use) or ENOMEM. Owns: release it before the
- * dict is closed; that takes time for each version that only it saw. NULL is allowed. */
+/* Take a snapshot; NULL with errno: EAGAIN, EUCLEAN, EUSERS (16 are in use) or ENOMEM. The caller
+ * releases it before the dict is closed. Releasing takes time for each version that only this
+ * snapshot saw; NULL is allowed. */
 SXE_PUBLIC SXE_MUST_USE SXE_DICT_SNAPSHOT *sxe_dict_snapshot_take(SXE_DICT *dict);
 SXE_PUBLIC void sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot);
 
-/* As sxe_dict_peek; also -ESTALE. */
+/* Like sxe_dict_peek; also returns -ESTALE: the snapshot has ended. */
 SXE_PUBLIC ssize_t sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, const void *key,
                                          size_t key_size, void *value, size_t size);
 SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot);
 
-/* ---- Copies in files: backup, restore, resize ----
- * Each writes a new file beside the target (FILE.XXXXXX), syncs it to the disk, and renames it over
- * the target: a process that is killed at any moment leaves the old file or the new one, and
- * perhaps a FILE.XXXXXX to be removed. Keys, values, states, times to live and the metrics are
- * copied; the order of use is not: the order of entries in the copy says nothing about earlier
- * reads.
+/* ---- Copies in files: backup, restore, resize ---- Each writes a new file beside the target
+ * (FILE.XXXXXX), syncs it to the disk, and renames it over the target: a process that is killed at
+ * any moment leaves the old file or the new one, and perhaps a FILE.XXXXXX to be removed. Keys,
+ * values, states, times to live and the metrics are copied; the order of use is not: the order of
+ * entries in the copy says nothing about earlier reads.
  *
- * The replaced file must be a dict's, even a damaged one, or empty, and no process may have it
- * open; processes that open it meanwhile wait, and get the new one. Its mode stays.
+ * The replaced file must be empty, or have a dict, even a damaged one, and no process may have it
+ * open; processes that open it meanwhile wait, and get the new one. The new file gets its mode.
  *
  * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
  * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and
  * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE:
- * it is no dict's; -EAGAIN: a lock was held for a second, or for as long as sxe_dict_set_wait says
- * if that is longer; and errors of sxe_dict_open and the system. */
+ * it has no dict; -EAGAIN: a lock was held for a second, or for as long as sxe_dict_set_wait says
+ * if that is longer; and the errors of sxe_dict_open and of the system. */
 
 /* Write the dict, as it is at one moment, to a file, while other processes go on. 0; also -ESTALE:
  * three snapshots ended before all was copied, because writers needed the room; and -EUSERS: 16
