@@ -20,7 +20,7 @@ skip_bounds(struct sxe__postgres_array *array)
         array->text = equals + 1;
 }
 
-/* The opening quote was read. */
+/* Read a quoted element, after its opening quote. */
 static enum sxe__postgres_token
 scan_quoted(struct sxe__postgres_array *array)
 {

@@ -28,11 +28,11 @@ struct cancel_job {
     PGconn *pg;
 };
 
-/* This thread's. */
+/* The state of this thread. */
 static _Thread_local struct {
     struct cancel_job *first;
     unsigned number;
-    unsigned group; /* of threads */
+    unsigned group; /* the group of work threads for cancelling */
 } jobs;
 
 /* ---- Cancelling ---- */
@@ -42,7 +42,8 @@ run_cancel(struct sxe_work *work)
 {
     char reason[REASON_SIZE];
 
-    /* A server that cannot be asked ends the query when it finds that the connection is closed. */
+    /* If the server cannot be asked, it ends the query when it finds that the connection is
+     * closed. */
     (void)PQcancel(((struct cancel_job *)(void *)work)->cancel, reason, sizeof(reason));
 }
 
@@ -61,7 +62,8 @@ on_cancelled(struct sxe_work *work)
     free(job);
 }
 
-/* Have a thread cancel what the connection does, and close it then. False: close it now. */
+/* Have a thread cancel the query that is under way on the connection, and close the connection
+ * afterwards. False: no thread does it; close the connection now. */
 static bool
 begin_cancel(PGconn *pg)
 {
@@ -139,8 +141,8 @@ sxe__postgres_abandon(struct sxe__postgres_conn *conn)
         sxe__lua_wake(conn->task, SXE__LUA_EVENT);
 }
 
-/* Read what came without being asked for, such as the server's reason to end the connection. False:
- * the connection is over. */
+/* Read bytes that came without a request, such as the server's reason to end the connection. False:
+ * the connection has ended. */
 static bool
 look_for_end(struct sxe__postgres_conn *conn)
 {
@@ -159,7 +161,8 @@ look_for_end(struct sxe__postgres_conn *conn)
     return false;
 }
 
-/* The task waits for the descriptor; or the connection rests. */
+/* The descriptor is ready: the task that waits for it goes on, or, if the connection rests, read
+ * what came. */
 static void
 on_ready(struct ev_loop *loop, ev_io *io, int events)
 {
@@ -182,7 +185,8 @@ on_idle(struct ev_loop *loop, ev_timer *timer, int events)
     sxe__postgres_abandon(timer->data);
 }
 
-/* rest(conn, seconds): no task has it. Its end, and its timer, do not keep the loop running. */
+/* rest(conn, seconds): no task has the connection any more. Its watchers and its timer do not keep
+ * the loop running. */
 int
 sxe__postgres_l_rest(lua_State *L)
 {
@@ -202,7 +206,7 @@ sxe__postgres_l_rest(lua_State *L)
     return 0;
 }
 
-/* take(conn): a task has it. Returns whether it is still connected. */
+/* take(conn): a task has the connection from now on. Returns whether it is still connected. */
 int
 sxe__postgres_l_take(lua_State *L)
 {
@@ -217,7 +221,7 @@ sxe__postgres_l_take(lua_State *L)
 
 /* ---- Waiting ---- */
 
-/* The task does not wait any more. */
+/* The task does not wait any more: stop watching the descriptor. */
 static void
 stop_waiting(void *what)
 {
@@ -251,7 +255,7 @@ sxe__postgres_fail(lua_State *L, const struct sxe__postgres_conn *conn, const ch
 
 /* ---- Connecting ---- */
 
-/* Warnings and notices of the server are not for standard error, where libpq writes them. */
+/* Drop the server's warnings and notices, which libpq would write to standard error. */
 static void
 ignore_notice(void *user, const PGresult *result)
 {
@@ -301,8 +305,8 @@ go_on_connecting(lua_State *L, int status, lua_KContext deadline_ns)
     return poll_connection(L, conn, (uint64_t)deadline_ns);
 }
 
-/* connect(conn, {name, value, ...}, seconds): true; or nil, why, code. The list has no host name
- * that would have to be looked up. */
+/* connect(conn, {name, value, ...}, seconds): true; or nil, a message, a code. The options must not
+ * have host names that libpq would have to look up, because that blocks. */
 int
 sxe__postgres_l_connect(lua_State *L)
 {
@@ -312,7 +316,7 @@ sxe__postgres_l_connect(lua_State *L)
     const char **texts;
 
     luaL_argcheck(L, conn->pg == NULL, 1, "it is open");
-    if (!sxe__lua_may_wait(L)) /* parking says why */
+    if (!sxe__lua_may_wait(L)) /* parking raises the error that says why */
         return sxe__lua_park(L, deadline_ns, NULL, NULL, go_on_connecting, 0);
     luaL_checkstack(L, (int)(2 * number) + 8, "options");
     texts = lua_newuserdatauv(L, 2 * ((size_t)number + 1) * sizeof(*texts), 0);
@@ -355,7 +359,8 @@ sxe__postgres_l_new(lua_State *L)
     return 1;
 }
 
-/* status(conn): "idle", "transaction", "failed" in one, or "busy"; nil: it is over */
+/* status(conn): "idle"; "transaction"; "failed" for a failed transaction; "busy"; nil: the
+ * connection has ended */
 int
 sxe__postgres_l_status(lua_State *L)
 {

@@ -13,7 +13,7 @@ enum { CONN = 1, SECONDS, BYTES };
 
 static int go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns);
 
-/* Wait until what was put has left. A failure shows in the connection's result. */
+/* Wait until the bytes that were put have left. A failure shows in the connection's result. */
 static int
 flush_copy(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
 {
@@ -23,8 +23,8 @@ flush_copy(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
     return 1;
 }
 
-/* Whether the task goes on with its connection; otherwise the reason is pushed, as *results
- * values. */
+/* Whether the task may go on using its connection; if not, this function pushes the reason, as
+ * *results values. */
 static bool
 may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results)
 {
@@ -38,7 +38,7 @@ may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results)
         *results = sxe__lua_fail(L, "closed");
         return false;
     }
-    (void)PQconsumeInput(conn->pg); /* a failure shows later */
+    (void)PQconsumeInput(conn->pg); /* a failure shows in a later call */
     return true;
 }
 
@@ -52,7 +52,7 @@ go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns)
     return may_go_on(L, conn, &results) ? flush_copy(L, conn, (uint64_t)deadline_ns) : results;
 }
 
-/* put(conn, seconds, bytes): true; or nil, why, and perhaps the connection's result says more */
+/* put(conn, seconds, bytes): true; or nil and a message. The connection's result may say more. */
 int
 sxe__postgres_l_put(lua_State *L)
 {
@@ -64,14 +64,15 @@ sxe__postgres_l_put(lua_State *L)
     luaL_argcheck(L, length <= CHUNK_MAX, BYTES, "too long");
     if (conn->pg == NULL)
         return sxe__lua_fail(L, "closed");
-    /* Libpq would take bytes for a connection that has ended. It does not look for errors of the
-     * server before the end of COPY. */
+    /* Libpq would accept bytes for a connection that has ended. Before the end of COPY it does not
+     * look for errors of the server by itself, so have it read first. */
     if (!PQconsumeInput(conn->pg) || PQputCopyData(conn->pg, bytes, (int)length) <= 0)
         return sxe__postgres_fail(L, conn, "08006");
     return flush_copy(L, conn, deadline_ns);
 }
 
-/* end_copy(conn, why): all was put; or why the server shall undo it. Receive the result then. */
+/* end_copy(conn, why): end COPY after all bytes, or, if why is given, have the server undo it for
+ * this reason. The caller then receives the result. */
 int
 sxe__postgres_l_end_copy(lua_State *L)
 {
@@ -114,8 +115,8 @@ go_on_getting(lua_State *L, int status, lua_KContext deadline_ns)
     return may_go_on(L, conn, &results) ? get_copy(L, conn, (uint64_t)deadline_ns) : results;
 }
 
-/* get(conn, seconds): a row; false, and the connection's result says whether that was all; or nil,
- * why */
+/* get(conn, seconds): a row; or false at the end, and the connection's result says whether that was
+ * all; or nil and a message */
 int
 sxe__postgres_l_get(lua_State *L)
 {

@@ -26,47 +26,50 @@
 #define SXE__POSTGRES_CONN "sxe postgres connection"
 
 struct sxe__postgres_conn {
-    PGconn *pg;       /* NULL: not begun, or closed */
-    PGresult *result; /* the one that is being read; owned */
-    PGnotify *notify; /* that a task is about to get; owned */
-    char *copied;     /* the same, of COPY; owned */
+    PGconn *pg;       /* the connection of libpq; NULL: not begun, or closed */
+    PGresult *result; /* the result that is being read; owned */
+    PGnotify *notify; /* a notification that a task is about to get; owned */
+    char *copied;     /* a row of COPY that a task is about to get; owned */
     int copied_size;
     struct ev_loop *loop;
-    ev_io io;      /* the task's wait, or the rest */
-    ev_timer idle; /* the end of the rest */
-    uint64_t task; /* that waits; 0: none */
-    uint64_t rows; /* of the result so far */
+    ev_io io; /* watches the descriptor, for the task that waits or while the connection rests */
+    ev_timer idle; /* when it fires, the connection has rested long enough and is closed */
+    uint64_t task; /* the task that waits; 0: none */
+    uint64_t rows; /* how many rows of the result have been read */
     uint64_t bytes;
-    bool is_busy;    /* a reply is missing */
-    bool is_copying; /* what was sent is COPY */
-    bool is_resting; /* no task has it */
-    bool is_next;    /* the next result replaces this one */
+    bool is_busy;    /* a query was sent, and its reply is not complete */
+    bool is_copying; /* a COPY is under way */
+    bool is_resting; /* no task has the connection */
+    bool is_next; /* the next result begins another table of rows, which replaces the present one */
 };
 
 /* ---- sxe-postgres-conn.c ---- */
 
-void sxe__postgres_add_conn(lua_State *L); /* the class */
-void sxe__postgres_end_jobs(void);         /* a state begins or ends: nobody waits for a cancel */
-void sxe__postgres_plan_jobs(void);        /* threads, before the loop runs */
+void sxe__postgres_add_conn(lua_State *L); /* add the class of connections to the module */
+/* call it when a state begins or ends: no task waits for a cancel any more */
+void sxe__postgres_end_jobs(void);
+void sxe__postgres_plan_jobs(void); /* register threads for cancelling, before the loop runs */
 
-/* The connection at an argument; raises for anything else. */
+/* The connection at an argument; raises an error for anything else. */
 struct sxe__postgres_conn *sxe__postgres_check(lua_State *L, int argument);
 
-/* Park the task until its descriptor is ready for events of libev's; k gets the deadline as its
- * context. */
+/* Park the task until the connection's descriptor is ready for these events of libev. The
+ * continuation k gets the deadline as its context. */
 int sxe__postgres_wait(lua_State *L, struct sxe__postgres_conn *conn, int events,
                        uint64_t deadline_ns, lua_KFunction k);
 
-/* Close the connection; a query that is under way is cancelled in the server first. */
+/* Close the connection. If a query is under way, the server is asked first to cancel it. */
 void sxe__postgres_abandon(struct sxe__postgres_conn *conn);
 
-/* nil, message, code of a connection; of libpq's message the first line. */
+/* Push nil, a message and a code for a connection that failed. Of libpq's message only the first
+ * line is used. */
 int sxe__postgres_fail(lua_State *L, const struct sxe__postgres_conn *conn, const char *code);
 
 int sxe__postgres_l_new(lua_State *L);     /* new() */
 int sxe__postgres_l_connect(lua_State *L); /* connect(conn, list, seconds) */
 int sxe__postgres_l_rest(lua_State *L);    /* rest(conn, seconds) */
-int sxe__postgres_l_take(lua_State *L);    /* take(conn): whether it is still connected */
+/* take(conn): returns whether the connection still exists */
+int sxe__postgres_l_take(lua_State *L);
 int sxe__postgres_l_status(lua_State *L);  /* status(conn) */
 int sxe__postgres_l_abandon(lua_State *L); /* abandon(conn) */
 
@@ -86,10 +89,11 @@ int sxe__postgres_l_get(lua_State *L);      /* get(conn, seconds) */
 
 /* ---- sxe-postgres-value.c ---- */
 
-/* Its address is the registry's key of the function decode of sxe.json. */
+/* The address of this variable is the key, in Lua's registry, of the function decode of
+ * sxe.json. */
 extern const char sxe__postgres_json_key;
 
-/* Push a value of a type, whose text ends with a zero byte. */
+/* Push a value of this type from its text, which ends with a zero byte. */
 void sxe__postgres_push(lua_State *L, Oid type, const char *text, size_t length);
 
 #endif

@@ -11,7 +11,7 @@
 #include "sxe-lua-internal.h"
 #include "sxe-postgres-private.h"
 
-enum { VALUES_MAX = 65535 }; /* the protocol counts them in 16 bits */
+enum { VALUES_MAX = 65535 }; /* the protocol counts the values of a query in 16 bits */
 
 /* ---- Sending ---- */
 
@@ -19,7 +19,7 @@ enum { SEND_CONN = 1, SEND_KIND, SEND_NAME, SEND_SQL, SEND_VALUES };
 
 enum kind { BY_TEXT, BY_NAME, PREPARE, SCRIPT, COPY };
 
-/* Replace the number at a stack index by its text: the shortest that is the same number. */
+/* Replace the number at a stack index by its shortest text that reads as the same number. */
 static const char *
 text_of_number(lua_State *L, int index)
 {
@@ -46,7 +46,8 @@ sxe__postgres_l_text_of(lua_State *L)
     return 1;
 }
 
-/* The text of the value at a stack index, which is replaced if it has another type; NULL: null. */
+/* Get the text of the value at a stack index; a value of another type is replaced there by its
+ * text. NULL: the value is null. */
 static const char *
 text_of_value(lua_State *L, int index)
 {
@@ -71,7 +72,8 @@ text_of_value(lua_State *L, int index)
         why = "is a table: give lists to postgres.array, and other tables to postgres.json";
         break;
     default:
-        if (lua_touserdata(L, index) != NULL || !lua_islightuserdata(L, index)) /* json.null is */
+        /* json.null is a light userdata of NULL */
+        if (lua_touserdata(L, index) != NULL || !lua_islightuserdata(L, index))
             why = "is of a type that PostgreSQL has not";
     }
     lua_pushfstring(L, "postgres: value %d %s", index - SEND_VALUES + 1, why == NULL ? "" : why);
@@ -81,7 +83,7 @@ text_of_value(lua_State *L, int index)
     return NULL;
 }
 
-/* Push an array of the texts of all values. */
+/* Push an array with the texts of all values. */
 static const char *const *
 push_texts(lua_State *L, int number)
 {
@@ -120,8 +122,8 @@ go_on_refused(lua_State *L, int status, lua_KContext context)
     return sxe__lua_fail_woken(L);
 }
 
-/* send(conn, kind, name, sql, ...): true; or nil, why, code, and the connection is of no more
- * use. */
+/* send(conn, kind, name, sql, ...): true; or nil, a message, a code, and then the connection is of
+ * no more use. */
 int
 sxe__postgres_l_send(lua_State *L)
 {
@@ -135,10 +137,11 @@ sxe__postgres_l_send(lua_State *L)
 
     if (number > VALUES_MAX) {
         lua_pushfstring(L, "postgres: a query has at most %d values", VALUES_MAX);
-        return lua_error(L); /* without the place, which is in this library */
+        return lua_error(L); /* raise it without a position, which would be one in this library */
     }
     texts = push_texts(L, number);
-    if (!sxe__lua_may_wait(L)) /* nobody would wait for the reply: parking says why */
+    /* no task would wait for the reply: parking raises the error that says why */
+    if (!sxe__lua_may_wait(L))
         return sxe__lua_park(L, 0, NULL, NULL, go_on_refused, 0);
     if (conn->pg == NULL)
         return sxe__lua_fail(L, "closed");
@@ -148,7 +151,8 @@ sxe__postgres_l_send(lua_State *L)
         return sxe__postgres_fail(L, conn, "08006");
     conn->is_busy = true;
     conn->is_copying = kind == COPY;
-    /* Without memory for it libpq would read the whole result at once; that is counted, too. */
+    /* If libpq has no memory for the mode of single rows, it reads the whole result at once; the
+     * limits count those rows, too. */
     (void)PQsetSingleRowMode(conn->pg);
     lua_pushboolean(L, 1);
     return 1;
@@ -162,11 +166,11 @@ enum {
     AS_LISTS,
     ROWS_MAX,
     BYTES_MAX,
-    PORTION, /* rows after which they are returned, before all have come; nil: all */
+    PORTION, /* after so many rows return them, before all have come; nil: return all at once */
     ROWS,
-    INFO,    /* their metatable: columns, n, command */
-    COLUMNS, /* the names */
-    WHY,     /* a message, or nil */
+    INFO,    /* the metatable of the rows: columns, n, command */
+    COLUMNS, /* the names of the columns */
+    WHY,     /* the error's message, or nil */
     CODE,
     FIELDS,
     RECEIVED = FIELDS
@@ -185,7 +189,7 @@ put_error_field(lua_State *L, const PGresult *result, int which, const char *nam
     lua_setfield(L, FIELDS, name);
 }
 
-/* Keep the error of a result. */
+/* Keep the error of a result until all results were read. */
 static void
 take_error(lua_State *L, const struct sxe__postgres_conn *conn)
 {
@@ -216,7 +220,7 @@ take_error(lua_State *L, const struct sxe__postgres_conn *conn)
     lua_replace(L, CODE);
 }
 
-/* The first result of a statement: begin a table of its rows. */
+/* At the first result of a statement: begin a table for its rows. */
 static void
 begin_rows(lua_State *L, struct sxe__postgres_conn *conn)
 {
@@ -249,7 +253,7 @@ push_column(lua_State *L, struct sxe__postgres_conn *conn, int row, int column)
     const int length = PQgetlength(conn->result, row, column);
 
     if (PQgetisnull(conn->result, row, column))
-        lua_pushlightuserdata(L, NULL); /* json.null */
+        lua_pushlightuserdata(L, NULL); /* push json.null */
     else
         sxe__postgres_push(L, PQftype(conn->result, column), PQgetvalue(conn->result, row, column),
                            (size_t)length);
@@ -286,7 +290,7 @@ size_of_row(const PGresult *result, int row)
     return size;
 }
 
-/* Whether the next row is within the limits; otherwise the reason is kept. */
+/* Whether the next row is within the limits; if not, keep the reason. */
 static bool
 is_within(lua_State *L, struct sxe__postgres_conn *conn, int row)
 {
@@ -308,7 +312,7 @@ is_within(lua_State *L, struct sxe__postgres_conn *conn, int row)
     return false;
 }
 
-/* A statement is done: how many rows, and which command. */
+/* A statement has ended: note how many rows it has, and which command it was. */
 static void
 end_rows(lua_State *L, struct sxe__postgres_conn *conn)
 {
@@ -322,7 +326,8 @@ end_rows(lua_State *L, struct sxe__postgres_conn *conn)
     conn->is_next = true;
 }
 
-/* False: no more results will be read, as the connection is given up. */
+/* Take a result that was read into the tables of rows. False: no more results will be read, because
+ * the connection is given up. */
 static bool
 take_result(lua_State *L, struct sxe__postgres_conn *conn)
 {
@@ -352,7 +357,7 @@ take_result(lua_State *L, struct sxe__postgres_conn *conn)
     return true;
 }
 
-/* Push which way COPY goes. False: it is no COPY. */
+/* Push "in" or "out", the direction of a COPY. False: the result is of no COPY. */
 static bool
 push_copy(lua_State *L, const struct sxe__postgres_conn *conn)
 {
@@ -364,7 +369,7 @@ push_copy(lua_State *L, const struct sxe__postgres_conn *conn)
     return true;
 }
 
-/* The rows; or nil, why, code, fields. */
+/* Push the rows; or nil, a message, a code, fields. */
 static int
 return_rows(lua_State *L)
 {
@@ -391,7 +396,7 @@ give_up(lua_State *L, struct sxe__postgres_conn *conn)
     return return_rows(L);
 }
 
-/* Whether there are enough rows to return them before all have come. */
+/* Whether a portion of rows is complete, to be returned before all rows have come. */
 static bool
 is_portion(lua_State *L, const struct sxe__postgres_conn *conn)
 {
@@ -443,9 +448,10 @@ go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns)
     return receive_results(L, conn, (uint64_t)deadline_ns);
 }
 
-/* receive(conn, seconds, as_lists, rows_max, bytes_max, portion): the rows of the last statement;
- * or nil, why, code, fields. With a portion: the next rows, and the last ones if the connection is
- * not busy any more. After COPY was sent: "in" or "out", and its result is received later. */
+/* receive(conn, seconds, as_lists, rows_max, bytes_max, portion): returns the rows of the last
+ * statement; or nil, a message, a code, fields. With a portion it returns the next rows; they are
+ * the last ones if the connection is not busy any more. If COPY was sent it returns "in" or "out",
+ * and a later call receives the result. */
 int
 sxe__postgres_l_receive(lua_State *L)
 {
@@ -464,7 +470,7 @@ sxe__postgres_l_receive(lua_State *L)
 
 /* ---- Notifications ---- */
 
-/* If this raises, the connection keeps the notification. */
+/* If this function raises an error, the connection still has the notification. */
 static void
 push_notification(lua_State *L, const PGnotify *notify)
 {
@@ -510,8 +516,8 @@ go_on_notified(lua_State *L, int status, lua_KContext deadline_ns)
     return receive_notification(L, conn, (uint64_t)deadline_ns);
 }
 
-/* notified(conn, seconds or nil): {channel =, payload =, pid =}; or nil, why, code. A task that
- * does not wait any more leaves the connection as it is. */
+/* notified(conn, seconds or nil): returns {channel =, payload =, pid =}; or nil, a message, a code.
+ * A timeout leaves the connection as it is. */
 int
 sxe__postgres_l_notified(lua_State *L)
 {

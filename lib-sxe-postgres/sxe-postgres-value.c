@@ -26,13 +26,13 @@ enum {
 
 const char sxe__postgres_json_key = 0;
 
-/* The type of an array's elements; 0: the type is no array that is known. */
+/* The type of an array's elements; 0: the type is not an array that this file knows. */
 static Oid
 type_of_elements(Oid type)
 {
-    /* Elements of types that stay text anyway: char, name, text, bpchar, varchar, xml, cidr, inet,
-     * macaddr, date, time, timestamp, timestamptz, timetz, interval, numeric, bit, varbit, uuid,
-     * and ranges of int4, num, date, int8. */
+    /* Arrays whose elements stay text: char, name, text, bpchar, varchar, xml, cidr, inet, macaddr,
+     * date, time, timestamp, timestamptz, timetz, interval, numeric, bit, varbit, uuid, and ranges
+     * of int4, num, date, int8. */
     static const Oid texts[] = {1002, 1003, 1009, 1014, 1015, 143,  651,  1041,
                                 1040, 1182, 1183, 1115, 1185, 1270, 1187, 1231,
                                 1561, 1563, 2951, 3905, 3907, 3913, 3927};
@@ -70,7 +70,7 @@ push_float_text(lua_State *L, const char *text, size_t length)
         lua_pushlstring(L, text, length);
         return;
     }
-    /* "-0" became an integer, which has no sign. */
+    /* "-0" was read as an integer, which has no sign: copy the sign */
     lua_pushnumber(L, copysign(lua_tonumber(L, -1), *text == '-' ? -1.0 : 1.0));
     lua_remove(L, -2);
 }
@@ -90,7 +90,8 @@ push_integer_text(lua_State *L, const char *text, size_t length)
 static void
 push_bytes(lua_State *L, const char *text, size_t length)
 {
-    char *copy = lua_newuserdatauv(L, length + 1, 0); /* first, because it may raise */
+    /* allocate first, because that may raise an error */
+    char *copy = lua_newuserdatauv(L, length + 1, 0);
     unsigned char *bytes = PQunescapeBytea((const unsigned char *)text, &length);
 
     if (bytes == NULL)
@@ -101,7 +102,7 @@ push_bytes(lua_State *L, const char *text, size_t length)
     lua_remove(L, -2);
 }
 
-/* Text that sxe.json does not accept stays text. */
+/* Push a JSON value. A text that sxe.json does not accept stays text. */
 static void
 push_json(lua_State *L, const char *text, size_t length)
 {
@@ -116,14 +117,14 @@ push_json(lua_State *L, const char *text, size_t length)
 
 /* ---- Arrays ---- */
 
-/* The list at the top of the stack gets the value above it. */
+/* Move the value at the top of the stack into the list below it. */
 static void
 append_value(lua_State *L)
 {
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-/* Push the array as lists in lists. False: it is none, and the stack is as it was. */
+/* Push an array as lists in lists. False: the text is no array, and the stack is unchanged. */
 static bool
 push_array(lua_State *L, Oid type, const char *text, size_t length)
 {
@@ -144,7 +145,7 @@ push_array(lua_State *L, Oid type, const char *text, size_t length)
                 append_value(L);
             break;
         case SXE__POSTGRES_NULL:
-            lua_pushlightuserdata(L, NULL); /* json.null */
+            lua_pushlightuserdata(L, NULL); /* push json.null */
             append_value(L);
             break;
         case SXE__POSTGRES_ELEMENT:

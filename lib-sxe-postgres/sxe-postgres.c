@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module sxe.postgres: its parts of C for its part in Lua, connection strings, and the
+ * The module sxe.postgres: the C functions that sxe-postgres.lua calls, connection strings, and the
  * addresses of servers.
  */
 #include "sxe-postgres.h"
@@ -17,7 +17,7 @@ SXE__LUA_PART(postgres, "lib-sxe-postgres/sxe-postgres.lua");
 
 /* ---- Connection strings ---- */
 
-/* Libpq's list of options at an upvalue, which the collector frees. */
+/* A list of options that libpq allocated, in a userdata, so that Lua's collector frees it. */
 struct options {
     PQconninfoOption *list;
 };
@@ -58,7 +58,7 @@ push_options(lua_State *L, struct options *options)
     return 1;
 }
 
-/* parse(text): the options of a connection string; or nil, why */
+/* parse(text): the options of a connection string; or nil and a message */
 static int
 parse_conninfo(lua_State *L)
 {
@@ -103,19 +103,20 @@ go_on_looked_up(lua_State *L, int status, lua_KContext context)
     return failed > 0 ? failed : 1;
 }
 
-/* lookup(host, seconds): its addresses, a text with a blank after each; or nil, why */
+/* lookup(host, seconds): the addresses of a host, in one text with a blank after each; or nil and a
+ * message */
 static int
 look_host_up(lua_State *L)
 {
     const char *host = sxe__lua_check_text(L, 1);
     const uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
-    if (!sxe__lua_may_wait(L)) /* parking says why */
+    if (!sxe__lua_may_wait(L)) /* parking raises the error that says why */
         return sxe__lua_park(L, deadline_ns, NULL, NULL, go_on_looked_up, 0);
     return sxe__lua_resolve(L, host, AF_UNSPEC, deadline_ns, go_on_looked_up);
 }
 
-/* has_loop(): false at a script's top level, before the loop runs */
+/* has_loop(): whether the loop runs; false at a script's top level */
 static int
 has_postgres_loop(lua_State *L)
 {
@@ -131,7 +132,7 @@ check_postgres_tls(lua_State *L)
     return 0;
 }
 
-/* version(): of libpq, 150008 */
+/* version(): libpq's version as a number, such as 150008 */
 static int
 get_version(lua_State *L)
 {

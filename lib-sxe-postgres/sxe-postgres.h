@@ -13,11 +13,11 @@
  *
  *     a task that ends in a query --> PQcancel in a thread --> the connection is closed
  *
- * Rules: 1 a connection belongs to one task until its last reply has come. 2 one that is in a
- * transaction, or waits for a reply, never returns to the pool: it is closed. 3 values go beside
- * the text of a query, never in it.
+ * Rules: 1 a connection belongs to one task until its last reply has come. 2 a connection that is
+ * in a transaction, or waits for a reply, never returns to the pool: it is closed. 3 values go
+ * beside the text of a query, never in it.
  *
- * Limits: those of the options, see docs/postgres.md. One row is in memory twice while it is read.
+ * Limits: the options set them, see docs/postgres.md. While a row is read, it is in memory twice.
  *
  * Example:
  *     struct sxe_lua_config config = {.postgres = sxe_postgres_open};
