@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of a store that write, sync, copy, and how calls fail. Each copies its arguments into a job
- * and waits for it. Arguments are strings, never numbers that become strings: a conversion may run
- * finalizers, which may close the store.
+ * Calls of a store that write, sync and copy, and how calls fail. Each call copies its arguments
+ * into a job and waits for the job. Arguments are strings, never numbers that become strings: a
+ * conversion may run finalizers, which may close the store.
  */
 #include "sxe-store-private.h"
 
@@ -115,8 +115,8 @@ go_on_after_store_job(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* A value at a stack index, of any length that fits: a string; or, if it may be missing, nil, or
- * false, for which data is NULL. */
+/* Get the value at a stack index: a string of any length that fits. If the value may be missing,
+ * nil or false is allowed, too, and data is then NULL. */
 static void
 check_value(lua_State *L, int argument, bool may_be_missing, MDB_val *value)
 {
@@ -211,11 +211,11 @@ sxe__store_l_cas(lua_State *L)
     return sxe__store_job_begin(L, job, deadline_ns, go_on_after_store_job);
 }
 
-/* ---- A transaction: tables of keys with values, or false ---- */
+/* ---- A transaction: tables of keys with their new values, or false for a removal ---- */
 
 enum { STORE = 1, BASED_ON, IS_EXACT, CHANGES, READS, DEADLINE };
 
-/* The bytes that a table's changes take; at, unless NULL: write them there. */
+/* How many bytes the changes of a table take. If `at` is not NULL, also write them there. */
 static size_t
 take_table(lua_State *L, int table, char *at)
 {
@@ -234,7 +234,8 @@ take_table(lua_State *L, int table, char *at)
     return size;
 }
 
-/* commit(store, based_on, is_exact, changes, reads, deadline): true, or false for a conflict */
+/* commit(store, based_on, is_exact, changes, reads, deadline): true; or false, because another
+ * transaction changed what this one read */
 int
 sxe__store_l_commit(lua_State *L)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a file has all pages that its newest root counts. The end of a copy that broke off is
- * missing, and a read of the map there would end the process with SIGBUS. But a file may be shorter
- * than the root says and be whole: LMDB does not write pages that one transaction took and gave
- * back. Its list of free pages has all of them.
+ * Whether a file has all pages that its newest root counts. A copy that broke off lacks its last
+ * pages, and reading them in the map would end the process with SIGBUS. But a complete file may be
+ * shorter than its root says, too: LMDB does not write pages that a transaction took and gave back.
+ * All such pages are in LMDB's list of free pages.
  */
 #include "sxe-store-private.h"
 
@@ -19,7 +19,7 @@ count_pages(const MDB_stat *stat)
     return stat->ms_branch_pages + stat->ms_leaf_pages + stat->ms_overflow_pages;
 }
 
-/* Add the pages of a list, which begins with their number, from `first` on. */
+/* How many pages of a list are numbered `first` or higher. The list begins with its length. */
 static size_t
 count_listed(const MDB_val *list, size_t first)
 {
@@ -34,7 +34,7 @@ count_listed(const MDB_val *list, size_t first)
     return count;
 }
 
-/* Count the free pages from `first` on: 0 or an error. */
+/* Count the free pages from number `first` on. 0 or an error. */
 static int
 count_free(MDB_txn *txn, size_t first, size_t *count)
 {
@@ -50,7 +50,7 @@ count_free(MDB_txn *txn, size_t first, size_t *count)
     return result == MDB_NOTFOUND ? 0 : result;
 }
 
-/* Whether the pages from `present` on are free, where `all` were counted. */
+/* Whether all missing pages, from number `present` on, are free; the root counts `all` pages. */
 static int
 check_missing(MDB_txn *txn, MDB_dbi table, size_t present, size_t all)
 {
@@ -62,7 +62,7 @@ check_missing(MDB_txn *txn, MDB_dbi table, size_t present, size_t all)
         result = mdb_stat(txn, FREE_TABLE, &listing);
     if (result != 0)
         return result;
-    /* Count before reading the list: it may be among the missing pages itself. */
+    /* The list of free pages may itself be among the missing pages, so count before reading it. */
     if (ROOTS + count_pages(&used) + count_pages(&listing) > present)
         return MDB_CORRUPTED;
     result = count_free(txn, present, &count);
@@ -86,7 +86,7 @@ sxe__store_check_pages(MDB_env *env, MDB_txn *txn, MDB_dbi table)
     if (fstat(fd, &status) < 0)
         return errno;
     present = (size_t)status.st_size / stat.ms_psize;
-    /* If another process has just committed, the file is in use, and was looked at before. */
+    /* If another process has just committed, it uses the file, and has checked it before. */
     if (present > info.me_last_pgno || info.me_last_txnid != mdb_txn_id(txn))
         return 0;
     return check_missing(txn, table, present, info.me_last_pgno + 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that this process has open. LMDB forbids to open a file twice in a process, because closing
- * one of the two gives up the locks of both; so there is a list of all, and a file that is opened
- * again has one user more.
+ * Files that this process has open. LMDB forbids a process to open a file twice, because closing
+ * one of the two gives up the locks of both. So there is a list of all open files, and opening one
+ * of them again only adds a user to it.
  *
- * A child of fork(2) must not touch its parent's: closing one would end the parent's readers. So it
- * forgets the list, and what it still holds of a file refuses each call.
+ * A child of fork(2) must not touch its parent's files: closing one would end the parent's readers.
+ * So the child forgets the list, and the objects that it inherited refuse each call.
  */
 #include "sxe-store-private.h"
 
@@ -19,14 +19,15 @@
 
 #include "sxe-lua-internal.h"
 
-/* LMDB's: bytes of the file of locks for a reader, and how many places beside those of readers. */
+/* LMDB's numbers: how many bytes of the lock file a reader takes, and how many such places the file
+ * has beside those of readers */
 #define LOCK_SIZE    64
 #define LOCKS_BESIDE 2
 
-#define LOCKS_ROUNDING 4096 /* it maps whole pages */
+#define LOCKS_ROUNDING 4096 /* LMDB maps whole pages of the lock file */
 #define LOCKS_NAME     (PATH_MAX + 8)
 
-#define MAGIC    0xBEEFC0DEu /* of LMDB's files of data */
+#define MAGIC    0xBEEFC0DEu /* the magic number of LMDB's data files */
 #define MAGIC_AT 16
 
 static struct {
@@ -36,8 +37,8 @@ static struct {
     bool is_watching;
 } files = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* This thread's files that a thread closes, and whether its state ends: then nobody may be there to
- * free them later, so they are closed at once. */
+/* The files of this thread that a work thread is to close, and whether its state is ending. When
+ * the state ends, files are closed at once, because later there may be no loop to free them. */
 static _Thread_local struct {
     struct sxe__store_file *first;
     bool is_ending;
@@ -70,7 +71,7 @@ sxe__store_file_is_parents(const struct sxe__store_file *file)
     return file->forks != files.forks;
 }
 
-/* ---- Closing: with the lock ---- */
+/* ---- Closing: the caller holds the lock ---- */
 
 static void
 close_file(struct sxe__store_file *file)
@@ -134,7 +135,8 @@ sxe__store_file_leave(struct sxe__store_file *file)
 {
     if (sxe__store_file_is_parents(file))
         return;
-    /* First, because a thread that opens the file closes it if it has no user. */
+    /* Decrement the users first: a work thread that is opening the file closes it if it has no
+     * user. */
     if (file->users == 1)
         sxe__store_snapshot_close_all(file);
     if (--file->users > 0)
@@ -147,7 +149,7 @@ sxe__store_file_leave(struct sxe__store_file *file)
     on_closed(&file->closing);
 }
 
-/* ---- Opening: in a thread, with the lock ---- */
+/* ---- Opening: in a work thread that holds the lock ---- */
 
 static void
 name_locks(char name[LOCKS_NAME], const char *path)
@@ -155,8 +157,8 @@ name_locks(char name[LOCKS_NAME], const char *path)
     snprintf(name, LOCKS_NAME, "%s-lock", path);
 }
 
-/* Have the file system give its blocks to a file, whose size stays as it is. Where it cannot, the
- * file is used as it is. */
+/* Have the file system reserve blocks for a file, whose size stays as it is. If it cannot, the file
+ * is used all the same. */
 static int
 give_blocks(int fd, off_t size)
 {
@@ -168,9 +170,9 @@ give_blocks(int fd, off_t size)
     return result < 0 && errno != EOPNOTSUPP && errno != ENOSYS ? errno : 0;
 }
 
-/* Have blocks for the whole file of locks: LMDB maps it, so a reader that takes a place for which
- * the disk has no room would end its process with SIGBUS. Others may have the file, so its size is
- * LMDB's to change. */
+/* Reserve blocks for the whole lock file. LMDB maps it, so a reader whose place has no block on a
+ * full disk would end its process with SIGBUS. Other processes may have the file open, so leave its
+ * size to LMDB. */
 static int
 reserve_locks(const char *path, const struct sxe__store_options *options)
 {
@@ -185,7 +187,7 @@ reserve_locks(const char *path, const struct sxe__store_options *options)
     name_locks(name, path);
     fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, options->mode);
     if (fd < 0)
-        return 0; /* LMDB does without it, or says why not */
+        return 0; /* LMDB works without a lock file, or reports the error itself */
     if (fstat(fd, &status) == 0 && status.st_size > size)
         size = status.st_size;
     result = give_blocks(fd, size);
@@ -193,10 +195,10 @@ reserve_locks(const char *path, const struct sxe__store_options *options)
     return result;
 }
 
-/* Learn which file it is, and keep it from programs that the process runs: they would read and
- * write the store, whatever the file's mode says to them. LMDB closes its other descriptors in such
- * programs itself, but not this one. (A thread that starts a program while LMDB opens the file
- * still hands it over.) */
+/* Note which file was opened, and close its descriptor in programs that this process starts: they
+ * could read and write the store by it, even if the file's mode forbids them to. LMDB does that for
+ * its other descriptors, but not for this one. (A thread that starts a program while LMDB opens the
+ * file still passes the descriptor on.) */
 static int
 identify(struct sxe__store_file *file, const char *path)
 {
@@ -218,7 +220,7 @@ identify(struct sxe__store_file *file, const char *path)
     return 0;
 }
 
-/* Make the environment ready: 0 or an error. */
+/* Prepare LMDB's environment. 0 or an error. */
 static int
 open_env(struct sxe__store_file *file, const char *path)
 {
@@ -268,8 +270,8 @@ open_new(struct sxe__store_job *job)
     return 0;
 }
 
-/* The open file of the path; NULL: none. One of this thread that nobody uses is about to be closed:
- * close it. */
+/* Find the open file of a path; NULL: it is not open. If a file of this thread has no user any more
+ * and waits to be closed, close it now. */
 static struct sxe__store_file *
 find_store_file(const char *path, const void *owner)
 {
@@ -304,10 +306,11 @@ sxe__store_file_open(struct sxe__store_job *job)
     return result;
 }
 
-/* ---- Replacing: in a thread ---- */
+/* ---- Replacing: in a work thread ---- */
 
-/* Whether this process has the file open, as a store or as its locks. With the lock. It must not be
- * opened a second time: when that is closed, LMDB's locks are given up. */
+/* Whether this process has the file open, as a store or as a lock file. The caller holds the
+ * lock. Such a file must not be opened again: closing the second descriptor would give up LMDB's
+ * locks. */
 static bool
 is_open_here(const struct stat *status)
 {
@@ -319,7 +322,7 @@ is_open_here(const struct stat *status)
     return file != NULL;
 }
 
-/* Only a store, and an empty file, may be replaced: 0 or an error. */
+/* Check that the file may be replaced: only a store or an empty file may. 0 or an error. */
 static int
 check_store_kind(const char *path, const struct stat *status)
 {
@@ -343,8 +346,9 @@ check_store_kind(const char *path, const struct stat *status)
     return error;
 }
 
-/* Keep other processes from opening the store: as LMDB does, by a lock of the first byte. *fd is
- * the file's, to be closed after; -1: there are no locks, so nobody has the store open. */
+/* Keep other processes from opening the store, as LMDB itself does, by a lock of the first byte of
+ * the lock file. *fd is the lock file, which the caller closes; -1: there is no lock file, so
+ * nobody has the store open. */
 static int
 lock_out(const char *path, int *fd)
 {
@@ -360,7 +364,7 @@ lock_out(const char *path, int *fd)
     return errno == EAGAIN || errno == EACCES ? SXE__STORE_TARGET_IN_USE : errno;
 }
 
-/* Whether the file at the path, if there is one, may be replaced: 0 or an error. */
+/* Check whether the file at the path, if there is one, may be replaced. 0 or an error. */
 static int
 check_copy_target(const char *path)
 {
@@ -410,7 +414,7 @@ sxe__store_file_resize(struct sxe__store_file *file, size_t map_size)
         return EBUSY;
     sxe__store_read_end(file);
     result = mdb_env_set_mapsize(file->env, map_size);
-    /* LMDB has given up the map that it had before it asked for another. */
+    /* LMDB gave up the old map before it asked the system for another one. */
     file->is_broken = result != 0 && result != EINVAL;
     return result;
 }

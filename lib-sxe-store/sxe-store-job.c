@@ -6,9 +6,9 @@
  *     CHANGES, SYNC --> file->line ---> file->taken: one thread ------> all their tasks go on
  *     RESIZE ---------> file->line ---> the loop, between two threads -> the task goes on
  *
- * A job whose task was cancelled, or timed out, is dropped while it waits in the line; when a
- * thread has it, it is done for nobody. Before sxe_init there are no threads, and nobody to keep
- * waiting: a job is done at once.
+ * If the task of a job is cancelled, or times out, a job that waits in the line is dropped; a job
+ * that a thread has is completed, and its result is not used. Before sxe_init there are no threads,
+ * and no other task can be delayed, so each job is done at once.
  */
 #include "sxe-store-private.h"
 
@@ -19,11 +19,11 @@
 
 enum { ADOPTIONS = 3 };
 
-/* This thread's. The address tells threads apart, too. */
+/* The jobs of this thread. The address of this variable also identifies the thread. */
 static _Thread_local struct {
     struct sxe__store_job *first;
-    size_t held;    /* bytes of all jobs */
-    unsigned group; /* of threads */
+    size_t held;    /* how many bytes all jobs have */
+    unsigned group; /* the group of work threads */
 } jobs;
 
 static void run_alone(struct sxe_work *work);
@@ -72,7 +72,7 @@ sxe__store_job_free(struct sxe__store_job *job)
     free(job);
 }
 
-/* A job is done: its task goes on, or it is nobody's. */
+/* A job is done: its task goes on. If no task waits for it, free it. */
 static void
 settle_done_jobs(struct sxe__store_job *job)
 {
@@ -83,7 +83,7 @@ settle_done_jobs(struct sxe__store_job *job)
         sxe__lua_wake(job->task, SXE__LUA_EVENT);
 }
 
-/* ---- Jobs that a thread has alone ---- */
+/* ---- Jobs that have a thread each ---- */
 
 static void
 run_alone(struct sxe_work *work)
@@ -122,7 +122,7 @@ take_store_job(struct sxe__store_line *line)
     return job;
 }
 
-/* Take a job out of the line; false: it is not there, because a thread has it. */
+/* Take a job out of the line. False: it is not in the line, because a thread has it. */
 static bool
 drop_from_line(struct sxe__store_line *line, const struct sxe__store_job *job)
 {
@@ -144,7 +144,7 @@ drop_from_line(struct sxe__store_line *line, const struct sxe__store_job *job)
     return true;
 }
 
-/* Move the first job, and others that one commit can do with it, to file->taken. */
+/* Move the first job to file->taken, and with it the next ones that the same commit can do. */
 static void
 take_group(struct sxe__store_file *file)
 {
@@ -179,7 +179,8 @@ run_taken(struct sxe_work *work)
     sxe__store_write(work->user);
 }
 
-/* Another process made the map larger: map as much, and say whether the jobs can be done now. */
+/* The map is smaller than the file, which another process enlarged: map the new size. Returns
+ * whether the jobs can be done now. */
 static bool
 adopts_map(struct sxe__store_file *file)
 {
@@ -190,7 +191,7 @@ adopts_map(struct sxe__store_file *file)
     return job->adoptions++ < ADOPTIONS;
 }
 
-/* Give the next jobs to a thread, and do what the loop does itself before. */
+/* Give the next jobs to a thread. Jobs that the loop itself does are done before. */
 static void
 serve_line(struct sxe__store_file *file)
 {
@@ -230,7 +231,7 @@ on_taken(struct sxe_work *work)
 
 /* ---- Waiting ---- */
 
-/* The task does not wait any more. */
+/* The task does not wait any more: forget its job. */
 static void
 forget_job(void *what)
 {
@@ -246,7 +247,7 @@ forget_job(void *what)
         sxe__store_job_free(job);
 }
 
-/* Without a loop, in this thread. */
+/* There is no loop: do the job in this thread. */
 static void
 do_job_at_once(struct sxe__store_job *job)
 {
@@ -267,8 +268,8 @@ do_job_at_once(struct sxe__store_job *job)
     file->taken = NULL;
 }
 
-/* A job of a file's line may be done before this returns, for instance because there is no
- * thread. */
+/* Put a job into its file's line. The job may be done when this function returns, for example
+ * because there is no thread. */
 static int
 submit_job(struct sxe__store_job *job)
 {
@@ -303,7 +304,7 @@ sxe__store_job_begin(lua_State *L, struct sxe__store_job *job, uint64_t deadline
         if (result < 0 || job->is_done)
             return k(L, LUA_OK, (lua_KContext)job);
     } else {
-        job->is_done = true; /* forget_job frees it */
+        job->is_done = true; /* forget_job then frees it */
     }
     return sxe__lua_park(L, deadline_ns, forget_job, job, k, (lua_KContext)job);
 }
@@ -317,14 +318,14 @@ sxe__store_job_end(lua_State *L, int status, lua_KContext context, struct sxe__s
         return false;
     *done = *job;
     if (job->kind == SXE__STORE_OPEN)
-        job->file = NULL; /* the caller uses it now */
+        job->file = NULL; /* now the caller is the user of the file */
     sxe__store_job_free(job);
     return true;
 }
 
 /* ---- States ---- */
 
-/* If no thread has what was taken, or will have it, these jobs are over. */
+/* If no thread has the file's taken jobs, or will have them, they are over. */
 static void
 give_up_taken(struct sxe__store_file *file)
 {

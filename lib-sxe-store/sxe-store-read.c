@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading in the loop's thread. A read of one value has a transaction for that moment alone, which
- * pins nothing afterwards; a snapshot is a transaction that stays. Transactions and the places in
- * the table of readers that they hold are kept for the next use.
+ * Reading in the loop's thread. A read of one value has a transaction for that moment only, and
+ * afterwards no old page is kept for it; a snapshot keeps its transaction. Transactions and the
+ * places in the table of readers that they hold are kept for the next use.
  */
 #include "sxe-store-private.h"
 
@@ -12,8 +12,8 @@
 #include "sxe-lua-clock.h"
 #include "sxe-lua-internal.h"
 
-/* Begin a transaction, or one that was kept, again. Places of readers that were killed are freed
- * when there is no other. */
+/* Begin a transaction, or renew one that was kept. If the table of readers is full, free the places
+ * of readers that were killed, and try again. */
 static int
 begin_reading(struct sxe__store_file *file, MDB_txn **txn)
 {
@@ -46,7 +46,8 @@ sxe__store_read(struct sxe__store_file *file, MDB_val *key, MDB_val *value)
 {
     int result;
 
-    sxe__store_read_end(file); /* of a read whose value found no memory in Lua */
+    /* the last read was not ended, because Lua had no memory for its value */
+    sxe__store_read_end(file);
     result = begin_reading(file, &file->reader);
     if (result != 0)
         return result;
@@ -65,7 +66,7 @@ max_ns(const struct sxe__store_file *file)
     return (uint64_t)(file->options.snapshot_max_s * 1e9);
 }
 
-/* The timer of a file runs while a snapshot is open, and does not keep the loop running. */
+/* Start the file's timer while a snapshot is open. The timer does not keep the loop running. */
 static void
 stop_timer(struct sxe__store_file *file)
 {
@@ -126,7 +127,7 @@ sxe__store_snapshot_open(struct sxe__store_file *file, unsigned *index)
     return 0;
 }
 
-/* The places in the table of readers are those of all processes. */
+/* All processes share the places in the table of readers, so keep only a few. */
 static void
 give_up_place(struct sxe__store_snapshot *snapshot)
 {
@@ -176,7 +177,7 @@ sxe__store_compare(const MDB_val *a, const MDB_val *b)
     return result != 0 ? result : (a->mv_size > b->mv_size) - (a->mv_size < b->mv_size);
 }
 
-/* Go to the last entry that is smaller than a bound. */
+/* Go to the last entry whose key is smaller than a bound. */
 static int
 go_below(MDB_cursor *cursor, const MDB_val *bound, MDB_val *key, MDB_val *value)
 {
@@ -193,7 +194,8 @@ go_below(MDB_cursor *cursor, const MDB_val *bound, MDB_val *key, MDB_val *value)
     return result == 0 ? mdb_cursor_get(cursor, key, value, MDB_PREV) : result;
 }
 
-/* Go to the first entry that is larger than a key, or as large if it is the walk's bound. */
+/* Go to the first entry whose key is larger than `key`, or equal to it if `key` is the bound of the
+ * walk. */
 static int
 go_above(MDB_cursor *cursor, const MDB_val *bound, const MDB_val *before, MDB_val *key,
          MDB_val *value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Snapshots and walks, for Lua. A walk is a function that a for loop calls with the key before: so
- * it holds nothing itself, and any number of walks go through one snapshot. A walk that goes on
- * from the key that the snapshot's cursor is at only moves the cursor.
+ * Snapshots and walks, for Lua. A walk is a function that a for loop calls with the previous key.
+ * So a walk has no state of its own, and any number of walks can go through one snapshot. If the
+ * snapshot's cursor still stands at the previous key, the walk only moves the cursor.
  */
 #include "sxe-store-private.h"
 
@@ -11,7 +11,7 @@
 #include "sxe-lua-internal.h"
 
 struct handle {
-    struct sxe__store_file *file; /* NULL: it is closed */
+    struct sxe__store_file *file; /* NULL: the snapshot is closed */
     unsigned index;
     uint32_t generation;
 };
@@ -27,8 +27,8 @@ sxe__store_check_key(lua_State *L, int argument, MDB_val *key)
 
 /* ---- Snapshots ---- */
 
-/* If there is no place for another snapshot, collect garbage, which closes forgotten ones. (It may
- * close the store's last handle, too.) */
+/* If there is no place for another snapshot, collect garbage, which closes snapshots that the
+ * script forgot. (That may close the store's last handle, too.) */
 static int
 open_snapshot(lua_State *L, struct sxe__store_file *file)
 {

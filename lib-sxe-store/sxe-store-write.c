@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commits and copies, which threads do. A commit does the changes of several jobs, because a commit
- * that waits for the disk costs the same for one of them and for many. A job whose conditions do
- * not hold changes nothing, and the others are done. If the commit itself fails, for instance
- * because the map is full, each job gets a commit of its own.
+ * Commits and copies, which threads do. A commit does the changes of several jobs, because waiting
+ * for the disk takes as long for one job as for many. A job whose conditions do not hold changes
+ * nothing; the other jobs of the commit do not depend on it. If the commit itself fails, for
+ * instance because the map is full, each job gets a commit of its own.
  */
 #include "sxe-store-private.h"
 
@@ -17,7 +17,7 @@ enum { COMMITS_A_CHECK = 100, NAME_SIZE = 32 };
 
 /* ---- Changes ---- */
 
-/* Take the change at a place, with its key and value; the place after it. */
+/* Read the change at a place, with its key and value. Returns the place after it. */
 static const char *
 next_change(const char *at, struct sxe__store_change *change, MDB_val *key, MDB_val *value)
 {
@@ -29,7 +29,7 @@ next_change(const char *at, struct sxe__store_change *change, MDB_val *key, MDB_
     return change->size == SXE__STORE_NO_VALUE ? at : at + change->size;
 }
 
-/* Whether a key has the value that a condition names: 0, CONFLICT, or an error. */
+/* Check whether a key has the value that a condition names. 0, CONFLICT, or an error. */
 static int
 check_condition(const struct sxe__store_file *file, MDB_txn *txn,
                 const struct sxe__store_change *change, MDB_val *key, const MDB_val *expected)
@@ -65,7 +65,7 @@ check_conditions(const struct sxe__store_job *job, MDB_txn *txn)
     return result;
 }
 
-/* Make the changes of a job: 0, or an error that makes the transaction useless. */
+/* Make the changes of a job. 0, or an error that makes the transaction useless. */
 static int
 make_changes(struct sxe__store_job *job, MDB_txn *txn)
 {
@@ -88,8 +88,9 @@ make_changes(struct sxe__store_job *job, MDB_txn *txn)
     return result;
 }
 
-/* A job that comes second in a commit sees a changed table, though the transaction's number says
- * otherwise. */
+/* Make the changes of jobs, until one fails. A later job sees the changes of the earlier ones, but
+ * the transaction's number does not show them: so its own number is replaced by 0, which no
+ * transaction has. */
 static int
 do_jobs(struct sxe__store_job *first, bool is_alone, MDB_txn *txn)
 {
@@ -112,7 +113,7 @@ do_jobs(struct sxe__store_job *first, bool is_alone, MDB_txn *txn)
     return result;
 }
 
-/* Commit the changes of a job, or of all after it too. */
+/* Commit the changes of one job, or of this job and all after it. */
 static int
 commit_jobs(struct sxe__store_file *file, struct sxe__store_job *first, bool is_alone)
 {
@@ -168,7 +169,7 @@ sxe__store_write(struct sxe__store_file *file)
 
 /* ---- Copies ---- */
 
-/* Write a copy to a new file, and its bytes to the disk: 0 or an error. */
+/* Write a copy to a new file, and sync it to the disk. 0 or an error. */
 static int
 write_store_copy(const struct sxe__store_job *job, const char *path)
 {

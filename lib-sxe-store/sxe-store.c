@@ -23,7 +23,7 @@ SXE__LUA_PART(store, "lib-sxe-store/sxe-store.lua");
 #define SNAPSHOT_MOST_S 86400
 
 struct store {
-    struct sxe__store_file *file; /* NULL: it is closed */
+    struct sxe__store_file *file; /* NULL: the store is closed */
 };
 
 struct sxe__store_file *
@@ -37,7 +37,7 @@ sxe__store_check(lua_State *L)
     return store->file;
 }
 
-/* The calls that wait hold the file themselves. */
+/* Closing leaves the file. Calls that wait are users of the file themselves. */
 static int
 close_store(lua_State *L)
 {
@@ -52,7 +52,7 @@ close_store(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* A number of the table at 2. */
+/* Read a number from the table at stack index 2. */
 static lua_Integer
 take_number_field(lua_State *L, const char *name, lua_Integer value, lua_Integer most)
 {
@@ -104,13 +104,13 @@ take_options(lua_State *L, struct sxe__store_options *options)
         options->flags |= MDB_RDONLY;
 }
 
-/* The store is at 3; a failure names the path. */
+/* The new store is at stack index 3. A message of failure names the path. */
 static int
 go_on_opened(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__store_job done;
 
-    /* The task was cancelled: a thread may still open the file, and then closes it. */
+    /* The task was cancelled. A thread may still open the file, and closes it then. */
     if (!sxe__store_job_end(L, status, context, &done))
         return sxe__lua_fail_woken(L);
     if (done.result == 0) {
@@ -224,7 +224,7 @@ end_jobs(lua_State *L)
     return 0;
 }
 
-/* less(a, b), of strings, by their bytes, whatever the locale is */
+/* less(a, b): compares strings by their bytes, whatever the locale is. */
 static int
 is_key_less(lua_State *L)
 {
@@ -236,7 +236,7 @@ is_key_less(lua_State *L)
     return 1;
 }
 
-/* deadline(options): of a table of options, or nil; 0 is none */
+/* deadline(options): the deadline that a table of options asks for; 0: none. options may be nil. */
 static int
 get_deadline(lua_State *L)
 {
@@ -244,7 +244,7 @@ get_deadline(lua_State *L)
     return 1;
 }
 
-/* file(store): the same for all stores of a file */
+/* file(store): a value that is equal for all stores of one file */
 static int
 get_file(lua_State *L)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the module sxe.store for scripts: ordered keys and values in a file, by LMDB, which many
- * processes read and write. Calls that block are made by work threads, and tasks wait for them.
+ * processes read and write. Work threads make the calls that block, and the tasks wait for them.
  *
  * Place: a library of its own on lib-sxe-lua, so that programs without it do not link LMDB. The
  * program puts sxe_store_open into struct sxe_lua_config; sxe-lua and sxe-httpd do so when LMDB is
@@ -12,10 +12,11 @@
  *     put, del, write ---> jobs in the store's line ---> a thread commits up to 64 of them at once
  *     open, copy --------> a job each -----------------> a thread each
  *
- * Rules: 1 a write transaction begins and ends in one run of a thread, and no script runs between.
- * So a script's changes are collected first, with what they depend on, which is compared when they
- * are made. 2 a file is open once in a process, whatever paths name it. 3 what a transaction pins
- * has an end: a snapshot is closed after snapshot_max seconds.
+ * Rules: 1 a write transaction begins and ends in one run of a thread, and no script runs in
+ * between. So a script's changes are collected first, together with the values that they depend on;
+ * the thread compares those values before it makes the changes. 2 a file is open once in a process,
+ * whatever paths name it. 3 no transaction keeps old pages for ever: a snapshot is closed after
+ * snapshot_max seconds.
  *
  * Limits: keys of 1 to 511 bytes; a value and all changes of a transaction fit memory_max of the
  * state; 256 snapshots, walks and transactions a file and process; see docs/store.md.
