@@ -35,7 +35,7 @@ struct sxe__pool_site {
     struct sxe__pool_node *nodes;
     struct sxe__pool_shard *shard;
     uint32_t number; /* number of the shard */
-    uint64_t now_ns; /* in the pool's time */
+    uint64_t now_ns; /* in the time of the pool */
 };
 
 SXE__POOL_INLINE struct sxe__pool_site

@@ -29,8 +29,8 @@ struct view {
     uint32_t shard;
     uint32_t mask;
     uint32_t shift;
-    char *why;             /* or NULL */
-    bool (*is_over)(void); /* or NULL */
+    char *why;             /* a sentence about what is wrong goes here; NULL: none is wanted */
+    bool (*is_over)(void); /* NULL: the check is never cancelled */
 };
 
 static struct view
@@ -103,8 +103,8 @@ static int SXE_PRINTF(2, 3) refuse(const struct view *view, const char *format, 
     return -EUCLEAN;
 }
 
-/* Check that `next` is the list's own node or a younger element of the same state, and links
- * back. */
+/* Check that `next` is the list's own node or a younger element of the same state, and that it
+ * links back. */
 static int
 check_next_element(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
 {
@@ -300,7 +300,7 @@ struct key {
  * changes the links meanwhile. */
 struct chain {
     uint32_t first;
-    uint32_t length; /* 0: none */
+    uint32_t length; /* how many elements; 0: the chain is empty */
 };
 
 /* In place of an impossible `next` take the element itself, so that `next` is always a valid id. */

@@ -24,7 +24,7 @@
 #include "sxe-pool-shared.h"
 
 #define SXE__POOL_FILE_MAGIC "sxepool" /* 8 bytes with its final 0 */
-#define SXE__POOL_OPEN_TRIES 1000u     /* one each millisecond, for a second */
+#define SXE__POOL_OPEN_TRIES 1000u     /* how often to try: once each millisecond, for a second */
 
 /* The values of `closed`. One flipped bit cannot turn IN_USE into CLOSED_MARK, or back. */
 #define SXE__POOL_IN_USE        0u
@@ -54,7 +54,7 @@ struct sxe__pool_head {
     uint64_t element_size;
     uint64_t shards_offset;
     uint64_t array_offset;
-    uint64_t nodes_offset; /* from the array, as extra_offset */
+    uint64_t nodes_offset; /* offset from the array, as that of extra_offset */
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;
@@ -68,16 +68,17 @@ struct sxe__pool_head {
     uint64_t checksum;
     /* Fields that change. They are written under the lock of SXE__POOL_OPEN_BYTE, except `damaged`,
      * `timeouts`, `watching` and the `watched` of slots. */
-    uint8_t boot[16];        /* id of the boot in which the pool was opened last */
-    uint64_t disk;           /* the kernel's number of its disk then; 0: not known */
+    uint8_t boot[16]; /* id of the boot in which the pool was opened last */
+    uint64_t disk; /* the number that the kernel gave the pool's disk in that boot; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
     uint64_t sum;            /* at the last close: checksum of all that sxe__pool_sum covers */
     uint32_t closed;         /* not SXE__POOL_IN_USE: all users closed it, and it is on the disk */
-    uint32_t is_summed;      /* the value of `closed`: the last close wrote `sum`; 0: it did not */
+    uint32_t is_summed;      /* equal to `closed`: the last close wrote `sum`; 0: it did not */
     uint32_t damaged;        /* 1: some process found impossible values */
     uint32_t timeouts;       /* the lock of the process that runs on_timeout */
-    uint64_t watching;       /* bits as in the slots; 0: no slot watches the state */
+    /* bits as in `watched` of the slots; a clear bit: no slot watches the state */
+    uint64_t watching;
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
 };
 
@@ -94,15 +95,16 @@ struct sxe__pool_opening {
     char path[PATH_MAX]; /* "": no path */
     /* This call's own open file description; -1: a pool of threads, without a file. */
     int fd;
-    bool is_made;                  /* this call made the file */
-    bool is_empty;                 /* the file holds no pool yet */
-    bool has_begun;                /* this call fills the file, and may empty it on failure */
-    bool is_file;                  /* the pool has a name, and may outlive its users */
-    bool has_others;               /* other processes use the pool now */
-    uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
-    bool is_restored;              /* the file's damaged head was replaced by the copy */
-    struct sxe__pool_head head;    /* the fixed part: the file's, checked, or the planned one */
-    struct sxe__pool_header *pool; /* mapped */
+    bool is_made;          /* whether this call made the file */
+    bool is_empty;         /* whether the file holds no pool yet */
+    bool has_begun;        /* whether this call fills the file, and may empty it on failure */
+    bool is_file;          /* whether the pool has a name, and may outlive its users */
+    bool has_others;       /* whether other processes use the pool now */
+    uint64_t namespace_ns; /* this process's monotonic clock - the machine's, wrapping */
+    bool is_restored;      /* whether the file's damaged head was replaced by its copy */
+    /* the fixed part of the head: read from the file and checked, or planned from the spec */
+    struct sxe__pool_head head;
+    struct sxe__pool_header *pool; /* the mapped pool */
 };
 
 /* Write a sentence about the pool (opening->what) to opening->why. Returns -error; error 0: the

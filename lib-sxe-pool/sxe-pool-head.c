@@ -14,7 +14,7 @@
 #include "sxe-pool-opening-private.h"
 
 #define FIXED_SIZE offsetof(struct sxe__pool_head, checksum)
-#define HEAD_SIZE  (FIXED_SIZE + sizeof(uint64_t)) /* with the checksum */
+#define HEAD_SIZE  (FIXED_SIZE + sizeof(uint64_t)) /* bytes of the fixed part with its checksum */
 #define WHAT_MAX   200u                            /* the most bytes of a path in a sentence */
 #define PAGE_MIN   4096u
 #define PAGE_MAX   65536u
@@ -42,7 +42,8 @@ sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char 
 
     if (opening->why == NULL)
         return -error;
-    /* A path may be longer than the sentence; its end says more than its beginning. */
+    /* If the path is longer than the sentence has room for, keep its end, which says more than its
+     * beginning. */
     const size_t length = strlen(opening->what);
     const size_t cut = length > WHAT_MAX ? length - WHAT_MAX : 0;
     const int used = snprintf(opening->why, SXE_POOL_WHY_SIZE, "pool %s%s: ", cut > 0 ? "..." : "",
@@ -110,7 +111,7 @@ sxe__pool_shard_shift(uint32_t number, uint32_t shards)
     return shift;
 }
 
-/* FNV-1a. */
+/* The hash FNV-1a of some bytes. */
 static uint64_t
 add_to_fnv_hash(uint64_t sum, const void *bytes, size_t length)
 {
@@ -243,7 +244,7 @@ check_pool_options(const struct sxe__pool_opening *opening)
     return 0;
 }
 
-/* Copy a text of the spec (NULL: none) to zeroed memory, so that it ends with a 0. */
+/* Copy a text of the spec (NULL: none) to zeroed memory, which has room for its final 0. */
 static int
 copy_spec_text(const struct sxe__pool_opening *opening, char *to, size_t size, const char *from)
 {
@@ -522,7 +523,7 @@ sxe__pool_copy_write(const struct sxe__pool_sharing *sharing)
 
 /* ---- Reading the head ---- */
 
-/* 1: the file has only zeros and holes (holes are skipped, not read); 0; -errno. */
+/* Whether the file has only zeros and holes. Holes are skipped, not read. 1, 0 or -errno. */
 static int
 is_blank_file(const struct sxe__pool_opening *opening)
 {

@@ -63,26 +63,28 @@ struct sxe__pool_header {
     uint32_t number;
     uint32_t states;
     uint64_t element_size;
-    uint64_t nodes_offset; /* array -> node[0] */
+    uint64_t nodes_offset; /* distance from the array to node[0] */
     uint64_t last_stamp;   /* the youngest stamp in the pool; the next stamp is greater */
     uint32_t slack;        /* bytes of calloc's memory before the block; or BORROWED */
     char name[SXE_POOL_NAME_MAX + 1];
     uint32_t reserved;
-    struct sxe__pool_sharing *sharing; /* NULL: a pool of one thread, whose block has no pointers */
+    /* NULL in a pool of one thread, because its block must not have pointers */
+    struct sxe__pool_sharing *sharing;
     char filler[40];
 };
 _Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 2");
 
 struct sxe__pool_node {
-    uint32_t next; /* towards the young end */
+    uint32_t next; /* the next node towards the young end */
     uint32_t prev;
     uint32_t state;
     union {
-        uint32_t generation; /* of an element: begins at 1, never 0 */
-        uint32_t count;      /* of a list */
+        uint32_t generation; /* in the node of an element: begins at 1, never 0 */
+        uint32_t count;      /* in the node of a list: how many elements it has */
     };
     uint64_t stamp;
-    uint32_t sequence; /* of an element in shared memory: odd while it is written */
+    /* in the node of an element in shared memory: odd while the element is written */
+    uint32_t sequence;
     uint32_t reserved; /* pads to 32 bytes, so that no node spans two cache lines */
 };
 _Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
@@ -96,25 +98,28 @@ struct sxe__pool_sharing {
     uint64_t extra_size;
     uint64_t time_offset_ns;
     uint64_t identity[2];
-    size_t head_size; /* bytes mapped at head */
-    size_t size;      /* bytes mapped, from this process's own page on */
-    size_t copy_size; /* bytes of the head's copy, the last part of `size` */
+    size_t head_size; /* how many bytes are mapped at head */
+    size_t size;      /* how many bytes are mapped, from this process's own page on */
+    size_t copy_size; /* how many bytes the head's copy has, the last part of `size` */
     uint32_t end;     /* number + states * shards: every index is below it */
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
-    uint32_t token;       /* of this process in the locks; 0: a child of fork, no user yet */
-    uint64_t wait_ns;     /* for how long a call may wait for a lock; 0: only spin */
-    bool survives;        /* shared by processes: an owner may be dead */
-    bool is_file;         /* the pool has a name, and may outlive the machine's memory */
-    bool is_summed;       /* closing the file writes its checksum */
-    bool verifies;        /* a dict in this pool compares the checksums of values that it reads */
+    /* the token of this process in locks; 0: a child of fork that is not a user yet */
+    uint32_t token;
+    uint64_t wait_ns; /* for how long a call may wait for a lock; 0: only spin */
+    bool survives;    /* the pool is shared by processes, so the owner of a lock may be dead */
+    bool is_file;     /* the pool has a name, and may outlive the machine's memory */
+    bool is_summed;   /* closing the file writes its checksum */
+    bool verifies;    /* a dict in this pool compares the checksums of values that it reads */
     SXE_POOL_FOUND found;
-    int fd;               /* holds the file's locks: a description of this process alone */
-    int lent_fd;          /* holds no locks: mapped, and given out by sxe_pool_get_fd */
-    int watch_fd;         /* -1: none yet */
+    /* the descriptor with the file's locks; its open file description belongs to this process
+     * alone */
+    int fd;
+    int lent_fd;  /* another descriptor, without locks: mapped, and returned by sxe_pool_get_fd */
+    int watch_fd; /* the socket that wakes and is woken; -1: none yet */
     uint32_t watch_token; /* the token in watch_fd's address; 0: not bound, it only sends */
     uint32_t woken;       /* the slot that was woken last: the next wake begins after it */
-    char *state_names;    /* each state's name in turn; NULL: none were given */
+    char *state_names; /* the names of the states, each with a final 0; NULL: no names were given */
     struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */
 };
 
@@ -153,7 +158,7 @@ sxe__pool_shard_list(const struct sxe__pool_header *pool, const struct sxe__pool
  * reader that read any store of the section finds the lock taken, or already released. If it finds
  * it released, GET_FIRST and PUT_LAST let it see the whole section in all that it reads later. */
 
-/* Call when the first attempt failed: spins, then takes the lock over if its owner is dead. Returns
+/* Call this when the first attempt failed: it spins, and takes the lock over if its owner is dead.
  * 0; 1: taken over; -EAGAIN. */
 int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
 
@@ -200,8 +205,8 @@ sxe__pool_unlock(uint32_t *lock)
  *     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(sharing, &patience)); */
 
 struct sxe__pool_patience {
-    uint64_t deadline_ns; /* the call's; 0: it has not waited yet */
-    uint64_t pause_ns;    /* the next sleep */
+    uint64_t deadline_ns; /* when the call must end; 0: it has not waited yet */
+    uint64_t pause_ns;    /* how long the next sleep is */
 };
 
 /* Sleep, and return true; return false if the time is over. */

@@ -47,7 +47,7 @@ skip_layout_blanks(struct scan *scan)
     scan->at += strspn(scan->at, BLANKS);
 }
 
-/* How many letters, digits and underscores come next. */
+/* How many letters, digits and underscores the text continues with. */
 static int
 word_length(const struct scan *scan)
 {
@@ -68,7 +68,7 @@ take_sign(struct scan *scan, char sign)
     return true;
 }
 
-/* The next word, for messages: up to 20 bytes of it. */
+/* Get the next word for a message, at most 20 bytes of it. */
 static const char *
 next_word_found(const struct scan *scan, char text[32])
 {
@@ -78,7 +78,7 @@ next_word_found(const struct scan *scan, char text[32])
     return text;
 }
 
-/* Take the "[24]" of "char[24]". */
+/* Parse the "[24]" of "char[24]". */
 static int
 take_length(struct scan *scan, struct sxe_pool_field *field)
 {

@@ -38,18 +38,21 @@ extern "C" {
 
 #define SXE_POOL_FIELD_NAME_MAX 31u
 #define SXE_POOL_FIELD_TEXT_MAX 65535u
-#define SXE_POOL_LAYOUT_MAX     ((SXE_POOL_FIELDS_MAX + 1) / 5) /* "u8 a," has five bytes */
+/* the shortest field, "u8 a,", takes five bytes of the text */
+#define SXE_POOL_LAYOUT_MAX ((SXE_POOL_FIELDS_MAX + 1) / 5)
 
 struct sxe_pool_field {
     char name[SXE_POOL_FIELD_NAME_MAX + 1];
-    char kind;     /* u unsigned, i signed, f floating, b bool; c text, 0 after a shorter one */
-    uint32_t size; /* bytes */
+    /* u unsigned, i signed, f floating, b bool, c text; a text shorter than its field ends with a
+     * 0 */
+    char kind;
+    uint32_t size; /* bytes of the field */
     uint32_t offset;
 };
 
 struct sxe_pool_layout {
     unsigned number;
-    uint32_t alignment; /* of the struct: the largest of its members */
+    uint32_t alignment; /* the alignment of the struct: the largest one of its members */
     uint32_t size;      /* sizeof the struct; 0: no fields */
     struct sxe_pool_field field[SXE_POOL_LAYOUT_MAX];
 };
@@ -59,7 +62,7 @@ struct sxe_pool_layout {
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text,
                                                   char *why);
 
-/* The field of that name; NULL: there is none. */
+/* Find the field with this name; NULL: there is none. */
 SXE_PUBLIC const struct sxe_pool_field *sxe_pool_layout_find(const struct sxe_pool_layout *layout,
                                                              const char *name);
 

@@ -156,7 +156,8 @@ sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset, si
                                     .contents = value,
                                     .offset = offset,
                                     .size = size};
-    SXE_POOL_LEASE copy = *lease; /* the caller's lease keeps its stamp */
+    /* work with a copy: the stamp of the caller's lease must not change */
+    SXE_POOL_LEASE copy = *lease;
 
     return claim_with_lease(array, &copy, &claim);
 }

@@ -149,8 +149,8 @@ check_all_shards(const struct sxe__pool_header *pool, char *why)
     return result;
 }
 
-/* Why parts of the file may be older than other parts, so that its lists may be wrong; NULL: they
- * are not. */
+/* Say why parts of the file may be older than other parts, so that the lists may be wrong. NULL:
+ * there is no such reason. */
 static const char *
 why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 {
@@ -248,7 +248,7 @@ enter_as_first_user(struct sxe__pool_opening *opening)
 
     if (result == 0 && !opening->is_empty)
         result = inspect_pool(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
-    /* Allocate again: the file may be a copy with holes. */
+    /* Allocate the blocks again: the file may be a copy with holes. */
     if (result == 0)
         result = sxe__pool_file_allocate(opening);
     if (result < 0)

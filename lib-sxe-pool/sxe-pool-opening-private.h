@@ -9,9 +9,10 @@
 
 #include "sxe-pool-sharing-private.h"
 
-#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* the magic while the rest of the head is written */
+/* stands in place of the magic while the rest of the head is written */
+#define SXE__POOL_FILE_UNFINISHED "sxe-new"
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
-#define SXE__POOL_SLOT_BITS       7u /* bits of a token that are the slot's index */
+#define SXE__POOL_SLOT_BITS       7u /* how many bits of a token are the slot's index */
 #define SXE__POOL_THREADS         1u /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
 

@@ -14,7 +14,7 @@
 
 /* A reader waits at most this many pauses of the processor, some 20 to 40 ns each: about 50 us. */
 #define SPINS          1500u
-#define BYTES_PER_SPIN 64u /* so many bytes of a failed copy count as a spin */
+#define BYTES_PER_SPIN 64u /* a failed copy counts as one spin for each 64 bytes */
 
 typedef uint64_t __attribute__((may_alias)) word; /* the program may keep any type there */
 
@@ -138,7 +138,8 @@ sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size, const 
         return;
     }
     uint32_t *sequence = &sharing->nodes[id].sequence;
-    const uint32_t odd = SXE__POOL_GET(*sequence) | 1; /* odd already if a writer was killed */
+    /* the number is odd already if a writer was killed */
+    const uint32_t odd = SXE__POOL_GET(*sequence) | 1;
 
     SXE__POOL_PUT(*sequence, odd);
     __atomic_thread_fence(__ATOMIC_RELEASE);

@@ -34,7 +34,7 @@
 #include "sxe-pool-internal.h"
 #include "sxe-pool.h"
 
-#define SXE__POOL_MAGIC     0x4c4f4f50u /* "POOL" */
+#define SXE__POOL_MAGIC     0x4c4f4f50u /* the bytes "POOL" */
 #define SXE__POOL_VERSION   2u
 #define SXE__POOL_ALIGNMENT 64u
 #define SXE__POOL_BORROWED  UINT32_MAX
@@ -48,11 +48,11 @@ struct sxe__pool_local {
     const char *(*state_to_string)(unsigned);
     SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: the record only has state_to_string */
     void *user;
-    bool checking;         /* on_timeout may be running */
-    uint32_t due;          /* the element for which on_timeout is called */
-    uint64_t due_stamp;    /* the stamp of `due`; 0: on_timeout is not being called */
-    uint64_t again_ns;     /* shared pools: no check before this time of the turn's clock */
-    uint64_t timeout_ns[]; /* by state; 0: none */
+    bool checking;      /* on_timeout may be running */
+    uint32_t due;       /* the element for which on_timeout is called */
+    uint64_t due_stamp; /* the stamp of `due`; 0: on_timeout is not being called */
+    uint64_t again_ns;  /* in a shared pool: no check is due before this time of the turn's clock */
+    uint64_t timeout_ns[]; /* indexed by state; 0: no timeout */
 };
 
 extern struct sxe_log_control sxe__pool_log;
@@ -74,7 +74,7 @@ struct sxe__pool_claim {
     uint32_t new_state;   /* ANY_STATE: the element's own state */
     bool stays;           /* the element is written and does not move */
     uint64_t stamp;       /* in: the stamp that the element must have, 0: any; out: this change's */
-    const void *contents; /* to write; NULL: the element keeps its contents */
+    const void *contents; /* what to write; NULL: the element keeps its contents */
     size_t offset;        /* where in the element the contents go, and their size */
     size_t size;
 };

@@ -36,8 +36,8 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
     if (got < 0)
         return SXE_POOL_LOCK_NOT_TAKEN;
     if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
-        /* Leave the intent: the next owner will find it, too, so no process works in a half changed
-         * shard. */
+        /* Leave the intent as it is: the next owner of the lock will find it, too, so no process
+         * works in a half changed shard. */
         SXE__POOL_PUT_LAST(shard->lock, NOBODY);
         return sxe__pool_damaged(pool);
     }

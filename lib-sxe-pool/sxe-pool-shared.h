@@ -15,9 +15,9 @@
  * Elements are divided among shards (1 unless asked for): a change locks one shard, and only one,
  * because an element never leaves its shard. Before a process changes links it writes the new
  * values into the shard (the intent). A process that finds the lock held by a dead one takes it
- * over and completes the intent. A lock is one compare-and-swap; whether its owner lives is asked
- * only when the spin is over: each process holds a byte of the file locked (fcntl, open file
- * description), which the kernel lets go when it dies, in whatever namespace.
+ * over and completes the intent. A lock is one compare-and-swap; only when the spin is over does a
+ * process ask whether the owner lives: each process holds a byte of the file locked (fcntl, open
+ * file description), and the kernel releases it when the process dies, in whatever namespace.
  *
  * Differences from a pool of one thread:
  *   - No call waits longer for a lock than a bounded spin, some 50 us, unless sxe_pool_set_wait
@@ -61,24 +61,26 @@
 extern "C" {
 #endif
 
-#define SXE_POOL_OPTION_LOCKED 1u /* for the threads of this process */
-#define SXE_POOL_OPTION_SHARED 4u /* for processes; implied by a file */
-#define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild a pool that is refused as damaged */
+#define SXE_POOL_OPTION_LOCKED 1u /* the pool is shared by the threads of this process */
+#define SXE_POOL_OPTION_SHARED 4u /* the pool is shared by processes; a file implies that */
+#define SXE_POOL_OPTION_REPAIR 8u /* rebuild a pool that sxe_pool_open would refuse as damaged */
 
 /* Compare checksums, or do not: the file's when it is opened after all had closed it, an entry's
  * when a dict reads it. Without either option files are verified and memory is not. */
 #define SXE_POOL_OPTION_VERIFIED   16u
 #define SXE_POOL_OPTION_UNVERIFIED 32u
 
-#define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2) /* another holds the lock: try again later */
+/* another thread or process holds the lock: try again later */
+#define SXE_POOL_LOCK_NOT_TAKEN (SXE_NONE - 2)
 #define SXE_POOL_DAMAGED        (SXE_NONE - 3) /* shared memory holds impossible values */
 
-#define SXE_POOL_LEASE_LOST (SXE_NONE - 4) /* the element was changed since: see Leases */
+/* the element was changed since the lease began: see Leases */
+#define SXE_POOL_LEASE_LOST (SXE_NONE - 4)
 
 #define SXE_POOL_SHARDS_MAX 64u
-#define SXE_POOL_SLOTS      128u /* processes at a time */
+#define SXE_POOL_SLOTS      128u /* how many processes may use a pool at a time */
 #define SXE_POOL_TAKES      64u
-#define SXE_POOL_WAIT_MAX   60.0 /* seconds that a call may wait */
+#define SXE_POOL_WAIT_MAX   60.0 /* how many seconds a call may wait at most */
 #define SXE_POOL_WHY_SIZE   512u
 #define SXE_POOL_FIELDS_MAX 511u
 #define SXE_POOL_NAMES_MAX  255u
@@ -86,13 +88,14 @@ extern "C" {
 /* ---- Opening ---- */
 
 typedef struct sxe_pool_spec {
-    const char *name;        /* 1 to 31 bytes */
-    unsigned number;         /* of elements; 0: open an existing pool, whose file says the rest */
-    size_t element_size;     /* bytes */
-    unsigned states;         /* state 0 is where elements begin */
+    const char *name; /* 1 to 31 bytes */
+    /* how many elements; 0: open an existing pool, whose file has all these numbers */
+    unsigned number;
+    size_t element_size;     /* bytes of an element */
+    unsigned states;         /* how many states; elements begin in state 0 */
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */
     unsigned shards;         /* a power of 2, at most number; 0: 1 */
-    const char *file;        /* a path; without a '/', a name in /dev/shm; NULL: memory */
+    const char *file;        /* a path, or a name without '/' in /dev/shm; NULL: memory */
     const char *state_names; /* "FREE READY BUSY", all different; NULL: numbers */
     const char *fields;      /* "u64 hits, char[24] name": for tools and Lua; NULL: bytes */
     size_t extra_size;       /* bytes after the nodes for the program's own use, zeroed */
@@ -100,8 +103,8 @@ typedef struct sxe_pool_spec {
 
 /* How sxe_pool_open found the pool. */
 typedef enum sxe_pool_found {
-    SXE_POOL_CREATED,   /* there was none */
-    SXE_POOL_JOINED,    /* others are using it */
+    SXE_POOL_CREATED,   /* there was none, and the call made it */
+    SXE_POOL_JOINED,    /* other processes or threads are using it */
     SXE_POOL_CLOSED,    /* all users had closed it */
     SXE_POOL_COMPLETED, /* all users were killed; the changes that they began are complete */
     SXE_POOL_REBUILT    /* the pool was damaged; SXE_POOL_OPTION_REPAIR rebuilt the lists */
@@ -125,23 +128,25 @@ typedef enum sxe_pool_found {
  *   ENOSPC   its file would be larger than what its file system has left
  *   ENOENT   number is 0 and there is no file
  *   and the errors of open, fstat, posix_fallocate, mmap and fcntl.
- * Owns: sxe_pool_delete leaves it, and leaves the file where it is. */
+ * The caller ends the use with sxe_pool_delete, which leaves the file where it is. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open(const SXE_POOL_SPEC *spec, char *why);
 
-/* Like sxe_pool_open, for an open file: inherited, or received over a unix socket. It stays the
- * caller's and may be closed at once. spec->file is ignored; the spec may be NULL. */
+/* Like sxe_pool_open, for an open file: inherited, or received over a unix socket. The caller keeps
+ * the descriptor, and may close it at once. spec->file is ignored; the spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why);
 
-/* The descriptor, to give to another process; it stays the pool's. -1: the pool is LOCKED, or of
- * one thread. */
+/* A descriptor of the pool, to be passed to another process. The pool owns it. -1: the pool is
+ * LOCKED, or of one thread. */
 SXE_PUBLIC int sxe_pool_get_fd(const void *array);
 
 SXE_PUBLIC SXE_POOL_FOUND sxe_pool_get_found(const void *array);
 SXE_PUBLIC unsigned sxe_pool_get_states(const void *array);
 SXE_PUBLIC size_t sxe_pool_get_element_size(const void *array);
 SXE_PUBLIC unsigned sxe_pool_get_shards(const void *array);
-SXE_PUBLIC const char *sxe_pool_get_fields(const void *array);        /* "": none were given */
-SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size); /* NULL: none */
+/* the fields of the spec; "": none were given */
+SXE_PUBLIC const char *sxe_pool_get_fields(const void *array);
+/* the extra bytes; NULL: there are none */
+SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size);
 
 /* The pool's time now, in the unit of sxe_pool_get_time: monotonic nanoseconds, which for a file
  * go on over a reboot as the wall clock did. */
@@ -184,19 +189,19 @@ SXE_PUBLIC unsigned sxe_pool_take_many(void *array, unsigned old_state, unsigned
 SXE_PUBLIC unsigned sxe_pool_move_many(void *array, const unsigned *ids, unsigned number,
                                        unsigned old_state, unsigned new_state);
 
-/* ---- Leases: changes that are made only while nobody else has changed the element ----
- * Worker A takes a job and stalls, and a timeout gives the job to worker B. When A goes on, it
- * would end B's job: A's id and handle are still valid. A lease prevents this. It holds the stamp
- * of the change that gave it; each later change by any process gives the element another stamp,
- * which is never used again. The calls below compare stamps under the lock of the change, and do
- * nothing if the lease is lost. That costs one load more than the calls without a lease.
+/* ---- Leases: changes that are made only while nobody else has changed the element ---- Worker A
+ * takes a job and stalls, and a timeout gives the job to worker B. When A goes on, it would end B's
+ * job: A's id and handle are still valid. A lease prevents this. It holds the stamp of the change
+ * by which it began; each later change by any process gives the element another stamp, which is
+ * never used again. The calls below compare stamps under the lock of the change, and do nothing if
+ * the lease is lost. That costs one load more than the calls without a lease.
  *
  * A lease is plain data of its owner: copy it, or forget it. It is lost when any call moves or
  * touches the element without it. Pools of one thread have leases, too. */
 
 typedef struct sxe_pool_lease {
     unsigned id;
-    SXE_TIME stamp; /* of the change that gave it; 0: none, the lease is lost */
+    SXE_TIME stamp; /* the stamp of the change by which the lease began; 0: the lease is lost */
 } SXE_POOL_LEASE;
 
 /* Like sxe_pool_take and sxe_pool_take_exact, and fill in the lease. Returns an id; or
@@ -269,13 +274,15 @@ SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
  * an element may have to wait. Processes wake each other within one network namespace. From state
  * 63 on, states are watched together. */
 
-/* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
- * errors of socket and bind. The pool owns the descriptor. In a child of fork it is closed: there
- * stop its watcher, before ev_loop_fork or in an ev_fork, and ask for another, or libev aborts. */
+/* Get a descriptor, the same one for all states; or -errno: EINVAL for a pool of one thread,
+ * EAGAIN, and errors of socket and bind. The pool owns the descriptor. In a child of fork it is
+ * closed: the child must stop its watcher before ev_loop_fork, or in an ev_fork, and get another
+ * one; otherwise libev aborts. */
 SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
 
-/* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is
- * not watched: EAGAIN (a lock is taken: try again later), EUCLEAN (damaged), or as above. */
+/* Watch a state. 1: an element is in it now, and the state is not watched; 0: it is watched; or
+ * -errno, and the state is not watched: EAGAIN (a lock is taken: try again later), EUCLEAN
+ * (damaged), or as above. */
 SXE_PUBLIC int sxe_pool_watch(void *array, unsigned state);
 
 /* Stop watching a state; if this process was woken for it, another is woken instead. */
@@ -303,11 +310,12 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *tim
  * sentence in why; -EAGAIN. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
 
-/* Like sxe_pool_check, but calls is_over before each shard, and every 65,536 of its elements:
- * -ECANCELED, with no lock held, once it is. */
+/* Like sxe_pool_check, but calls is_over before each shard, and every 65,536 of its elements. When
+ * is_over returns true, the check ends with -ECANCELED, and holds no lock. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check_until(void *array, char *why, bool (*is_over)(void));
 
-/* The process that uses a slot: its process id, in its own namespace. 0: the slot is not in use. */
+/* The process id of the user in a slot, in that process's own namespace. 0: the slot is not in
+ * use. */
 SXE_PUBLIC int sxe_pool_get_user(const void *array, unsigned slot);
 
 #ifdef __cplusplus

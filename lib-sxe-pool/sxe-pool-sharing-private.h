@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the parts of a shared pool, and the lock of a shard.
- * Place: included by the sources of shared pools; not installed. The parts
- * that lib-sxe-dict uses too are in sxe-pool-internal.h; sxe-pool-file-internal.h has the head.
+ * Place: included by the sources of shared pools; not installed. The parts that lib-sxe-dict uses
+ * too are in sxe-pool-internal.h; sxe-pool-file-internal.h has the head.
  *
  *     -change-private.h   a change under the lock, and its intent   what the model checker runs
  *     -shared.c           the calls of sxe-pool.h                   lock, change, unlock
@@ -23,11 +23,11 @@
  *     0               head       shape and checksum, written once; then what changes; slots
  *     shards_offset   shard[]    128 bytes each, two lines of cache that no other shard touches
  *     array_offset    array      a multiple of the page size; nodes and extra follow
- *     the last page   copy       of the head's fixed part: should the head be damaged
+ *     the last page   copy of the head's fixed part, in case the head is damaged
  *
- * Trust: another process may write anything anywhere. So what was checked when the pool was opened
- * is kept in this process's own page, and what is read from shared memory after that is copied
- * first, checked against that, and only then used as an index.
+ * Trust: another process may write anything anywhere. So this process keeps the numbers that it
+ * checked when it opened the pool in its own page. A value that it reads from shared memory
+ * afterwards is copied first, checked against those numbers, and only then used as an index.
  */
 #ifndef SXE_POOL_SHARING_H
 #define SXE_POOL_SHARING_H
@@ -85,16 +85,17 @@ sxe__pool_pair_at(uint32_t *first)
  * storing them twice, or from any point on, has the same result. */
 struct sxe__pool_intent {
     uint32_t id;
-    uint32_t prev; /* the neighbours that the element leaves */
+    uint32_t prev; /* the neighbours between which the element is taken out */
     uint32_t next;
     uint32_t tail; /* the youngest of the new list, not counting the element */
     uint32_t old_state;
     uint32_t new_state;  /* if equal to old_state, the next three are unused */
-    uint32_t from_count; /* of the old state's list afterwards */
+    uint32_t from_count; /* the count of the old state's list after the change */
     uint32_t to_count;
     uint32_t generation;
     uint32_t reserved;
-    uint64_t stamp; /* written last; above last_stamp: the change is begun and not done */
+    /* written last; above the shard's last_stamp: the change was begun and is not done */
+    uint64_t stamp;
 };
 
 SXE__POOL_IS_PAIR(struct sxe__pool_intent, id, prev);
@@ -104,7 +105,7 @@ SXE__POOL_IS_PAIR(struct sxe__pool_intent, from_count, to_count);
 SXE__POOL_IS_PAIR(struct sxe__pool_node, next, prev);
 SXE__POOL_IS_PAIR(struct sxe__pool_node, state, generation);
 
-/* All that a change writes here is in one line of cache. */
+/* A shard. All that a change writes in it is in one line of cache. */
 struct sxe__pool_shard {
     uint32_t lock; /* the owner's token; 0: free */
     uint32_t reserved;
@@ -166,7 +167,8 @@ uint32_t sxe__pool_rebuild(const struct sxe__pool_header *pool);
 /* Let go of a pool, and free this process's page (sxe-pool-open.c). */
 void sxe__pool_close(struct sxe__pool_header *pool);
 
-/* Wake one process that watches a state; called while some may (sxe-pool-watch.c). */
+/* Wake one process that watches a state; call it only if a process may watch that state
+ * (sxe-pool-watch.c). */
 void sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state);
 
 #endif

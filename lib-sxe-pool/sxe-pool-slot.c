@@ -20,8 +20,9 @@
 
 #define SLOT_MASK        (SXE_POOL_SLOTS - 1)
 #define GENERATION_LIMIT (1u << (32 - SXE__POOL_SLOT_BITS))
-#define SIZE_PER_SECOND  ((off_t)64 << 20) /* bytes that a check or a slow disk handles a second */
-#define SECONDS_MAX      60u
+/* bytes that a check, or a slow disk, handles in a second */
+#define SIZE_PER_SECOND ((off_t)64 << 20)
+#define SECONDS_MAX     60u
 
 /* This process's shared pools, for its fork handler. */
 static struct sxe__pool_sharing *sharings;

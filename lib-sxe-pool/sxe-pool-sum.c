@@ -23,8 +23,9 @@ mix_word(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-/* Four words at a time, so that a multiplication need not wait for the one before. Each step of a
- * lane can be undone, so a change of one word always changes the sum. Sizes are multiples of 8. */
+/* Add four words at a time to four sums, the lanes, so that no multiplication has to wait for the
+ * one before. Each step of a lane can be undone, so a change of one word always changes the sum.
+ * Sizes are multiples of 8. */
 static uint64_t
 add_words_to_sum(uint64_t sum, const void *bytes, size_t size)
 {
@@ -93,7 +94,7 @@ sxe__pool_what_changed(const struct sxe__pool_header *pool)
 
 const char *sxe__pool_disks = "/sys/dev/block";
 
-/* A whole number from a file of the kernel; 0: there is none. */
+/* Read a whole number from a file of the kernel; 0: there is none. */
 static uint64_t
 read_number_file(const char *path)
 {

@@ -2,8 +2,8 @@
  *
  * A pool's time is the machine's monotonic clock, continued over reboots: by as much as the wall
  * clock has gone on. A process in a time namespace reads another monotonic clock than the others,
- * and its stamps would hold up everybody's time-outs: so the difference, which the kernel reports,
- * is subtracted.
+ * and its stamps would delay the timeouts of all processes. So the difference between the clocks,
+ * which the kernel reports, is subtracted.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "sxe-pool-opening-private.h"
 
 #define YEARS_50 (UINT64_C(50) * 365 * 86400 * SXE_NS_PER_SECOND)
-#define OFFSETS  "/proc/self/timens_offsets" /* lines: "monotonic  seconds  nanoseconds" */
+#define OFFSETS  "/proc/self/timens_offsets" /* has lines like "monotonic seconds nanoseconds" */
 
 uint64_t
 sxe__pool_wall_ns(void)
@@ -25,7 +25,8 @@ sxe__pool_wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* A wall clock by which 50 years have passed is not used: it was wrong then, or is wrong now. */
+/* A wall clock that went on by more than 50 years is not used: it was wrong then, or is wrong
+ * now. */
 uint64_t
 sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest)
 {

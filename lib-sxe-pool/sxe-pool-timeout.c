@@ -8,16 +8,17 @@
 #include "sxe-pool-sharing-private.h"
 
 #define LOOK_NS  SXE_NS_PER_SECOND /* the longest time between two checks of a shared pool */
-#define AGAIN_NS SXE_NS_PER_MS     /* until a check that other processes hindered is repeated */
+#define AGAIN_NS SXE_NS_PER_MS /* how long to wait after a check that other processes hindered */
 
-/* NaN is no timeout. */
+/* A timeout of NaN counts as none. */
 static bool
 is_timeout(double seconds)
 {
     return seconds >= 0.0;
 }
 
-/* Rounded up, so that nothing is early. A time longer than the clock can count never comes. */
+/* Convert seconds to nanoseconds, rounded up, so that no timeout is early. A time longer than the
+ * clock can count never comes. */
 static uint64_t
 to_ns(double seconds)
 {
@@ -90,7 +91,7 @@ sxe_pool_set_state_timeout(void *array, unsigned state, double timeout_seconds)
 
 /* ---- Due elements, by the pool's time, like their stamps ---- */
 
-/* When the oldest element of a state is due; 0 if there is none or no timeout. */
+/* When the oldest element of a state is due; 0: the state has no element, or no timeout. */
 static uint64_t
 due_ns(const struct sxe__pool_local *local, unsigned state)
 {
@@ -290,7 +291,7 @@ next_shared(const struct sxe__pool_local *local, uint64_t due)
     return next < local->again_ns ? local->again_ns : next;
 }
 
-/* When a pool is to be checked; 0: never. */
+/* When to check a pool; 0: never. */
 static SXE_TIME
 next_of(const struct sxe__pool_local *local)
 {

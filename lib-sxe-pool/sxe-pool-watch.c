@@ -26,8 +26,9 @@
 
 #include "sxe-pool-sharing-private.h"
 
-#define STATES_APART      63u  /* states from this one on share one bit */
-#define DATAGRAMS_AT_ONCE 256u /* strangers may flood it: read the rest in the next turn */
+#define STATES_APART 63u /* states from this one on share one bit */
+/* how many datagrams to read in one turn, because other programs may flood the socket */
+#define DATAGRAMS_AT_ONCE 256u
 
 static uint64_t
 bit_of(uint32_t state)
@@ -43,7 +44,7 @@ own_slot(const struct sxe__pool_sharing *sharing)
 
 /* ---- Sockets ---- */
 
-/* The abstract address of a user: its path begins with a 0. Returns the address's length. */
+/* Make the abstract address of a user: its path begins with a 0. Returns the address's length. */
 static socklen_t
 name_user(const struct sxe__pool_sharing *sharing, uint32_t token, struct sockaddr_un *address)
 {
@@ -55,7 +56,7 @@ name_user(const struct sxe__pool_sharing *sharing, uint32_t token, struct sockad
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* This process's one socket for the pool, for both directions; or -errno. */
+/* Get this process's one socket for the pool, which sends and receives; or -errno. */
 static int
 get_socket(struct sxe__pool_sharing *sharing)
 {
@@ -69,7 +70,7 @@ get_socket(struct sxe__pool_sharing *sharing)
     return __atomic_compare_exchange_n(&sharing->watch_fd, &fd, made, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE)
                ? made
-               : (close(made), fd); /* another thread was faster */
+               : (close(made), fd); /* another thread has made it meanwhile */
 }
 
 int

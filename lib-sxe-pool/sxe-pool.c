@@ -19,7 +19,7 @@ round_up_array(size_t size, size_t alignment)
     return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* Bytes of the array, rounded up so that each node after it is in one line of cache. */
+/* Bytes of the array, rounded up so that each node after it stays within one line of cache. */
 static size_t
 array_size(unsigned number, size_t element_size)
 {
@@ -34,7 +34,7 @@ sxe_pool_size(unsigned number, size_t element_size, unsigned states)
 
     if (number == 0 || element_size == 0 || states == 0 || nodes > SXE_POOL_INCORRECT_STATE)
         return 0;
-    /* Leaves room for both roundings, and for the alignment in sxe_pool_new. */
+    /* PTRDIFF_MAX must leave room for both roundings, and for the alignment in sxe_pool_new. */
     if (others + 3 * SXE__POOL_ALIGNMENT > PTRDIFF_MAX ||
         element_size > (PTRDIFF_MAX - others - 3 * SXE__POOL_ALIGNMENT) / number)
         return 0;
@@ -47,7 +47,8 @@ is_possible_spec(const char *name, size_t size, unsigned options)
     return name != NULL && size != 0 && (options & ~SXE_POOL_OPTION_TIMED) == 0;
 }
 
-/* max(now, last + 1): unique in the pool, and growing even where the clock stands still. */
+/* The stamp of a change: max(now, last + 1), so that it is unique in the pool, and grows even while
+ * the clock stands still. */
 static inline uint64_t
 next_stamp(struct sxe__pool_header *pool)
 {
@@ -204,7 +205,8 @@ sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsig
                       sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
 }
 
-/* Whether both neighbours link back: a write past the array's end damages the nodes. */
+/* Whether both neighbours of a node link back to it. A write past the array's end would damage the
+ * nodes. */
 static inline bool
 is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *nodes, unsigned id)
 {
@@ -220,7 +222,7 @@ static inline __attribute__((always_inline)) void
 move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
           unsigned new_state)
 {
-    const uint64_t stamp = next_stamp(pool); /* first, while no register must be saved */
+    const uint64_t stamp = next_stamp(pool); /* call this first, while no register must be saved */
     struct sxe__pool_node *node = &nodes[id];
     const unsigned old_state = node->state;
 
@@ -231,7 +233,7 @@ move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned 
     nodes[node->prev].next = node->next;
     nodes[node->next].prev = node->prev;
     nodes[sxe__pool_list(pool, old_state)].count--;
-    /* Sums, not branches: the CPU could not predict them. */
+    /* Add conditions as numbers instead of branching: the CPU could not predict the branches. */
     const uint32_t generation = node->generation + (new_state == 0 && old_state != 0);
     node->generation = generation + (generation == 0);
     append_node(pool, nodes, id, new_state, stamp);
@@ -248,7 +250,7 @@ sxe_pool_get_count(const void *array, unsigned state)
     return sxe__pool_nodes(pool)[sxe__pool_list(pool, state)].count;
 }
 
-/* The node of an element, asserting that there is one. */
+/* The node of an element; asserts that the element exists. */
 static inline const struct sxe__pool_node *
 element_node(const void *array, unsigned id)
 {
