@@ -152,8 +152,7 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
     return result < 0 ? result : begin_client(tls, this, host);
 }
 
-/* A peer that sent bytes before the handshake must not have them taken for bytes that came over
- * TLS. */
+/* Bytes that the peer sent before the handshake must not be taken for bytes that came over TLS. */
 SXE_RETURN
 sxe_tls_start(struct sxe_tls *tls, SXE *this, const char *host)
 {

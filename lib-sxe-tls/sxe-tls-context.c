@@ -116,7 +116,7 @@ decode_authority(X509 *authority)
     return is_bad; /* true: go on; handshakes that need a bad authority will fail */
 }
 
-/* False: the problem is set. */
+/* Read the authorities of a file. False: the problem is set. */
 static bool
 decode_authorities(const SSL_CTX *context)
 {
@@ -145,7 +145,7 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
     if (verify == SXE_TLS_REQUIRED)
         mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(context, mode, sxe__tls_on_verify);
-    /* Each authority that is named counts, also one that another has signed. */
+    /* Trust each authority in the file, also one that another authority has signed. */
     X509_STORE_set_flags(SSL_CTX_get_cert_store(context), X509_V_FLAG_PARTIAL_CHAIN);
     if (file == NULL && tls->is_client)
         return SSL_CTX_set_default_verify_paths(context) == 1 ||
@@ -228,7 +228,7 @@ sxe__tls_context(struct sxe_tls *tls)
         sxe__tls_refuse("OpenSSL refuses the configuration");
     if (is_good && set_trust(tls, context) && decode_authorities(context) &&
         (tls->is_client || set_session_context(tls, context))) {
-        ERR_clear_error(); /* of groups that this OpenSSL does not know */
+        ERR_clear_error(); /* drop OpenSSL's errors about groups that this version does not know */
         return context;
     }
     SSL_CTX_free(context);

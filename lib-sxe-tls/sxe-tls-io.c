@@ -322,7 +322,7 @@ tls_read(SXE *s, void *buffer, size_t size)
 struct source {
     const struct iovec *vector;
     int count;
-    size_t skip; /* bytes of the first iovec that are done */
+    size_t skip; /* how many bytes of the first iovec are in records already */
 };
 
 /* Take the bytes of the next record: in place if they are in one piece, else copied to loop->plain.
@@ -410,7 +410,7 @@ prepare(SXE *s, struct sxe__tls_connection *c)
     if (c->is_broken)
         return -EPROTO;
     if (s->io_shakes)
-        return -EAGAIN; /* sxe__tls_shaken will have the output written */
+        return -EAGAIN; /* sxe__tls_shaken will call write again */
     sxe__tls_wake(c);
     return 0;
 }

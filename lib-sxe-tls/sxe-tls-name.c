@@ -63,7 +63,7 @@ sxe__tls_add_names(struct sxe__tls_store *store, unsigned pair)
     return is_good;
 }
 
-/* Whether the name of a certificate covers the wanted one, as "*.example" does "a.example". */
+/* Whether the name of a certificate covers the wanted one: "*.example" covers "a.example". */
 static bool
 is_match(const char *has, const char *wanted)
 {

@@ -10,7 +10,7 @@
 
 #define SESSIONS 64u
 
-/* A copy of text; *is_good becomes false if there is no memory. */
+/* Copy a text. *is_good becomes false if there is no memory. */
 static char *
 copied(const char *text, bool *is_good)
 {
@@ -37,7 +37,7 @@ copy_pairs(struct sxe_tls *tls, const struct sxe_tls_config *config)
     return is_good;
 }
 
-/* "http/1.1,h2" as ALPN writes it: each after a byte with its length. */
+/* Write "http/1.1,h2" in ALPN's form: a byte with its length before each name. */
 static bool
 copy_protocols(struct sxe_tls *tls, const char *list)
 {
@@ -164,7 +164,7 @@ sxe_tls_reload(struct sxe_tls *tls)
     if (store == NULL)
         return -EINVAL;
     sxe__tls_store_delete(tls->store);
-    sxe__tls_drop_sessions(tls); /* they were verified by the earlier authorities */
+    sxe__tls_drop_sessions(tls); /* the earlier authorities verified these sessions */
     tls->store = store;
     return 0;
 }

@@ -26,7 +26,8 @@ certificate_of_peer(const SXE *s)
 
 /* ---- Subject and issuer ---- */
 
-/* A text that was cut could pass for that of another entity, so there is none. */
+/* Copy a distinguished name, or nothing if the room is too small: a text that was cut could pass
+ * for the name of another entity. */
 static unsigned
 write_entity(const X509_NAME *name, char *text, size_t size)
 {
@@ -62,7 +63,8 @@ sxe_tls_peer_issuer(const SXE *this, char *text, size_t size)
 
 /* ---- Alternative names ---- */
 
-/* A name with a blank or a NUL could pass for two names, or for another one. */
+/* Whether a name may be shown. One with a blank or a NUL could pass for two names, or for another
+ * one. */
 static bool
 is_printable(const unsigned char *bytes, int length)
 {
@@ -134,7 +136,7 @@ sxe_tls_peer_names(const SXE *this, char *text, size_t size)
         length = size - 1;
     while (length > 0 && c->names[length - 1] != ' ')
         length--;
-    length -= length > 0; /* the last blank */
+    length -= length > 0; /* leave out the last blank */
     snprintf(text, size, "%.*s", (int)length, length == 0 ? "" : c->names);
     return (unsigned)length;
 }
@@ -165,7 +167,7 @@ sxe__tls_session_is_stale(SSL_SESSION *session)
     return peer != NULL && X509_cmp_time(X509_get0_notAfter(peer), &now) <= 0;
 }
 
-/* Returns the length of the text; 0: no certificate, or no memory. */
+/* Write the fingerprint. Returns the length of the text; 0: no certificate, or no memory. */
 static unsigned
 write_fingerprint(const X509 *certificate, char text[SXE_TLS_FINGERPRINT_SIZE])
 {

@@ -34,8 +34,8 @@
 
 extern struct sxe_log_control sxe__tls_log;
 
-#define SXE__TLS_RECORD    16384u        /* bytes of plain text */
-#define SXE__TLS_BATCH     65536u        /* most bytes of plain text in one send(2) */
+#define SXE__TLS_RECORD    16384u        /* bytes of plain text in a full record */
+#define SXE__TLS_BATCH     65536u        /* most bytes of plain text that one send(2) takes */
 #define SXE__TLS_IN_SIZE   (65536u + 5u) /* the longest record that a header can announce */
 #define SXE__TLS_SLACK     24576u        /* most bytes of a record that is cut into fragments */
 #define SXE__TLS_OUT_SIZE  (SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
@@ -62,18 +62,18 @@ enum sxe__tls_state {
 
 /* The TLS of the socket with the same id. */
 struct sxe__tls_connection {
-    struct sxe_tls *tls;      /* of a listener: its connections will use it */
-    SSL *ssl;                 /* NULL: no byte has come yet */
-    char *host;               /* of a client; owned */
-    char *failure;            /* why the connection failed; owned */
-    char *names;              /* of the peer, decoded; owned; NULL: not asked for yet */
+    struct sxe_tls *tls; /* of a listener: the configuration of the connections that it accepts */
+    SSL *ssl;            /* OpenSSL's object; NULL: no byte has come yet */
+    char *host;          /* of a client: the host that it expects; owned */
+    char *failure;       /* why the connection failed; owned */
+    char *names;         /* the names in the peer's certificate; owned; NULL: not asked for yet */
     void (*on_ready)(SXE *s); /* called when the handshake is done; may be NULL */
-    char *kept;               /* records that the kernel did not take */
+    char *kept;               /* records that the kernel did not take; owned */
     uint32_t kept_at;
     uint32_t kept_length;
     uint32_t owed;    /* bytes of plain text in kept records; the next writes begin with them */
-    uint16_t records; /* how many in a row had no plain text */
-    int16_t result;   /* of all further reads: -errno, or 1 for the end; 0: go on */
+    uint16_t records; /* how many records in a row had no plain text */
+    int16_t result;   /* the result of all further reads: -errno, or 1 for the end; 0: none yet */
 
     /* The record of which OpenSSL has taken a part. */
     uint8_t header[SXE__TLS_HEADER];
@@ -82,30 +82,30 @@ struct sxe__tls_connection {
     uint16_t body_left;
 
     bool is_client;
-    bool has_offered; /* a client: it offered a session to resume */
-    bool is_used;     /* it had bytes since the last timeout of its state */
-    bool is_quiet;    /* state QUIET: OpenSSL has freed its buffers */
-    bool is_pending;  /* OpenSSL has plain text that had no room */
+    bool has_offered; /* a client: the connection offered a session to resume */
+    bool is_used;     /* the connection had bytes since the last timeout of its state */
+    bool is_quiet;    /* the connection is QUIET: OpenSSL has freed its buffers */
+    bool is_pending;  /* OpenSSL has plain text for which there was no room */
     bool is_slow;     /* the kernel did not take the last batch at once */
     bool is_broken;   /* OpenSSL can do nothing more with the connection */
     bool is_cut;      /* the peer ended without close_notify */
-    bool end_sent;    /* close_notify */
-    uint8_t overhead; /* bytes of each record at least, beside its plain text */
+    bool end_sent;    /* close_notify was made */
+    uint8_t overhead; /* how many bytes each record has at least, beside its plain text */
 };
 
 /* All state of one thread's loop. */
 struct sxe__tls_loop {
-    struct sxe__tls_connection *connections; /* a pool */
+    struct sxe__tls_connection *connections; /* the array of a pool */
     unsigned number;
     unsigned users; /* how many struct sxe_tls use the loop */
     SXE_TIME turn;
-    uint32_t steps; /* steps of handshakes that were made in this turn */
+    uint32_t steps; /* how many steps of handshakes were made in this turn */
     uint32_t steps_max;
-    size_t kept; /* bytes of kept records of all connections */
+    size_t kept; /* how many bytes of kept records all connections have */
     struct sxe_tls_counts counts;
     BIO *bio;
 
-    struct sxe__tls_connection *current; /* the one whose SSL is called */
+    struct sxe__tls_connection *current; /* the connection for which OpenSSL is being called */
     bool in_is_over;                     /* the socket's end was read */
     uint32_t in_at;
     uint32_t in_length;
@@ -131,7 +131,7 @@ struct sxe__tls_site {
 #define SXE__TLS_NO_PAIR UINT32_MAX
 
 struct sxe__tls_name {
-    char *text; /* in lower case; owned */
+    char *text; /* the name in lower case; owned */
     unsigned site;
 };
 
@@ -164,15 +164,15 @@ struct sxe__tls_session {
 struct sxe_tls {
     struct sxe_tls_config config; /* texts are owned */
     struct sxe_tls_pair *pairs;   /* owned, with their texts */
-    unsigned char *protocols;     /* in the format of ALPN */
+    unsigned char *protocols;     /* the protocols in the format of ALPN */
     unsigned protocols_length;
     bool is_client;
-    bool is_user; /* counted in users of this thread's loop */
+    bool is_user; /* whether it is counted in `users` of this thread's loop */
     struct sxe_tls_tickets *own_tickets;
     struct sxe__tls_store *store;
-    struct sxe__tls_session *sessions; /* of a client: the oldest first */
+    struct sxe__tls_session *sessions; /* of a client: the sessions, the oldest first */
     uint32_t session_count;
-    X509 *local; /* of sxe_tls_new_local */
+    X509 *local; /* the certificate of sxe_tls_new_local */
     EVP_PKEY *local_key;
     char *local_pem;
 };

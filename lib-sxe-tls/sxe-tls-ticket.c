@@ -40,7 +40,7 @@ struct sxe_tls_tickets {
     struct key keys[RING];
 };
 
-/* Fetched only once: fetching takes locks and look-ups. */
+/* Fetched only once, because fetching takes locks and searches. */
 static EVP_CIPHER *cipher;
 
 static bool
@@ -179,7 +179,9 @@ add_start(SSL *ssl, void *unused)
 static const char *
 asked_name(SSL *ssl, size_t *length)
 {
-    enum { HEAD = 5 }; /* of the list its length, of its only element kind and length */
+    /* bytes before the name: the length of the list, then the kind and the length of its only
+     * element */
+    enum { HEAD = 5 };
     const unsigned char *list;
     size_t size;
 

@@ -92,7 +92,7 @@ sxe__tls_open(struct sxe_tls *tls)
 
     if (sxe_io_sockets() == 0)
         return -EINVAL;
-    if (old == NULL || old->number != sxe_io_sockets()) { /* sxe_fini came in between */
+    if (old == NULL || old->number != sxe_io_sockets()) { /* sxe_fini was called in between */
         sxe__tls_loop = loop_new(sxe_io_sockets(), handshake_s);
         if (sxe__tls_loop == NULL) {
             sxe__tls_loop = old;

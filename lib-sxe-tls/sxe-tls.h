@@ -55,7 +55,8 @@
 extern "C" {
 #endif
 
-#define SXE_TLS_FINGERPRINT_SIZE 65 /* SHA-256 in hexadecimal digits, and the final NUL */
+/* bytes of a SHA-256 in hexadecimal digits with the final NUL */
+#define SXE_TLS_FINGERPRINT_SIZE 65
 #define SXE_TLS_PROBLEM_SIZE     256
 
 struct sxe_tls;
@@ -65,17 +66,17 @@ struct sxe_tls_tickets;
 struct sxe_tls_pair {
     const char *certificate;
     const char *key;
-    const char *staple; /* a reply of OCSP in DER for this certificate; NULL: none */
+    const char *staple; /* a file with an OCSP reply in DER for this certificate; NULL: none */
 };
 
-/* As Mozilla's guidelines for server-side TLS (5.7) name them. */
+/* The profiles have the names of Mozilla's guidelines for server-side TLS (5.7). */
 enum sxe_tls_profile {
-    SXE_TLS_INTERMEDIATE, /* TLS 1.2 with forward secrecy and AEAD, and 1.3 */
-    SXE_TLS_MODERN        /* TLS 1.3 */
+    SXE_TLS_INTERMEDIATE, /* TLS 1.2 with forward secrecy and AEAD, and TLS 1.3 */
+    SXE_TLS_MODERN        /* TLS 1.3 only */
 };
 
 enum sxe_tls_verify {
-    SXE_TLS_DEFAULT, /* a server: OFF; a client: REQUIRED */
+    SXE_TLS_DEFAULT, /* a server: like OFF; a client: like REQUIRED */
     SXE_TLS_OFF,
     SXE_TLS_OPTIONAL, /* a peer may send no certificate; one that it sends must be valid */
     SXE_TLS_REQUIRED
@@ -83,23 +84,29 @@ enum sxe_tls_verify {
 
 /* 0 and NULL mean the default in each field. All texts and arrays are copied. */
 struct sxe_tls_config {
-    const struct sxe_tls_pair *pairs; /* of a server at least one; of a client at most one */
+    const struct sxe_tls_pair *pairs; /* a server needs at least one, a client at most one */
     unsigned pair_count;
     enum sxe_tls_profile profile;
-    const char *protocols;           /* for ALPN, with commas, the preferred one first; NULL: no
-                                    ALPN. A server refuses a client that offers only others, but
-                                    not one that does not use ALPN */
-    bool refuses_unknown_names;      /* alert unrecognized_name; by default the first certificate */
-    enum sxe_tls_verify verify;      /* the peer's certificate */
-    const char *authorities;         /* PEM file of authorities that may sign it; default of a
-                                    client: the system's; of a server: none */
+    /* for ALPN, with commas, the preferred one first; NULL: no ALPN. A server refuses a client that
+     * offers only other protocols, but not a client that does not use ALPN */
+    const char *protocols;
+    /* refuse other names with the alert unrecognized_name; by default they get the first
+     * certificate */
+    bool refuses_unknown_names;
+    enum sxe_tls_verify verify; /* whether the peer's certificate is verified */
+    /* a PEM file of authorities that may sign it; default: a client trusts the system's, a server
+     * none */
+    const char *authorities;
     struct sxe_tls_tickets *tickets; /* borrowed; NULL: sessions are resumed in this process only */
-    const char *plain_reply;         /* bytes for a client that does not speak TLS */
-    uint32_t handshake_timeout_ms;   /* from accept or connect; 10000 */
-    uint32_t handshakes_max;         /* steps of handshakes in one turn of the loop; 16 */
-    size_t memory_max;               /* a thread accepts no more above this many bytes of its
-                                        connections; default: no limit */
-    uint32_t sessions_max;           /* of a client, kept to be resumed; 64; UINT32_MAX: none */
+    const char *plain_reply; /* bytes to send to a client that does not speak TLS; NULL: none */
+    /* the longest handshake, counted from accept or connect; 10000 */
+    uint32_t handshake_timeout_ms;
+    /* how many steps of handshakes one turn of the loop makes at most; 16 */
+    uint32_t handshakes_max;
+    /* a thread whose connections take more bytes accepts no further one; default: no limit */
+    size_t memory_max;
+    /* how many sessions a client keeps, to resume them; 64; UINT32_MAX: none */
+    uint32_t sessions_max;
 };
 
 /* Read the files. NULL: sxe_tls_problem says why. */
@@ -159,10 +166,12 @@ SXE_PUBLIC const char *sxe_tls_failure(const SXE *this_);
 /* Whether this connection speaks TLS and its handshake is done. */
 SXE_PUBLIC bool sxe_tls_is_secure(const SXE *this_);
 
-/* "" and false until the handshake is done. Texts are valid until the socket closes. */
+/* These return "" and false until the handshake is done. Texts are valid until the socket
+ * closes. */
 SXE_PUBLIC const char *sxe_tls_version(const SXE *this_); /* "TLSv1.3" */
 SXE_PUBLIC const char *sxe_tls_cipher(const SXE *this_);  /* "TLS_AES_256_GCM_SHA384" */
-SXE_PUBLIC const char *sxe_tls_name(const SXE *this_);    /* the SNI name; "": none */
+/* the name that the client asked for (SNI); "": none */
+SXE_PUBLIC const char *sxe_tls_name(const SXE *this_);
 SXE_PUBLIC bool sxe_tls_is_resumed(const SXE *this_);
 
 /* Whether a client's connection offered a session to resume; the server may have refused it. False
@@ -187,7 +196,7 @@ SXE_PUBLIC unsigned sxe_tls_peer_issuer(const SXE *this_, char *text, size_t siz
  * and all names from the first one on for which there is no room. */
 SXE_PUBLIC unsigned sxe_tls_peer_names(const SXE *this_, char *text, size_t size);
 
-/* From when until when the certificate is valid, in seconds since 1970. */
+/* Between which times the certificate is valid, in seconds since 1970. */
 SXE_PUBLIC bool sxe_tls_peer_validity(const SXE *this_, int64_t *not_before, int64_t *not_after);
 
 /* The SHA-256 of the certificate, in hexadecimal digits. */
@@ -203,21 +212,21 @@ struct sxe_tls_counts {
     unsigned shaking;
     unsigned active;
     unsigned quiet;
-    size_t memory;       /* bytes of these connections: OpenSSL's estimated, ours exact */
+    size_t memory; /* how many bytes these connections use: OpenSSL's part estimated, ours exact */
     uint64_t handshakes; /* handshakes that were completed */
     uint64_t resumed;    /* handshakes that resumed a session */
     uint64_t failed;     /* handshakes that were not completed */
 };
-SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* the counts of this thread */
+SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* get the counts of this thread */
 
-/* ---- Tickets: keys that seal the sessions which clients keep ----
- * In memory that is shared with the children that this process forks, never in a file. Three are
- * good at a time: the current one seals, and the previous and next ones open, too. Servers that
- * demand different certificates of their clients (verify, authorities) do not resume each other's
- * sessions. */
+/* ---- Tickets: keys that seal the sessions which clients keep ---- The keys are in memory that is
+ * shared with the children that this process forks, never in a file. Three keys are valid at a
+ * time: the current one seals and opens tickets, the previous and the next one only open them.
+ * Servers that demand different certificates of their clients (verify, authorities) do not resume
+ * each other's sessions. */
 
-/* Make new keys from the system's random numbers. lifetime_s: how long each key is the current one;
- * 0: 28800. NULL with errno. */
+/* Make new keys from the system's random numbers. lifetime_s is how long each key is the current
+ * one; 0: 28800. NULL with errno. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls_tickets *sxe_tls_tickets_new(uint32_t lifetime_s);
 SXE_PUBLIC void sxe_tls_tickets_delete(struct sxe_tls_tickets *tickets);
 
@@ -227,9 +236,9 @@ SXE_PUBLIC uint32_t sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets);
 
 /* ---- For a first try ---- */
 
-/* A server with a certificate of its own, for localhost, 127.0.0.1 and ::1, that exists in memory
- * only and is good for 30 days. pem: the certificate for clients that want to verify it. NULL:
- * sxe_tls_problem says why. */
+/* Make a server with a certificate for localhost, 127.0.0.1 and ::1 that exists in memory only and
+ * is valid for 30 days. NULL: sxe_tls_problem says why. sxe_tls_local_pem returns the certificate,
+ * for clients that want to verify it. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_local(const struct sxe_tls_config *config);
 SXE_PUBLIC const char *sxe_tls_local_pem(const struct sxe_tls *tls);
 SXE_PUBLIC unsigned sxe_tls_local_fingerprint(const struct sxe_tls *tls,
