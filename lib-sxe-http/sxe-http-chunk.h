@@ -44,12 +44,13 @@ extern "C" {
 struct sxe_http_chunks {
     uint64_t left;   /* ro: bytes to come of the chunk being read */
     uint64_t taken;  /* ro: bytes taken so far, with framing; refused: offset of the bad byte */
-    uint32_t excess; /* private: bytes of extensions less those of data, at least 0 */
-    uint32_t line;   /* private: bytes of the line being read */
+    uint32_t excess; /* private: how many bytes extensions have, less those of data; at least 0 */
+    uint32_t line;   /* private: bytes of the current line so far */
     uint8_t state;   /* private */
     uint8_t refusal; /* ro: enum sxe_http_refusal */
     bool done;       /* ro: the body and its trailer are whole */
-    struct sxe_http_parser trailer; /* ro: its fields; offsets are from the trailer's first byte */
+    /* ro: the trailer's fields; offsets count from the trailer's first byte */
+    struct sxe_http_parser trailer;
 };
 
 /* Prepare for a body. fields, room and limits are for the trailer, see sxe_http_parser_init. */

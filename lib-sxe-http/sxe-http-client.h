@@ -20,8 +20,8 @@
  *
  * Rules: 1 no callback runs inside a call of the program's. 2 on_response comes once at most, then
  * on_body any number of times, then on_done exactly once; after a cancel nothing. 3 the result is
- * about the exchange: 404 is a success. 4 one call at a time on a connection: no pipelining. 5 a
- * call is sent once more if its method is idempotent (RFC 9110, 9.2.2), its connection had served
+ * about the exchange: 404 is a success. 4 a connection serves one call at a time: no pipelining. 5
+ * a call is sent once more if its method is idempotent (RFC 9110, 9.2.2), its connection had served
  * another call, and the connection closed before the first byte of the response, and before
  * on_room; otherwise never, and never a third time. 6 interim responses (100, 103) are skipped;
  * trailers are checked and dropped.
@@ -67,7 +67,7 @@ extern "C" {
 
 /* ---- Writing requests ---- */
 
-/* The bytes of a text, without its NUL. The text must outlive the span. */
+/* Make a span of a text, without its NUL. The text must outlive the span. */
 static inline struct sxe_span
 sxe_http_span(const char *text)
 {
@@ -82,15 +82,15 @@ struct sxe_http_pair {
     struct sxe_span value;
 };
 
-#define SXE_HTTP_CHUNKED UINT64_MAX /* value of body_length: not known yet */
+#define SXE_HTTP_CHUNKED UINT64_MAX /* a value of body_length: the length is not known */
 
 struct sxe_http_request_head {
-    struct sxe_span method; /* empty: GET */
-    struct sxe_span target; /* in the form that the method needs (RFC 9112, 3.2) */
-    struct sxe_span host;   /* value of Host, may be empty */
+    struct sxe_span method; /* empty means GET */
+    struct sxe_span target; /* the target, in the form that the method needs (RFC 9112, 3.2) */
+    struct sxe_span host;   /* the value of Host; may be empty */
     const struct sxe_http_pair *fields;
     unsigned fields_number;
-    uint64_t body_length; /* bytes, or SXE_HTTP_CHUNKED */
+    uint64_t body_length; /* length of the body in bytes, or SXE_HTTP_CHUNKED */
 };
 
 /* Write a request's head into room. Returns its length in bytes; -EMSGSIZE: more than size, or than
@@ -110,30 +110,33 @@ struct sxe_tls;
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none.
  * sxe_http_client_new copies the texts. */
 struct sxe_http_client_config {
-    const char *ip; /* IPv4 or IPv6 text */
+    const char *ip; /* an IPv4 or IPv6 address as text */
     uint16_t port;
-    const char *path;              /* of a unix socket, instead of ip and port */
-    const char *host;              /* Host of calls without one; default: ip:port, or localhost */
-    uint32_t connections_max;      /* 16 */
-    uint32_t idle_max;             /* connections kept without a call; default: all */
-    uint32_t calls_max;            /* calls under way and waiting; 64 */
-    uint32_t request_max;          /* bytes of a head and a copied body after it; 4096 */
-    uint32_t body_max;             /* bytes of a body that is kept for on_done; 65536 */
-    struct sxe_http_limits limits; /* of a response's head and trailer; SXE_HTTP_LIMITS */
-    uint32_t connect_timeout_ms;   /* 3000 */
-    uint32_t head_timeout_ms;      /* 30000 */
-    uint32_t stall_timeout_ms;     /* 30000. A server whose kernel acknowledges bytes of the request
-                                      makes progress; head_timeout_ms waits for that, too */
-    uint32_t idle_timeout_ms;      /* choose less than the server's; 15000 */
-    uint32_t total_timeout_ms;     /* of a call as a whole; default: none */
-    uint32_t unsafe_idle_ms;       /* a call that is not idempotent takes no connection that has
-                                      been idle for longer, because the server may just close it;
-                                      default: any */
+    const char *path;         /* the path of a unix socket, instead of ip and port */
+    const char *host;         /* the Host of calls without one; default: ip:port, or localhost */
+    uint32_t connections_max; /* how many connections at most; 16 */
+    uint32_t idle_max;        /* how many connections without a call are kept; default: all */
+    uint32_t calls_max;       /* how many calls may be under way or waiting; 64 */
+    uint32_t request_max;     /* the most bytes of a head and a copied body after it; 4096 */
+    uint32_t body_max;        /* the most bytes of a body that is kept for on_done; 65536 */
+    struct sxe_http_limits limits; /* limits of a response's head and trailer; SXE_HTTP_LIMITS */
+    uint32_t connect_timeout_ms;   /* how long connecting may take; 3000 */
+    uint32_t head_timeout_ms;      /* how long the wait for a response's head may take; 30000 */
+    /* how long a call may make no progress in SENDING or BODY; 30000. A server whose kernel
+     * acknowledges bytes of the request makes progress; head_timeout_ms waits for that, too */
+    uint32_t stall_timeout_ms;
+    /* how long an idle connection is kept; choose less than the server's timeout; 15000 */
+    uint32_t idle_timeout_ms;
+    uint32_t total_timeout_ms; /* how long a call as a whole may take; default: no limit */
+    /* a call that is not idempotent takes no connection that has been idle for longer than this,
+     * because the server may be closing it; default: any */
+    uint32_t unsafe_idle_ms;
 
-    bool unref; /* sxe_run does not wait for its connections, see sxe_unref */
+    bool unref; /* sxe_run does not wait for this client's connections, see sxe_unref */
 
-    /* tls: from sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: sxe_tls_use. tls_name: the
-     * name or address that the server's certificate must have; NULL: that of `host`, or `ip`. */
+    /* tls: made by sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: the function sxe_tls_use.
+     * tls_name: the name or address that the server's certificate must have; NULL: that of `host`,
+     * or `ip`. */
     struct sxe_tls *tls;
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
@@ -141,11 +144,11 @@ struct sxe_http_client_config {
 
 /* How far a call has come. */
 enum sxe_http_stage {
-    SXE_HTTP_STAGE_WAITING,    /* for a connection */
-    SXE_HTTP_STAGE_CONNECTING, /* not a byte of it is sent */
-    SXE_HTTP_STAGE_SENDING,    /* its body */
-    SXE_HTTP_STAGE_HEAD,       /* it is sent; the response's head is not whole */
-    SXE_HTTP_STAGE_BODY        /* of the response */
+    SXE_HTTP_STAGE_WAITING,    /* the call waits for a connection */
+    SXE_HTTP_STAGE_CONNECTING, /* no byte of the call was sent */
+    SXE_HTTP_STAGE_SENDING,    /* the request's body is being sent */
+    SXE_HTTP_STAGE_HEAD,       /* the request was sent; the response's head is not complete */
+    SXE_HTTP_STAGE_BODY        /* the response's body is being read */
 };
 
 /* A call as callbacks see it; valid only inside them. */
@@ -154,41 +157,43 @@ struct sxe_http_exchange {
     uint64_t handle;
     void *user;
     const struct sxe_http_parser *response; /* status and fields; NULL: there is none yet */
-    const char *head;                       /* the response's offsets count from here */
+    const char *head;                       /* offsets in the response count from here */
     struct sxe_span body;                   /* the whole body, in on_done(0) of a call without
                                                on_body */
     enum sxe_http_refusal refusal;          /* in on_done(-EPROTO) */
     enum sxe_http_stage stage;              /* in on_done: where the call ended */
-    bool is_answered;                       /* a byte came from the server */
-    const SXE *closed;                      /* the connection's socket, for sxe_tls_failure, in
-                                               on_done if the connection closed; otherwise NULL */
+    bool is_answered;                       /* a byte of a response came from the server */
+    /* in on_done, if the connection closed: its socket, for sxe_tls_failure; otherwise NULL */
+    const SXE *closed;
 };
 
 struct sxe_http_call {
-    struct sxe_http_request_head request; /* host empty: config.host; chunked only with on_room */
-    const void *body;                     /* borrowed until on_done or cancel, unless copy_body */
-    bool copy_body;                       /* send copies the body; head and body must fit in
+    /* if host is empty, config.host is sent; a chunked body needs on_room */
+    struct sxe_http_request_head request;
+    const void *body; /* borrowed until on_done or cancel, unless copy_body */
+    bool copy_body;   /* send copies the body; head and body must fit in
                                              request_max */
     void *user;
 
     /* The response's head has arrived. May be NULL. */
     void (*on_response)(const struct sxe_http_exchange *exchange);
 
-    /* The next part of the body. NULL: the client keeps the body, up to body_max, for on_done. */
+    /* The next part of the body. If it is NULL, the client keeps the body, up to body_max, for
+     * on_done. */
     void (*on_body)(const struct sxe_http_exchange *exchange, struct sxe_span part);
 
-    /* The body comes in parts, and `body` is not used: called when the head is sent, and each time
-     * the kernel has all of the last part. The program then calls sxe_http_client_write, now or
-     * later, once. NULL: the body is whole. */
+    /* For a body in parts, in place of `body`. The function is called when the head was sent, and
+     * each time the kernel has taken all of the last part. The program then calls
+     * sxe_http_client_write, now or later, once. NULL: `body` is the whole body. */
     void (*on_room)(const struct sxe_http_exchange *exchange);
 
     /* CONNECT succeeded, or the server switched protocols (RFC 9110, 7.8): the socket now belongs
-     * to the program, which sets its callbacks; it still has the bytes after the head unread.
-     * on_done follows. The client registered that socket for itself: call sxe_register for one
-     * socket more for each upgrade. */
+     * to the program, which sets its callbacks; the bytes after the head are still unread. on_done
+     * follows. The client registered that socket for itself: call sxe_register for one socket more
+     * for each upgrade. */
     void (*on_upgrade)(const struct sxe_http_exchange *exchange, SXE *socket);
 
-    /* The call is over: 0, or -errno, see Results. Its handle is no longer valid. */
+    /* The call has ended with 0, or -errno, see Results. Its handle is no longer valid. */
     void (*on_done)(const struct sxe_http_exchange *exchange, int result);
 };
 

@@ -47,7 +47,7 @@ extern "C" {
 struct sxe_http_representation {
     struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: no etag */
     int64_t modified;      /* Last-Modified, seconds since 1970, or SXE_HTTP_NO_DATE */
-    uint64_t length;       /* bytes */
+    uint64_t length;       /* size in bytes */
     bool is_missing;       /* the representation does not exist, as before a PUT that creates it */
     bool modified_is_weak; /* a change in the second of `modified` may follow (RFC 9110, 8.8.2.2) */
 };
@@ -64,7 +64,7 @@ struct sxe_http_conditions {
     int64_t now; /* seconds since 1970, for years of two digits */
 };
 
-/* The conditions of a request; parser and data must stay. */
+/* Read the conditions of a request; parser and data must stay. */
 SXE_PUBLIC struct sxe_http_conditions sxe_http_conditions_of(const struct sxe_http_parser *parser,
                                                              const char *data, int64_t now);
 
@@ -87,14 +87,15 @@ enum sxe_http_comparison { SXE_HTTP_WEAK_COMPARISON, SXE_HTTP_STRONG_COMPARISON 
 /* Whether the text is an entity tag: quoted, perhaps with W/ before it. */
 SXE_PUBLIC bool sxe_http_etag_is_valid(struct sxe_span etag);
 
-/* Also false if one of the tags is not valid. */
+/* Whether two tags match. Also false if one of them is not valid. */
 SXE_PUBLIC bool sxe_http_etag_matches(struct sxe_span a, struct sxe_span b,
                                       enum sxe_http_comparison comparison);
 
 /* ---- Conditions ---- */
 
-/* 0: go on; 304 or 412: answer that. Call it only if the answer would otherwise be 2xx or 412 (RFC
- * 9110, 13.2.1), and not for CONNECT, OPTIONS and TRACE. */
+/* Evaluate the conditions. 0: go on; 304 or 412: answer with that status. Call it only if the
+ * answer would otherwise be 2xx or 412 (RFC 9110, 13.2.1), and not for CONNECT, OPTIONS and
+ * TRACE. */
 SXE_PUBLIC SXE_MUST_USE unsigned
 sxe_http_precondition(const struct sxe_http_conditions *conditions,
                       const struct sxe_http_representation *selected);
@@ -102,8 +103,8 @@ sxe_http_precondition(const struct sxe_http_conditions *conditions,
 /* ---- Ranges of bytes ---- */
 
 struct sxe_http_range {
-    uint64_t first;  /* offset */
-    uint64_t length; /* at least 1 */
+    uint64_t first;  /* offset of the first byte */
+    uint64_t length; /* how many bytes; at least 1 */
 };
 
 /* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do not

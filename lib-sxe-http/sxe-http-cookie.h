@@ -40,17 +40,19 @@
 extern "C" {
 #endif
 
-#define SXE_HTTP_COOKIE_MAX 4096 /* RFC 6265, 6.1 */
+#define SXE_HTTP_COOKIE_MAX 4096 /* the largest cookie, with its attributes (RFC 6265, 6.1) */
 
 /* ---- Of a request ---- */
 
 struct sxe_http_cookies {
     const struct sxe_http_request *request; /* private */
-    const struct sxe_http_field *field;     /* private: the line; NULL: no more */
-    struct sxe_span rest;                   /* private: of the line */
-    struct sxe_span name;                   /* ro */
+    /* private: the present line; NULL: there is no further one */
+    const struct sxe_http_field *field;
+    struct sxe_span rest; /* private: the rest of the line */
+    struct sxe_span name; /* ro */
     struct sxe_span
-        value; /* ro: without double quotes around it; sxe_http_decode_lenient decodes it */
+        /* ro: without double quotes around it, still escaped; sxe_http_decode_lenient decodes it */
+        value;
 };
 
 /* Start before the first cookie; sxe_http_cookies_next goes to it. The request must stay. */
@@ -68,27 +70,29 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_cookie(const struct sxe_http_request *r
 
 /* ---- Of a reply ---- */
 
-/* When a browser sends the cookie with requests that begin on other sites' pages. */
+/* Whether a browser sends the cookie with requests that come from pages of other sites. */
 enum sxe_http_same_site {
-    SXE_HTTP_SAME_SITE_LAX,    /* when the user follows a link, but not with forms and images */
+    SXE_HTTP_SAME_SITE_LAX,    /* with links that the user follows, but not with forms and images */
     SXE_HTTP_SAME_SITE_STRICT, /* never */
     SXE_HTTP_SAME_SITE_NONE    /* always; needs is_secure */
 };
 
 struct sxe_http_cookie {
-    const char *name; /* a token */
+    const char *name; /* the cookie's name, a token */
     struct sxe_span value;
-    const char *path;   /* NULL: "/"; begins with a slash */
-    const char *domain; /* also for the hosts below this one; NULL: for this host alone */
-    int64_t max_age;    /* seconds; 0: until the browser ends; negative: remove the cookie */
+    const char *path; /* begins with a slash; NULL: "/" */
+    /* the cookie is also sent to hosts below this one; NULL: only to this host */
+    const char *domain;
+    int64_t max_age; /* seconds; 0: until the browser ends; negative: remove the cookie */
     enum sxe_http_same_site same_site;
-    bool is_secure;      /* sent with TLS only */
-    bool is_for_scripts; /* the page's scripts may read it: without HttpOnly */
-    bool is_partitioned; /* apart for each site whose pages embed this one; needs is_secure */
+    bool is_secure;      /* the browser sends it over TLS only */
+    bool is_for_scripts; /* scripts of the page may read it: HttpOnly is left out */
+    /* the browser keeps it apart for each site whose pages embed this one; needs is_secure */
+    bool is_partitioned;
 };
 
 /* Add a cookie to the reply, in place of one of that name that was added before; call it before the
- * reply begins. Path and domain must be those with which the cookie was set, to remove it. 0;
+ * reply begins. To remove a cookie, path and domain must be those with which it was set. 0;
  * -EINVAL: no token, a path or domain that cannot be in the field, an attribute without the one
  * that it needs, a name that begins with __Secure- or __Host- without what these demand (secure;
  * the path "/" and no domain, too), or the reply has begun; -EMSGSIZE: longer than
@@ -97,7 +101,7 @@ struct sxe_http_cookie {
 SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie(struct sxe_http_response *response,
                                                 const struct sxe_http_cookie *cookie);
 
-/* Remove the unsent fields of the reply, but not its cookies: for an error that is sent in place of
+/* Remove the unsent fields of the reply, but not its cookies. For an error that is sent in place of
  * the reply that a handler had begun to compose. */
 SXE_PUBLIC void sxe_http_keep_cookies(struct sxe_http_response *response);
 

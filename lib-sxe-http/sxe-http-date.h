@@ -43,18 +43,18 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_date_parse(struct sxe_span text, int64_t no
 
 /* ---- The date of now ---- */
 
-/* Initialise it with zeros. One per thread. */
+/* Initialise it with zeros. Each thread needs one of its own. */
 struct sxe_http_date_cache {
-    uint64_t until_ns;               /* private: monotonic, when the second is over */
-    int64_t seconds;                 /* ro: since 1970, the second that the text says */
+    uint64_t until_ns;               /* private: the monotonic time at which the second ends */
+    int64_t seconds;                 /* ro: the second that the text shows, since 1970 */
     char text[SXE_HTTP_DATE_LENGTH]; /* ro: without a NUL */
 };
 
 /* Read the wall clock into the cache. */
 SXE_PUBLIC void sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_t now_ns);
 
-/* The date of now, 29 bytes that stay until the next call. now_ns is monotonic, from
- * sxe_time_turn_ns(). Most calls are one comparison; the wall clock is read once a second, so a
+/* The present date, 29 bytes that stay until the next call. now_ns is monotonic, from
+ * sxe_time_turn_ns(). Most calls only compare two times; the wall clock is read once a second, so a
  * change of it shows within a second. */
 static inline const char *
 sxe_http_date(struct sxe_http_date_cache *cache, uint64_t now_ns)

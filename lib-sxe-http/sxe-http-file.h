@@ -65,38 +65,48 @@ struct sxe_http_files;
 
 /* 0 and NULL mean the default, given in each comment. Texts are borrowed until delete. */
 struct sxe_http_files_config {
-    const char *root;          /* the directory; there is no default */
-    const char *prefix;        /* the start of each path, before the name: "/static"; "" */
-    const char *const *index;  /* index files: the first that a directory has is sent for it; NULL
-                                  at the end; "index.html" */
-    bool listing;              /* make listings of directories without index */
-    bool dot_files;            /* serve names that begin with a dot; false: only /.well-known */
-    bool no_siblings;          /* do not look for .br, .zst and .gz */
-    bool no_ranges;            /* ignore Range, and say so in Accept-Ranges (RFC 9110, 14.3) */
-    bool sniff;                /* do not send X-Content-Type-Options: nosniff */
-    const char *cache_control; /* value of Cache-Control, no control bytes; NULL: no field */
-    const char *types;         /* first choice: lines as in mime.types, "text/x-lua lua wlua\n" */
-    const char *types_file;    /* the second choice; the third is a built-in table */
-    const char *type_default;  /* application/octet-stream */
-    uint32_t entries_max;      /* names in the cache, each with a descriptor at most; 1024 */
-    uint32_t small_max;        /* bytes; larger files stay on disk; 65536, at most 16 MiB */
-    size_t memory_max;         /* bytes of all files in memory; only files being sent or opened may
-                                  exceed it; 16 MiB */
-    uint32_t revalidate_ms;    /* a file that was checked longer ago is checked again; 1000 */
-    uint32_t ranges_max;       /* satisfiable ranges of a request; with more, all is sent; 16, at
-                                  most 256, for which 4 KiB of the stack are set aside */
-    sxe_http_handler missing;  /* called instead of 404, with request->user unchanged; may call
-                                  sxe_http_files_send. NULL: 404 */
-    uint32_t waiting_max;      /* requests that wait for threads; more get 503; 10000 */
+    const char *root; /* the directory whose files are served; there is no default */
+    /* the start of each path, before the name, such as "/static"; default: "" */
+    const char *prefix;
+    /* names of index files, NULL after the last: for a directory the first one that it has is sent;
+     * {"index.html"} */
+    const char *const *index;
+    bool listing;     /* make listings of directories without index */
+    bool dot_files;   /* serve names that begin with a dot; false: only /.well-known */
+    bool no_siblings; /* do not look for .br, .zst and .gz */
+    bool no_ranges;   /* ignore Range, and say so in Accept-Ranges (RFC 9110, 14.3) */
+    bool sniff;       /* do not send X-Content-Type-Options: nosniff */
+    /* the value of Cache-Control, without control bytes; NULL: no such field */
+    const char *cache_control;
+    /* lines as in mime.types, "text/x-lua lua wlua "; they are looked at first */
+    const char *types;
+    /* a file with such lines, looked at second; a built-in table is third */
+    const char *types_file;
+    const char *type_default; /* the type of all other files; application/octet-stream */
+    uint32_t entries_max;     /* names in the cache, each with a descriptor at most; 1024 */
+    /* files up to this size are kept in memory, larger ones stay on disk; 65536, at most 16 MiB */
+    uint32_t small_max;
+    /* bytes of all files in memory; only files being sent or opened may go beyond it; 16 MiB */
+    size_t memory_max;
+    /* a file that was checked longer ago than this is checked again; 1000 */
+    uint32_t revalidate_ms;
+    /* a request with more satisfiable ranges than this gets the whole file; 16, at most 256, for
+     * which 4 KiB of the stack are set aside */
+    uint32_t ranges_max;
+    /* called instead of answering 404, with request->user unchanged; may call sxe_http_files_send.
+     * NULL: 404 */
+    sxe_http_handler missing;
+    /* how many requests may wait for threads; others are answered 503; 10000 */
+    uint32_t waiting_max;
 };
 
-/* Before sxe_init: registers threads, and allocates all that it will ever need. Copies the
- * configuration. NULL with errno: ENOMEM; EINVAL; or why the root, or types_file, cannot be
- * opened; the log says more. */
+/* Call it before sxe_init: it registers threads, and allocates all memory that the handler will
+ * ever need. Copies the configuration. NULL with errno: ENOMEM; EINVAL; or the reason why the root,
+ * or types_file, cannot be opened; the log says more. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_files *
 sxe_http_files_new(const struct sxe_http_files_config *config);
 
-/* After sxe_fini. NULL is allowed. */
+/* Call it after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 
 /* The handler: request->user is the struct sxe_http_files. It sets the response's user and on_done.

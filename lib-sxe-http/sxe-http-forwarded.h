@@ -41,10 +41,11 @@ extern "C" {
 
 /* The contents of an element. Spans are parts of the field. */
 struct sxe_http_hop {
-    struct sockaddr_storage address; /* of for; the port is 0 if there is none, or a _name */
-    socklen_t address_length;        /* 0: there is no for, or it is "unknown" or a _name */
-    struct sxe_span proto;           /* base NULL: none */
-    struct sxe_span host;            /* with its port; base NULL: none */
+    /* the address in "for"; its port is 0 if there is none, or a _name */
+    struct sockaddr_storage address;
+    socklen_t address_length; /* 0: there is no "for", or it is "unknown" or a _name */
+    struct sxe_span proto;    /* base NULL: none */
+    struct sxe_span host;     /* the host, with its port; base NULL: none */
 };
 
 /* Take the last element of a line of Forwarded; *rest becomes the bytes before it. Empty elements

@@ -13,7 +13,7 @@ struct sxe_http_response;
 
 enum sxe_http_verdict {
     SXE_HTTP_DONE, /* the response is complete */
-    SXE_HTTP_LATER /* it is completed later, from another callback */
+    SXE_HTTP_LATER /* the response is completed later, by another callback */
 };
 
 typedef enum sxe_http_verdict (*sxe_http_handler)(struct sxe_http_request *request,

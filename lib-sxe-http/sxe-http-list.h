@@ -28,20 +28,20 @@
 extern "C" {
 #endif
 
-/* All zero: the field is not there. A copy is walked independently. */
+/* A list being walked. All zeros: the field is missing. A copy is walked independently. */
 struct sxe_http_list {
     struct sxe_span rest;                 /* private: rest of the line; base NULL: no field */
     const struct sxe_http_parser *parser; /* private: finds further lines; NULL: there are none */
     const char *data;                     /* private */
-    const struct sxe_http_field *field;   /* private: the line */
-    bool backslash_is_plain;              /* rw: a backslash quotes no byte, as in entity tags */
+    const struct sxe_http_field *field;   /* private: the present line */
+    bool backslash_is_plain; /* rw: true: a backslash quotes no byte, as in entity tags */
 };
 
 /* The list of a known field in all its lines; parser and data must stay while it is walked. */
 SXE_PUBLIC struct sxe_http_list sxe_http_list_of(const struct sxe_http_parser *parser,
                                                  const char *data, enum sxe_http_field_id id);
 
-/* The list in one text; base NULL: the field is not there. */
+/* Walk a list in one text; base NULL: the field is missing. */
 SXE_PUBLIC struct sxe_http_list sxe_http_list_in(struct sxe_span text);
 
 /* Whether the field is there, even if it has no element. */
@@ -51,10 +51,10 @@ sxe_http_list_is_there(const struct sxe_http_list *list)
     return list->rest.base != NULL;
 }
 
-/* The next element, without the blanks around it; false: no more. */
+/* Get the next element, without the blanks around it; false: there is no more. */
 SXE_PUBLIC bool sxe_http_list_next(struct sxe_http_list *list, struct sxe_span *element);
 
-/* The text without the blanks and tabs around it. */
+/* The text without the blanks and tabs at both ends. */
 SXE_PUBLIC struct sxe_span sxe_http_without_blanks(struct sxe_span text);
 
 /* Whether the whole text is a token (RFC 9110, 5.6.2), as names of fields and methods are. */
@@ -63,8 +63,8 @@ SXE_PUBLIC bool sxe_http_is_token(struct sxe_span text);
 /* Whether a field may have this value (RFC 9110, 5.5): no control byte but the tab, no line end. */
 SXE_PUBLIC bool sxe_http_is_field_value(struct sxe_span text);
 
-/* The value of a known field that is no list. base NULL: the field is not there. Empty, which is
- * never valid: it is there more than once (RFC 9110, 5.3). */
+/* The value of a known field that is no list. base NULL: the field is not there. An empty value,
+ * which no such field may have: it is there more than once (RFC 9110, 5.3). */
 SXE_PUBLIC struct sxe_span sxe_http_value_of(const struct sxe_http_parser *parser, const char *data,
                                              enum sxe_http_field_id id);
 

@@ -148,8 +148,8 @@ enum sxe_http_kind { SXE_HTTP_REQUEST, SXE_HTTP_RESPONSE, SXE_HTTP_TRAILER };
 enum sxe_http_form {
     SXE_HTTP_FORM_ORIGIN,    /* /path?query */
     SXE_HTTP_FORM_ABSOLUTE,  /* scheme://host:port/path?query */
-    SXE_HTTP_FORM_AUTHORITY, /* host:port, of CONNECT and nothing else */
-    SXE_HTTP_FORM_ASTERISK   /* *, of OPTIONS and nothing else */
+    SXE_HTTP_FORM_AUTHORITY, /* host:port, only with CONNECT */
+    SXE_HTTP_FORM_ASTERISK   /* the asterisk, only with OPTIONS */
 };
 
 /* How the end of the body is found (RFC 9112, 6.3). */
@@ -163,9 +163,9 @@ enum sxe_http_body {
 /* ---- Parsing ---- */
 
 struct sxe_http_limits {
-    uint16_t line_max;   /* bytes of the first line, its CR LF included */
-    uint16_t head_max;   /* bytes of the head */
-    uint16_t fields_max; /* more than 255 means 255 */
+    uint16_t line_max;   /* the most bytes of the first line, its CR LF included */
+    uint16_t head_max;   /* the most bytes of the head */
+    uint16_t fields_max; /* the most fields; more than 255 means 255 */
 };
 
 /* The limits that are used where `limits` is NULL. */
@@ -187,35 +187,39 @@ struct sxe_http_text {
 };
 
 struct sxe_http_parser {
-    struct sxe_http_field *fields; /* ro: the caller's, the first `number` filled, in order */
+    /* ro: the caller's array; the first `number` fields are filled, in their order in the head */
+    struct sxe_http_field *fields;
     struct sxe_http_limits limits; /* ro */
     uint8_t kind;                  /* ro: enum sxe_http_kind */
     uint8_t state;                 /* private; sxe_http_parser_next clears from here on */
-    uint8_t method;                /* request: ro; response: rw, its request's (HEAD, CONNECT) */
-    uint8_t refusal;               /* ro: enum sxe_http_refusal */
-    uint8_t form;                  /* ro: the target's, enum sxe_http_form */
-    uint8_t body;                  /* ro: enum sxe_http_body */
-    uint8_t minor;                 /* ro: of the version HTTP/1.minor; treat more than 1 as 1 */
-    bool keep_alive;               /* ro: the connection may be used again after this message */
-    bool expect_continue;          /* ro: the sender of the body waits for 100 (RFC 9110, 10.1.1) */
-    bool upgrade;        /* ro: a request asks for another protocol; a response begins it */
-    uint16_t status;     /* ro */
-    uint16_t number;     /* ro: how many fields there are */
-    uint16_t refused_at; /* ro: offset of what was refused */
-    bool in_query;       /* private: the target has a ? so far */
-    struct sxe_http_text method_name;  /* ro */
-    struct sxe_http_text target;       /* ro */
-    struct sxe_http_text reason;       /* ro */
-    uint16_t line;                     /* private: where the first line begins */
-    uint16_t mark;                     /* private: where the part being read begins */
-    uint16_t at;                       /* private: bytes that are read */
-    uint32_t repeated;                 /* private: a bit for each known field that came again */
-    uint64_t length;                   /* ro: of the body, if that is SXE_HTTP_BODY_LENGTH */
-    struct sxe_http_text name;         /* private: of the field being read */
-    uint8_t known[SXE_HTTP_FIELD_IDS]; /* private: index + 1 of the first field; 0: none */
+    /* of a request: ro; of a response: rw, set to its request's method, because HEAD and CONNECT
+     * matter */
+    uint8_t method;
+    uint8_t refusal;      /* ro: enum sxe_http_refusal */
+    uint8_t form;         /* ro: the target's, enum sxe_http_form */
+    uint8_t body;         /* ro: enum sxe_http_body */
+    uint8_t minor;        /* ro: the version is HTTP/1.minor; treat more than 1 as 1 */
+    bool keep_alive;      /* ro: the connection may be used again after this message */
+    bool expect_continue; /* ro: the sender of the body waits for 100 (RFC 9110, 10.1.1) */
+    bool upgrade;         /* ro: a request asks for another protocol; a response begins it */
+    uint16_t status;      /* ro */
+    uint16_t number;      /* ro: how many fields the head has */
+    uint16_t refused_at;  /* ro: the offset of the refused byte */
+    bool in_query;        /* private: whether the target has a ? so far */
+    struct sxe_http_text method_name; /* ro */
+    struct sxe_http_text target;      /* ro */
+    struct sxe_http_text reason;      /* ro */
+    uint16_t line;                    /* private: where the first line begins */
+    uint16_t mark;                    /* private: where the part being read begins */
+    uint16_t at;                      /* private: how many bytes were read */
+    uint32_t repeated;                /* private: a bit for each known field that came again */
+    uint64_t length;           /* ro: the length of the body, if `body` is SXE_HTTP_BODY_LENGTH */
+    struct sxe_http_text name; /* private: the name of the field being read */
+    /* private: for each known field the index + 1 of the first one; 0: none */
+    uint8_t known[SXE_HTTP_FIELD_IDS];
 };
 
-/* Prepare for the first message. `fields` has room for `room` fields, and stays the caller's;
+/* Prepare for the first message. `fields` has room for `room` fields, and belongs to the caller;
  * limits NULL: SXE_HTTP_LIMITS. With fields NULL the fields of a trailer are checked, but not
  * stored. */
 SXE_PUBLIC void sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
@@ -233,27 +237,28 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_parse(struct sxe_http_parser *parser, const
 
 /* ---- Results of parsing ---- */
 
-/* The first field of a well-known name, or NULL. */
+/* The first field with a well-known name, or NULL. */
 static inline const struct sxe_http_field *
 sxe_http_known(const struct sxe_http_parser *parser, enum sxe_http_field_id id)
 {
     return parser->known[id] == 0 ? NULL : &parser->fields[parser->known[id] - 1];
 }
 
-/* The first field of any name, its case ignored, or NULL; a search, unless it is well-known. */
+/* The first field with any name, upper or lower case, or NULL. It is searched for, unless the name
+ * is well-known. */
 SXE_PUBLIC const struct sxe_http_field *sxe_http_field(const struct sxe_http_parser *parser,
                                                        const char *data, const char *name);
 
-/* The next field whose name is that of `field`, or NULL; a search. */
+/* The next field with the name of `field`, or NULL. It is searched for. */
 SXE_PUBLIC const struct sxe_http_field *sxe_http_field_next(const struct sxe_http_parser *parser,
                                                             const char *data,
                                                             const struct sxe_http_field *field);
 
-/* The status that answers what was refused (400, 413, 414, 431, 501 or 505), and a sentence. */
+/* The status that answers a refusal (400, 413, 414, 431, 501 or 505), and a sentence about it. */
 SXE_PUBLIC unsigned sxe_http_refusal_status(enum sxe_http_refusal refusal);
 SXE_PUBLIC const char *sxe_http_refusal_text(enum sxe_http_refusal refusal);
 
-/* "GET", "Content-Length"; "" for OTHER. */
+/* The name of a method, or of a field: "GET", "Content-Length"; "" for OTHER. */
 SXE_PUBLIC const char *sxe_http_method_name(enum sxe_http_method method);
 SXE_PUBLIC const char *sxe_http_field_name(enum sxe_http_field_id id);
 

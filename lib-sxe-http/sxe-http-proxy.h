@@ -68,10 +68,11 @@ struct sxe_http_upstream;
 
 enum sxe_http_balance {
     SXE_HTTP_BALANCE_ROUND_ROBIN,
-    SXE_HTTP_BALANCE_LEAST,  /* the fewest requests under way, in proportion to the weights */
-    SXE_HTTP_BALANCE_CLIENT, /* a client's address always leads to the same address ... */
-    SXE_HTTP_BALANCE_PATH,   /* ... so does a path */
-    SXE_HTTP_BALANCE_FIELD   /* ... so does the value of the field hash_field */
+    /* to the address with the fewest requests under way, in proportion to the weights */
+    SXE_HTTP_BALANCE_LEAST,
+    SXE_HTTP_BALANCE_CLIENT, /* requests of one client address always go to the same address ... */
+    SXE_HTTP_BALANCE_PATH,   /* ... so do requests with the same path */
+    SXE_HTTP_BALANCE_FIELD   /* ... so do requests with the same value of the field hash_field */
 };
 
 struct sxe_http_upstream_address {
@@ -84,7 +85,7 @@ struct sxe_http_upstream_address {
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
  * but hash_field and tls is copied; those are borrowed until delete. */
 struct sxe_http_upstream_config {
-    const char *name; /* for the log; "upstream" */
+    const char *name; /* the name in log lines; "upstream" */
     const struct sxe_http_upstream_address *addresses;
     unsigned addresses_number;
     enum sxe_http_balance balance;
@@ -117,7 +118,7 @@ struct sxe_http_upstream_config {
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 
-/* After sxe_fini. NULL is allowed. */
+/* Call it after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_upstream_delete(struct sxe_http_upstream *upstream);
 
 /* Return the bytes of address space that the upstream has, and print them like sxe_plan_print; out
@@ -127,25 +128,25 @@ SXE_PUBLIC size_t sxe_http_upstream_plan_print(const struct sxe_http_upstream *u
 /* The state of an address, for counters and tests. */
 struct sxe_http_upstream_state {
     const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
-    uint64_t requests; /* sent to it, those sent again included */
+    uint64_t requests; /* how many requests were sent to it, those sent again included */
     uint64_t failures;
     unsigned under_way;
-    bool is_down; /* it is left out */
+    bool is_down; /* whether it is left out */
 };
 
-/* The state of address `index`; -EINVAL: there is none. */
+/* Get the state of address `index`. 0; -EINVAL: there is no such address. */
 SXE_PUBLIC int sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
                                       struct sxe_http_upstream_state *state);
 
-/* The fields by which a proxy names its client. The request's own are never passed on: the
- * server has read the fields of proxies that it trusts, see sxe_http_peer. */
+/* The fields by which a proxy names its client. Such fields in the request itself are never passed
+ * on: the server has read the fields of proxies that it trusts, see sxe_http_peer. */
 enum sxe_http_proxy_fields {
     SXE_HTTP_PROXY_X_FORWARDED, /* X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host */
     SXE_HTTP_PROXY_FORWARDED,   /* Forwarded (RFC 7239) */
     SXE_HTTP_PROXY_NO_FIELDS
 };
 
-/* How a route sends requests on. Borrowed as long as the server runs. */
+/* How a route sends requests on. The server borrows the struct for as long as it runs. */
 struct sxe_http_proxy {
     struct sxe_http_upstream *upstream;
     const char *path; /* takes the place of the start of the request's path, up to the {rest...} of
@@ -155,9 +156,10 @@ struct sxe_http_proxy {
     const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3), a token or a host, 1
                          to 255 bytes; NULL: "sxe" */
     enum sxe_http_proxy_fields fields;
-    bool encoded_slash; /* send paths on in which %2F, %5C or %00 is; otherwise 400, because an
-                           upstream that decodes them reads another path than the router did:
-                           /a%2f..%2fadmin is /admin there, whatever guards /admin here */
+    /* send paths with %2F, %5C or %00 on; if false, answer them with 400, because an upstream that
+     * decodes them reads another path than the router did: it reads /a%2f..%2fadmin as /admin, and
+     * so gets around what guards /admin here */
+    bool encoded_slash;
 };
 
 /* 0; -EINVAL: the path, host, via or fields are not as the comments above say. For programs that
@@ -170,8 +172,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *pr
 SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
-/* Like sxe_http_proxy_handle, for a handler that decides itself; fields that it added to the
- * response are sent with the upstream's. */
+/* Like sxe_http_proxy_handle, for a handler that decides itself whether to pass a request on.
+ * Fields that it added to the response are sent together with the upstream's. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_send(const struct sxe_http_proxy *proxy,
                                                      struct sxe_http_request *request,
                                                      struct sxe_http_response *response);

@@ -59,7 +59,7 @@ enum { SXE_HTTP_ROUTE_PARAMETERS = 16, SXE_HTTP_PATTERN_MAX = 1024 };
 
 struct sxe_http_router;
 
-/* A route that was added, all of it ro; it stays until the router is deleted. */
+/* A route that was added; all members are ro. It stays until the router is deleted. */
 struct sxe_http_route {
     const char *methods; /* "GET" or "GET,POST", as it was given */
     const char *pattern; /* "/users/{id}" */
@@ -76,33 +76,36 @@ struct sxe_http_route_options {
 
 enum sxe_http_routing {
     SXE_HTTP_ROUTE_FOUND,
-    SXE_HTTP_ROUTE_NOT_FOUND,          /* no pattern takes the path: 404 */
+    SXE_HTTP_ROUTE_NOT_FOUND,          /* no pattern matches the path: 404 */
     SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED, /* the path has other methods: 405 with Allow */
     SXE_HTTP_ROUTE_OPTIONS             /* OPTIONS without a route of its own: 204 with Allow */
 };
 
-/* The result of sxe_http_router_find, all of it ro. Names are offsets into the pattern and values
- * are offsets into the path, so that the path may be moved afterwards. */
+/* The result of sxe_http_router_find; all members are ro. Names are offsets into the pattern and
+ * values are offsets into the path, so that the path may be moved afterwards. */
 struct sxe_http_match {
     const struct sxe_http_route *route; /* NULL unless FOUND */
     const char *pattern;                /* for logs and counters; NULL if no pattern was found */
     struct sxe_span allow;              /* "GET, HEAD, OPTIONS"; empty if not found */
-    const struct sxe_http_text *names;  /* of parameters, in order; a tail written * is named "*" */
-    unsigned number;                    /* of parameters */
-    struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS]; /* raw: escapes are still there */
+    /* names of the parameters, in order; a tail that is written * has the name "*" */
+    const struct sxe_http_text *names;
+    unsigned number; /* how many parameters */
+    /* values of the parameters, with their escapes */
+    struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS];
 };
 
 /* ---- Before the loop starts ---- */
 
-/* NULL: no memory. The caller deletes it. */
+/* Make a router. NULL: no memory. The caller deletes it. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_router *sxe_http_router_new(void);
-SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router); /* NULL is allowed */
+/* Delete a router; NULL is allowed. */
+SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router);
 
 /* Add a route. Methods are case-sensitive tokens, separated by commas or blanks; "*" stands for all
  * that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or the
  * pattern is malformed, or no path could match the pattern; -EEXIST: the pattern has one of the
- * methods already, or was added with other names of parameters; -ENOMEM. After an error the router
- * is as before, but for sxe_http_router_error. */
+ * methods already, or was added with other names of parameters; -ENOMEM. After an error only
+ * sxe_http_router_error has changed. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, const char *methods,
                                                 const char *pattern, sxe_http_handler handler,
                                                 const struct sxe_http_route_options *options);
@@ -126,8 +129,8 @@ SXE_PUBLIC SXE_MUST_USE enum sxe_http_routing
 sxe_http_router_find(const struct sxe_http_router *router, enum sxe_http_method method,
                      struct sxe_span name, struct sxe_span path, struct sxe_http_match *match);
 
-/* The value of a parameter, as offset and length in the path; NULL if the pattern has none of that
- * name. */
+/* The value of a parameter, as offset and length in the path; NULL: the pattern has no parameter of
+ * that name. */
 SXE_PUBLIC const struct sxe_http_text *sxe_http_match_value(const struct sxe_http_match *match,
                                                             const char *name);
 

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define SXE_HTTP_TRACEPARENT     55 /* bytes of the field in version 00 */
+#define SXE_HTTP_TRACEPARENT     55 /* length of the field's value in version 00 */
 #define SXE_HTTP_TRACE_STATE_MAX 512
 
 #define SXE_HTTP_TRACE_SAMPLED 0x01 /* the sender may have recorded the trace */
@@ -45,7 +45,7 @@ extern "C" {
 /* Ids in small hexadecimal digits. */
 struct sxe_http_trace {
     char trace_id[33];
-    char parent_id[17]; /* the sender's span; "": the trace begins here */
+    char parent_id[17]; /* the sender's span; "": the trace begins with this request */
     char span_id[17];   /* the span of this request; "" after sxe_http_trace_parse */
     uint8_t flags;
 };
@@ -54,7 +54,7 @@ struct sxe_http_trace {
 SXE_PUBLIC SXE_MUST_USE int sxe_http_trace_parse(struct sxe_span value,
                                                  struct sxe_http_trace *trace);
 
-/* Write the traceparent to send on, whose parent is span_id. */
+/* Write the traceparent for requests that are sent on; span_id becomes their parent. */
 SXE_PUBLIC void sxe_http_trace_write(const struct sxe_http_trace *trace,
                                      char to[SXE_HTTP_TRACEPARENT + 1]);
 

@@ -59,8 +59,8 @@ extern "C" {
 /* ---- Targets ---- */
 
 struct sxe_http_target {
-    struct sxe_span authority; /* host, and port; base NULL: the target has none */
-    struct sxe_span path;      /* begins with "/", which may be missing in the target, or is "*" */
+    struct sxe_span authority; /* host and port; base NULL: the target has none */
+    struct sxe_span path;      /* begins with "/" (added if the target has no path), or is "*" */
     struct sxe_span query;     /* after the "?"; base NULL: there is no "?" */
 };
 
@@ -84,7 +84,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char *room, size_t size);
 
 /* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
- * slash, with a final NUL. "/" is "."; a slash at the end stays, for it names a directory. room
+ * slash, with a final NUL. "/" is "."; a slash at the end stays, because it names a directory. room
  * needs path.length + 1 bytes, and may be path's own memory if that has one byte more. Returns the
  * length without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as from sxe_http_normalise_path and
  * sxe_http_decode_path. */

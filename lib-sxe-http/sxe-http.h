@@ -72,20 +72,20 @@ struct sxe_http;
 
 /* ---- The server ---- */
 
-/* The argument of on_reply, when a reply has been sent or given up. A reply that was copied as a
- * whole counts as sent when lib-sxe has it; others when the kernel has them. */
+/* The argument of on_reply, when a reply has been sent or given up. A reply whose bytes were all
+ * copied counts as sent when lib-sxe has it; other replies when the kernel has them. */
 struct sxe_http_summary {
-    unsigned status;      /* 0: none was sent */
+    unsigned status;      /* the status of the reply; 0: none was sent */
     uint64_t body_length; /* bytes of the reply's body that were sent; 0 for HEAD */
-    uint64_t duration_ns; /* from the event that brought the request's first byte */
-    int result;           /* 0, or -errno: the connection ended first */
+    uint64_t duration_ns; /* counted from the event that brought the request's first byte */
+    int result;           /* 0; -errno: the connection ended before the reply did */
 };
 
-/* Which field of a trusted proxy says whose request it passes on. One is used and the other is
- * ignored: a proxy that sets one of them passes on what clients put into the other. */
+/* The field in which a trusted proxy names the client. Only one is used and the other is ignored: a
+ * proxy that sets one of them passes on what clients put into the other. */
 enum sxe_http_forwarding {
     SXE_HTTP_FORWARDING_NONE,
-    SXE_HTTP_FORWARDING_FORWARDED,  /* Forwarded: RFC 7239 */
+    SXE_HTTP_FORWARDING_FORWARDED,  /* Forwarded (RFC 7239) */
     SXE_HTTP_FORWARDING_X_FORWARDED /* X-Forwarded-For, with X-Forwarded-Proto and -Host */
 };
 
@@ -98,45 +98,56 @@ struct sxe_http_page {
     size_t length;
 };
 
-/* 0 means the default, given in each comment; UINT32_MAX means no limit, where that is allowed. */
+/* In each field 0 means the default, which its comment gives; UINT32_MAX means no limit, where that
+ * is allowed. */
 struct sxe_http_config {
-    sxe_http_handler handler;             /* for requests without a route; NULL: 404 */
-    const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
+    sxe_http_handler handler; /* handles requests without a route; NULL: they are answered 404 */
+    const struct sxe_http_router *router; /* borrowed; NULL: the handler gets every request */
     void *user;                           /* the initial request->user of the handler */
-    bool stream;           /* the handler is called before the body, see sxe_http_read */
-    bool half_close;       /* a request goes on after its client closed or half-closed; false: the
+    bool stream;     /* the handler is called before the body has arrived, see sxe_http_read */
+    bool half_close; /* a request goes on after its client closed or half-closed; false: the
                               client counts as gone, see sxe_http_allow_half_close */
-    uint32_t connections;  /* open at once; one more closes the longest waiting one; 10000 */
-    uint32_t requests_max; /* of a connection, which is then closed; 1000000 */
-    uint32_t address_max;  /* connections of a client address, IPv6: of a /64; 1000. This machine's
-                              own addresses are not counted */
+    /* how many connections may be open; one more closes the one that has waited longest; 10000 */
+    uint32_t connections;
+    uint32_t requests_max; /* after so many requests a connection is closed; 1000000 */
+    /* how many connections a client address may have, of IPv6 a /64; 1000. This machine's own
+     * addresses are not counted */
+    uint32_t address_max;
     struct sxe_http_shares *shares; /* see sxe_http_shares_new; borrowed; NULL: one process */
-    unsigned share;                 /* which share is this process's, from 0 */
-    struct sxe_http_limits head;    /* 8192 bytes of first line, 16384 of head, 100 fields */
-    uint32_t body_max;              /* bytes of a body that is read as a whole; 1 MiB */
-    size_t body_memory_max;         /* bytes of all bodies that are not whole yet, here or kept by
-                                       handlers, see sxe_http_keep_body; 256 MiB */
-    uint32_t fields_max;            /* bytes of a reply's fields; 8192 */
-    uint32_t head_timeout_ms;       /* accept to first byte, first byte to a whole head; 10000 */
-    uint32_t body_timeout_ms;       /* a body must progress in each such period; time in which a
-                                    handler pauses it does not count; 10000 */
-    uint32_t body_rate_min;         /* bytes a second that count as progress; 500 */
-    uint32_t idle_timeout_ms;       /* between requests; 60000 */
-    uint32_t handler_timeout_ms;    /* from LATER to the reply's first byte, less the waits for the
-                                    body; default: none, no limit */
-    const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; NULL: none */
-    const struct sxe_http_page *pages;   /* bodies of errors; borrowed; NULL: none */
-    size_t pages_number;                 /* elements of pages */
+    unsigned share;                 /* the number of this process's share, from 0 */
+    /* limits of a head; 8192 bytes of first line, 16384 in all, 100 fields */
+    struct sxe_http_limits head;
+    uint32_t body_max; /* the most bytes of a body that is read as a whole; 1 MiB */
+    /* the most bytes that all incomplete bodies may have together, here or kept by handlers, see
+     * sxe_http_keep_body; 256 MiB */
+    size_t body_memory_max;
+    uint32_t fields_max; /* the most bytes of a reply's fields; 8192 */
+    /* the longest time from accept to the first byte, and from there to a complete head; 10000 */
+    uint32_t head_timeout_ms;
+    /* a body must make progress in each such period; time in which a handler pauses it does not
+     * count; 10000 */
+    uint32_t body_timeout_ms;
+    uint32_t body_rate_min;   /* how many bytes a second are progress; 500 */
+    uint32_t idle_timeout_ms; /* the longest time between requests; 60000 */
+    /* the longest time from LATER to the reply's first byte, less the waits for the body; default:
+     * no limit */
+    uint32_t handler_timeout_ms;
+    /* lines that each reply gets, each with CR LF, "Server: x\r "; NULL: none */
+    const char *fields;
+    const struct sxe_http_page *pages;   /* the bodies of errors; borrowed; NULL: none */
+    size_t pages_number;                 /* how many pages */
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
-    const struct sxe_cidr_list *trusted; /* peers, by the address of their socket, whose request ids
-                                            and traces are believed; borrowed; NULL:
-                                            nobody's */
-    enum sxe_http_forwarding forwarding; /* of peers and proxies in trusted, see sxe_http_peer */
-    const char *request_id;   /* name of a field, "X-Request-Id": each reply and each line that a
-                                 handler logs has the request's id; borrowed; NULL: none has it */
+    /* peers, by the address of their socket, whose request ids and traces are believed; borrowed;
+     * NULL: no peer */
+    const struct sxe_cidr_list *trusted;
+    /* which field of trusted peers and proxies names the client, see sxe_http_peer */
+    enum sxe_http_forwarding forwarding;
+    /* the name of a field, such as "X-Request-Id": each reply, and each line that a handler logs,
+     * gets the request's id; borrowed; NULL: none does */
+    const char *request_id;
     bool trace;               /* each request is part of a trace, see sxe_http_trace */
-    uint64_t (*random)(void); /* 64 bits of chance, for ids; NULL: the system's */
+    uint64_t (*random)(void); /* returns 64 random bits, for ids; NULL: the system's are used */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* called if the router has no route for the path or its method;
                                   NULL: handler (or 404), or sxe_http_reply_unrouted */
@@ -147,7 +158,7 @@ struct sxe_http_config {
  * sxe_configure. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
 
-/* After sxe_fini. NULL is allowed. */
+/* Call it after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 
 /* Make several processes that serve the same clients hold one address_max together; their parent
@@ -156,12 +167,13 @@ SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
  * many accepted. connections: the largest config.connections of the processes. NULL with errno. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_shares *sxe_http_shares_new(unsigned processes,
                                                                     uint32_t connections);
-SXE_PUBLIC void sxe_http_shares_delete(struct sxe_http_shares *shares); /* NULL is allowed */
+/* Delete the shares; NULL is allowed. */
+SXE_PUBLIC void sxe_http_shares_delete(struct sxe_http_shares *shares);
 
-/* For the parent, after the process with that share ended: stop counting its connections. */
+/* For the parent, after the process with that share has ended: its connections no longer count. */
 SXE_PUBLIC void sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share);
 
-/* Listen; a server may have any number of listeners. 0, or -errno as sxe_listen. */
+/* Listen; a server may have any number of listeners. 0, or -errno as from sxe_listen. */
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
 
@@ -184,13 +196,14 @@ SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_htt
  * wait for their clients to close, at most 5 seconds. Loops over the connections. */
 SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
 
-/* When the time for the end is over: reset the connections whose reply has begun and is not sent
- * whole. An orderly close would tell an HTTP/1.0 client that half of a reply is all of it. */
+/* Call it when the time for the end is over: it resets the connections whose reply has begun and is
+ * not sent completely. An orderly close would tell an HTTP/1.0 client that half of a reply is all
+ * of it. */
 SXE_PUBLIC void sxe_http_break_off(struct sxe_http *http);
 
-/* Accept nothing more, and close each connection with its next reply: for a server that another one
- * takes over from. Idle connections may make one last request, or time out; sxe_http_stop may
- * follow. done is called as by sxe_http_stop. */
+/* Accept nothing more, and close each connection with its next reply: for a server that is being
+ * replaced by another one. Idle connections may make one last request, or time out; sxe_http_stop
+ * may follow. done is called as by sxe_http_stop. */
 SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Return the bytes of address space that the server has, and print them like sxe_plan_print; out
@@ -200,17 +213,19 @@ SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
 /* ---- The request ---- */
 
 struct sxe_http_request {
-    struct sxe_http_parser head; /* ro: method, version, fields; offsets are from data */
-    const char *data;            /* ro: the head's first byte */
+    struct sxe_http_parser head; /* ro: method, version and fields; their offsets count from data */
+    const char *data;            /* ro: the first byte of the head */
     struct sxe_span body;        /* ro: the whole body; empty if it is streamed */
     struct sxe_http_match match; /* ro: the route, and its parameters */
-    struct sxe_span raw_path;    /* ro: as the client sent it, for logs; "*" for OPTIONS * */
-    struct sxe_span path;        /* ro: in its normal form, see sxe-http-uri.h; "*" likewise */
-    struct sxe_span query;       /* ro: after the ?, as it came; base NULL: there is no ? */
-    void *user;                  /* rw: the route's or the configuration's at first */
-    struct sxe_http *http;       /* ro */
-    bool is_authenticated;       /* rw: false at first; true: sxe_http_user has the user's name */
-    bool is_traced;              /* ro: config.trace, see sxe_http_trace */
+    struct sxe_span raw_path; /* ro: the path as the client sent it, for logs; "*" for OPTIONS * */
+    /* ro: the path in its normal form, see sxe-http-uri.h; "*" for OPTIONS * */
+    struct sxe_span path;
+    struct sxe_span query; /* ro: the text after the ?, as it came; base NULL: there is no ? */
+    void *user;            /* rw: at first the user pointer of the route, or of the configuration */
+    struct sxe_http *http; /* ro */
+    /* rw: false at first; a handler that sets it says that sxe_http_user has the user's name */
+    bool is_authenticated;
+    bool is_traced; /* ro: config.trace, see sxe_http_trace */
 };
 /* The request's method. */
 static inline enum sxe_http_method
@@ -219,19 +234,21 @@ sxe_http_method(const struct sxe_http_request *request)
     return (enum sxe_http_method)request->head.method;
 }
 
-/* Method and target as they came. */
+/* The method and the target as they came. */
 SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
 
-/* Host and port of the request: those that a trusted proxy forwards, see sxe_http_peer; else of the
- * target, else of Host (RFC 9112, 3.2.2); base NULL: an HTTP/1.0 request without them. */
+/* Host and port of the request: those that a trusted proxy forwards, see sxe_http_peer; otherwise
+ * those of the target, otherwise those of Host (RFC 9112, 3.2.2); base NULL: an HTTP/1.0 request
+ * without them. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
-/* request->path, decoded by the first call. base NULL: it has an escaped slash, a backslash or a
- * NUL, and would read as another path; a handler that accepts those uses request->path. */
+/* request->path decoded; the first call decodes it. base NULL: the path has an escaped slash, a
+ * backslash or a NUL, and decoding would make another path of it; a handler that accepts those uses
+ * request->path. */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
 
-/* A field's first value, base NULL: there is none. Well-known names need no search. */
+/* The first value of a field; base NULL: there is none. Well-known names need no search. */
 SXE_PUBLIC struct sxe_span sxe_http_field_value(const struct sxe_http_request *request,
                                                 const char *name);
 static inline struct sxe_span
@@ -247,8 +264,8 @@ sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field
     return value;
 }
 
-/* Decode a parameter of the query into room, with a final NUL. Returns its length; -ENOENT: none of
- * that name; -ENOBUFS: no room. */
+/* Decode a parameter of the query into room, with a final NUL. Returns its length; -ENOENT: there
+ * is no parameter of that name; -ENOBUFS: no room. */
 SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
                                         char *room, size_t size);
 
@@ -258,7 +275,7 @@ SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, 
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
 
-#define SXE_HTTP_ID_MAX 128 /* bytes of a request's id, without the final NUL */
+#define SXE_HTTP_ID_MAX 128 /* the most bytes of a request's id, without its final NUL */
 
 /* The request's id: that of the field config.request_id, if a trusted peer sent it once and it has
  * 1 to SXE_HTTP_ID_MAX visible characters of ASCII without " ' \ < > &; otherwise 16 hexadecimal
@@ -272,7 +289,7 @@ SXE_PUBLIC const char *sxe_http_request_id(const struct sxe_http_request *reques
 SXE_PUBLIC const struct sxe_http_trace *sxe_http_trace(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_trace_state(const struct sxe_http_request *request);
 
-#define SXE_HTTP_BASIC_MAX 510 /* bytes of a user's name, a colon and a password */
+#define SXE_HTTP_BASIC_MAX 510 /* the most bytes of a user's name, a colon and a password */
 
 struct sxe_http_basic {
     struct sxe_span user;
@@ -291,8 +308,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_basic(const struct sxe_http_request *reques
 SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
                                          struct sxe_http_basic *basic);
 
-/* Store the client's address, from the PROXY header if there was one. Returns its length; 0: a unix
- * socket.
+/* Store the client's address, from the PROXY header if there was one. Returns its length; 0: the
+ * client is at a unix socket.
  *
  * With config.forwarding, that address may be a proxy's: if it, or the unix socket, is in
  * config.trusted, the list of addresses in the forwarding field is walked from its end. Addresses
@@ -303,7 +320,8 @@ SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
-sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
+/* the text of that address, as of sxe_peer_ip */
+sxe_http_peer_ip(const struct sxe_http_request *request);
 
 /* The scheme that the client used, "http" or "https", as the trusted proxy tells that forwarded the
  * client's address. "": that proxy tells none, or no trusted proxy is in between; then the scheme
@@ -323,7 +341,8 @@ typedef void (*sxe_http_on_body)(struct sxe_http_request *request,
                                  bool last);
 SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body);
 
-/* Back-pressure: on_body is not called until sxe_http_resume. Both may be called inside on_body. */
+/* Back-pressure: after sxe_http_pause on_body is not called until sxe_http_resume. Both may be
+ * called inside on_body. */
 SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
@@ -333,9 +352,8 @@ SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 SXE_PUBLIC SXE_MUST_USE int sxe_http_keep_body(struct sxe_http_request *request, size_t bytes);
 SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
 
-/* ---- The response ----
- * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and one of
- * sxe_http_end.... All return 0 or -errno:
+/* ---- The response ---- A handler calls either one of sxe_http_end..., or sxe_http_begin, then any
+ * number of sxe_http_write..., then one of sxe_http_end.... All return 0 or -errno:
  *
  *     -EINVAL    a bad argument, or a call out of order          nothing was taken
  *     -ENOBUFS   no room: see output_max of struct sxe_config    nothing was taken
@@ -344,14 +362,15 @@ SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
 struct sxe_http_response {
     void *user; /* rw: NULL at first */
     /* rw: called with 0 when the reply no longer needs the program's memory, because the kernel has
-     * it; with -errno when the client is gone; or when the library answered: -ETIMEDOUT with 408 or
-     * 503 after a timeout, -EPROTO with 400 or 413 to a bad body. Request and response are then
-     * reused. Only sxe_http_upgrade and sxe_fini end requests without on_done. */
+     * it; with -errno when the client is gone; or with one of these when the library itself
+     * answered: -ETIMEDOUT after a timeout (408 or 503), -EPROTO after a bad body (400 or 413).
+     * Request and response are then reused. Only sxe_http_upgrade and sxe_fini end requests without
+     * on_done. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
                     int result);
 };
 
-/* 200 to 599; 200 if not called. */
+/* Set the status, 200 to 599. Without this call it is 200. */
 SXE_PUBLIC int sxe_http_set_status(struct sxe_http_response *response, unsigned status);
 
 /* Add a field. The name is a token, and not one of those in rule 3; the value has no control bytes
@@ -361,12 +380,12 @@ SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char
 SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
                                        struct sxe_span value);
 
-/* The value of the first unsent field of that name, valid until a field is added or removed; base
+/* The value of the first unsent field with that name, valid until a field is added or removed; base
  * NULL: there is none. */
 SXE_PUBLIC struct sxe_span sxe_http_added_field(const struct sxe_http_response *response,
                                                 const char *name);
 
-/* Remove the unsent fields of that name; NULL: all unsent fields. */
+/* Remove the unsent fields with that name; NULL: all unsent fields. */
 SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const char *name);
 
 /* Close the connection after this reply. */
@@ -390,19 +409,19 @@ SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const v
                                      size_t length);
 
 /* End the reply with a part of a file, borrowed until on_done. If the file is shorter, the
- * connection is reset. -EBADF: fd is negative; -EINVAL: offset is. */
+ * connection is reset. -EBADF: fd is negative; -EINVAL: offset is negative. */
 SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
                                  size_t length);
 
 #define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
-/* Send status and fields. A body of that length follows, or one of unknown length: chunked, or in
- * HTTP/1.0 until close. To write more than the length is -EINVAL; to end before it breaks the
- * connection. */
+/* Send the status and the fields. A body of this length follows, or one of unknown length: chunked,
+ * or in HTTP/1.0 until the connection closes. Writing more bytes than the length returns -EINVAL;
+ * ending before the length is reached breaks the connection. */
 SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
 SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
-                              size_t length); /* copies */
+                              size_t length); /* copies the bytes */
 SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset,
-                                   size_t length); /* borrows until on_done */
+                                   size_t length); /* borrows the bytes until on_done */
 
 /* Call on_room once, after this function returned, when the kernel has all written bytes. -EBUSY:
  * another on_room is pending. Not called if the reply ends first. */
@@ -423,8 +442,8 @@ SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char 
                                  SXE_IN_EVENT_READ on_read, SXE_IN_EVENT_CLOSE on_close,
                                  void *user);
 
-/* Status, Content-Type (may be NULL) and body (copied) in one call. Always SXE_HTTP_DONE: if the
- * reply cannot be sent, 500 is. */
+/* Reply with status, Content-Type (may be NULL) and body (copied) in one call. Always returns
+ * SXE_HTTP_DONE: if the reply cannot be sent, 500 is sent in its place. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply(struct sxe_http_response *response, unsigned status,
                                                 const char *type, const void *body, size_t length);
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *response,
@@ -440,10 +459,10 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response 
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_unrouted(struct sxe_http_request *request,
                                                          struct sxe_http_response *response);
 
-/* "Not Found"; "" for a number without a name. */
+/* The standard text of a status, "Not Found"; "" for a number without a name. */
 SXE_PUBLIC const char *sxe_http_reason(unsigned status);
 
-/* The response of a request, and the request of a response. */
+/* Get the response of a request, or the request of a response. */
 SXE_PUBLIC struct sxe_http_response *sxe_http_response_of(struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_http_request *sxe_http_request_of(struct sxe_http_response *response);
 

@@ -10,7 +10,7 @@
 
 #include "sxe-always-internal.h"
 
-/* Bytes of a borrowed body given to the socket at a time. */
+/* bytes of a borrowed body that the socket gets at a time */
 #define PIECE (256u * 1024u)
 
 #define FRAMING_MAX 32 /* bytes around a part's data (RFC 9112, 7.1) */
@@ -39,7 +39,7 @@ on_piece_sent(SXE *s, int result)
 {
     struct sxe__http_link *link = s->user_data;
 
-    /* The socket is closed, and on_close deals with that. */
+    /* The socket is closed, and on_close handles that. */
     if (result < 0)
         return;
     link->unsent -= next_piece(link);

@@ -8,7 +8,8 @@
 
 #include "sxe-io.h"
 
-#define TAKEN_AT_ONCE (64u * 1024u) /* bytes */
+/* how many bytes of a request the peer's kernel usually acknowledges at once */
+#define TAKEN_AT_ONCE (64u * 1024u)
 
 /* ---- States ---- */
 
@@ -31,9 +32,9 @@ static const uint8_t stages[SXE__HTTP_LINK_STATES] = {
     [SXE__HTTP_LINK_PAUSED] = SXE_HTTP_STAGE_BODY,
 };
 
-/* Note how much of the request the peer's kernel has not acknowledged, where a timeout asks whether
- * that became less. After the last byte went to our kernel, a rest that the peer's kernel usually
- * takes at once is no reason to wait longer for a response. */
+/* Note how much of the request the peer's kernel has not acknowledged, so that a timeout can check
+ * whether that number fell. Once our kernel has the last byte, a small rest does not count: the
+ * peer's kernel usually takes that at once, so it is no reason to wait longer for a response. */
 static void
 note_unread(struct sxe__http_link *link, enum sxe__http_link_state from,
             enum sxe__http_link_state to)
@@ -67,8 +68,8 @@ sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
         sxe_close(link->socket);
 }
 
-/* on_read of an upgraded socket until the program sets its own. Bytes that come before that have no
- * reader, so abort. */
+/* The on_read of an upgraded socket until the program sets its own. Abort if bytes come before,
+ * because they have no reader. */
 static void
 refuse_bytes(SXE *s, int length)
 {
@@ -178,7 +179,7 @@ detach(struct sxe__http_link *link)
 
 /* ---- Sending ---- */
 
-/* The handshake is done, and what follows has timeouts of its own. */
+/* the handshake is done; the states that follow have their own timeouts */
 static void
 on_head_sent(SXE *s, int result)
 {
@@ -222,7 +223,7 @@ on_connected(SXE *s)
 
 static void on_close(SXE *s);
 
-/* FREE -> CONNECTING. 0; -errno: the link is still FREE. */
+/* Open a link: FREE -> CONNECTING. 0; -errno: the link is still FREE. */
 static int
 open_link(struct sxe__http_link *link)
 {
@@ -295,8 +296,8 @@ on_close(SXE *s)
 }
 
 /* Whether the peer's kernel has acknowledged bytes of the request since note_unread, or the last
- * call. A slow reader is no stall, although our kernel reports room only when a good part of its
- * buffer, which may have megabytes, is free. */
+ * call. Our kernel reports room only when a good part of its buffer, which may have megabytes, is
+ * free; a slow reader acknowledges bytes before that, and is not a stall. */
 static bool
 has_server_read(struct sxe__http_link *link)
 {
@@ -325,7 +326,7 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 
 /* ---- Which job has which link ---- */
 
-/* The idle link that the job may take, or SXE_POOL_NO_INDEX. */
+/* Find an idle link that the job may take, or SXE_POOL_NO_INDEX. */
 static unsigned
 find_idle_link(const struct sxe_http_client *client, unsigned job)
 {
@@ -387,7 +388,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
 
     while ((job = sxe_pool_get_oldest(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
            SXE_POOL_NO_INDEX) {
-        /* Once a link could not be opened, do not try again for each waiting job. */
+        /* If a link could not be opened, do not try again for each waiting job. */
         int result = error < 0 && sxe__http_client_is_at_rest(client)
                          ? error
                          : sxe__http_job_start(client, job);

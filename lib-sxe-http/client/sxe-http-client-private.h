@@ -32,11 +32,11 @@
 enum sxe__http_link_state {
     SXE__HTTP_LINK_FREE,
     SXE__HTTP_LINK_CONNECTING,
-    SXE__HTTP_LINK_SENDING, /* a body, piece by piece */
-    SXE__HTTP_LINK_ASKING,  /* the program has the body's next part */
+    SXE__HTTP_LINK_SENDING, /* a body is sent, piece by piece */
+    SXE__HTTP_LINK_ASKING,  /* the program is asked for the body's next part */
     SXE__HTTP_LINK_HEAD,    /* waiting for a response's head */
     SXE__HTTP_LINK_BODY,
-    SXE__HTTP_LINK_PAUSED, /* BODY, held back by the program */
+    SXE__HTTP_LINK_PAUSED, /* like BODY, but the program has paused the reading */
     SXE__HTTP_LINK_IDLE,
     SXE__HTTP_LINK_ENDING, /* waiting for on_close of its socket */
     SXE__HTTP_LINK_STATES
@@ -55,29 +55,29 @@ struct sxe__http_asked {
 struct sxe__http_job {
     struct sxe_http_call wanted; /* the program's call; the texts of its request may be gone */
     struct sxe__http_asked asked;
-    uint32_t length; /* bytes in its part of `requests`: head and copied body */
-    uint32_t link;   /* index, or SXE_NONE: the job waits */
+    uint32_t length; /* how many bytes its part of `requests` has: head and copied body */
+    uint32_t link;   /* index of the job's link; SXE_NONE: the job waits */
     bool is_paused;
 };
 
 struct sxe__http_link {
     struct sxe_http_client *client;
     SXE *socket;
-    uint32_t job;       /* index, or SXE_NONE */
-    uint32_t head_used; /* bytes of a head in its part of `responses` */
+    uint32_t job;       /* index of the link's job, or SXE_NONE */
+    uint32_t head_used; /* how many bytes of a head are in its part of `responses` */
     bool is_reused;     /* the link served another job before this one */
     bool is_answered;   /* a byte came for this job */
     bool is_asking;     /* on_room was called, and the program did not write yet */
     bool is_in_parts;   /* on_room was called for this job */
     bool is_last_part;  /* the last part is on its way */
-    bool has_head;      /* the final response's, not that of a 1xx */
+    bool has_head;      /* the head of the final response has arrived, not only that of a 1xx */
     uint8_t refusal;    /* enum sxe_http_refusal */
     uint8_t stage;      /* enum sxe_http_stage */
-    uint32_t part;      /* bytes of `unsent` that are on their way */
-    uint64_t unsent;    /* bytes of a body that are not the kernel's yet; or SXE_HTTP_CHUNKED */
-    size_t unread;      /* bytes of the request that the server's kernel had not acknowledged */
-    uint64_t left;      /* bytes to come of a body of known length */
-    uint32_t body_used; /* bytes of a body in its part of `responses` */
+    uint32_t part;      /* how many bytes of `unsent` are on their way */
+    uint64_t unsent; /* bytes of the body that our kernel has not taken yet; or SXE_HTTP_CHUNKED */
+    size_t unread;   /* bytes of the request that the server's kernel had not acknowledged */
+    uint64_t left;   /* bytes of a response's body of known length that are still to come */
+    uint32_t body_used; /* how many bytes of a body are in its part of `responses` */
     struct sxe_http_parser parser;
     struct sxe_http_chunks chunks;
 };
@@ -88,9 +88,9 @@ struct sxe_http_client {
     char path[108];
     char host[256];
     char tls_name[256];
-    struct sxe__http_link *links;  /* a pool */
-    struct sxe__http_job *jobs;    /* a pool */
-    char *queue;                   /* a pool */
+    struct sxe__http_link *links;  /* the array of a pool */
+    struct sxe__http_job *jobs;    /* the array of a pool */
+    char *queue;                   /* the array of a pool */
     char *requests;                /* config.request_max bytes for each job */
     char *responses;               /* head_max + body_max bytes for each link */
     struct sxe_http_field *fields; /* fields_max for each link */
@@ -177,7 +177,7 @@ void sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how);
 /* Detach the socket, which becomes the program's. The caller then makes the link FREE. */
 void sxe__http_link_forget(struct sxe__http_link *link);
 
-/* The view of a job for callbacks. */
+/* A job as callbacks see it. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);
 
 /* Free a job without calling on_done; its link, if any, then has no job. */

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* Whether the job is still there, and its next bytes may be looked at. */
+/* Whether the job still exists, and its next bytes may be read. */
 enum step { STOP, GO_ON };
 
 static enum step
@@ -30,7 +30,8 @@ refuse_reply(struct sxe__http_link *link, uint8_t refusal)
 
 /* ---- The end of a response ---- */
 
-/* Bytes after a response belong to no request, so such a link is not used again. */
+/* A response has ended. If bytes follow, they belong to no request, so the link is not used
+ * again. */
 static bool
 may_be_reused(const struct sxe__http_link *link)
 {
@@ -88,7 +89,8 @@ show_body(struct sxe__http_link *link, struct sxe_span span)
     return GO_ON;
 }
 
-/* Set *span to the next bytes of the body. Returns how many bytes to consume; -1: refused. */
+/* Set *span to the next bytes of the body. Returns how many bytes to consume; 0: more is needed;
+ * -1: the body is refused. */
 static ssize_t
 next_span(struct sxe__http_link *link, struct sxe_span *span, bool *is_whole)
 {
@@ -116,7 +118,7 @@ read_body(struct sxe__http_link *link)
 
     if (n < 0)
         return refuse_reply(link, link->chunks.refusal);
-    /* The trailer is not whole, and the socket's buffer has no room for the rest. */
+    /* The trailer is incomplete, and the socket's buffer has no room for the rest. */
     if (n == 0 && SXE_BUF_ROOM(link->socket) == 0)
         return refuse_reply(link, SXE_HTTP_REFUSED_HEAD_TOO_LARGE);
     if (n == 0 || (span.length > 0 && show_body(link, span) == STOP))

@@ -51,7 +51,7 @@ is_writable(const struct sxe_http_request_head *request)
     return true;
 }
 
-/* The room that is left. A text that does not fit is left out, and is_full is set. */
+/* A room, as far as it is still free. A text that does not fit is left out, and is_full is set. */
 struct out {
     char *at;
     char *end;
@@ -94,7 +94,7 @@ add_framing(struct out *out, uint64_t length, enum sxe_http_method method)
     }
 }
 
-/* Whether the parser accepts the written head; sets *asked. */
+/* Check that the parser accepts the written head, and set *asked. */
 static bool
 is_valid(const struct sxe_http_request_head *request, const char *head, size_t length,
          struct sxe__http_asked *asked)
@@ -108,8 +108,8 @@ is_valid(const struct sxe_http_request_head *request, const char *head, size_t l
     asked->method = parser.method;
     asked->keep_alive = parser.keep_alive;
     asked->upgrade = parser.upgrade || parser.method == SXE_HTTP_CONNECT;
-    /* TRACE has no body, and Expect needs one (RFC 9110, 9.3.8 and 10.1.1); the parser checks
-     * CONNECT. */
+    /* TRACE has no body, and Expect needs one (RFC 9110, 9.3.8 and 10.1.1); the parser itself
+     * refuses a CONNECT with a body. */
     return request->body_length > 0 ? parser.method != SXE_HTTP_TRACE : !parser.expect_continue;
 }
 

@@ -186,7 +186,7 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
         errno = -result;
         return NULL;
     }
-    /* One more: a socket that is closing still exists when its link opens another. */
+    /* One socket more than links: while a socket is closing, its link may open another. */
     sxe_register(client->config.connections_max + 1, 0);
     return client;
 }

@@ -91,7 +91,7 @@ sxe__http_cache_delete(struct sxe_http_files *files)
 
 /* ---- Names ---- */
 
-/* FNV-1a */
+/* The hash FNV-1a of a name. */
 static uint32_t
 hash_of_name(struct sxe_span name)
 {
@@ -161,7 +161,7 @@ make_free(struct sxe__http_file *file)
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
-    /* Keep the first page: the entry's next name needs it. */
+    /* Keep the first page, because the entry's next name needs it. */
     if (file->touched > PAGE)
         (void)!madvise(file->name + PAGE, round_up_content(file->touched, PAGE) - PAGE,
                        MADV_DONTNEED);

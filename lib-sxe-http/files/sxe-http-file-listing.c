@@ -23,9 +23,9 @@
 
 struct row {
     const char *name;
-    uint64_t size; /* bytes */
+    uint64_t size; /* size of the file in bytes */
     int64_t modified;
-    uint16_t length; /* of the name */
+    uint16_t length; /* length of the name */
     bool is_directory;
 };
 
@@ -33,7 +33,7 @@ struct sxe__http_listing {
     _Alignas(struct dirent64) char dirents[DIRENTS_SIZE];
     struct row rows[ROWS_MAX];
     uint32_t number;
-    bool is_cut; /* there are more than ROWS_MAX */
+    bool is_cut; /* the directory has more than ROWS_MAX names */
     size_t names_used;
     size_t html_used;
     char names[ROWS_MAX * NAME_MAX];
@@ -91,7 +91,7 @@ static bool
 is_name_shown(const struct sxe__http_file *file, const char *name, size_t length)
 {
     if (length > NAME_MAX || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        strchr(name, '\\') != NULL) /* a request's path may not have one */
+        strchr(name, '\\') != NULL) /* a request's path may not contain a backslash */
         return false;
     return *name != '.' || file->files->config.dot_files;
 }
@@ -296,7 +296,7 @@ put_size(struct sxe__http_listing *listing, uint64_t bytes)
     put_page_text(listing, text);
 }
 
-/* "06 Nov 1994 08:49" */
+/* Write a time as "06 Nov 1994 08:49". */
 static void
 put_date(struct sxe__http_listing *listing, int64_t seconds)
 {
@@ -401,7 +401,7 @@ sxe__http_list(struct sxe__http_file *file, int fd)
         put_page(listing, file);
         result = keep_row(file, listing);
     }
-    /* Give the memory back: the next listing may come much later. */
+    /* Give the memory back to the system: the next listing may be made much later. */
     (void)!madvise(listing, sizeof(*listing), MADV_DONTNEED);
     pthread_mutex_unlock(&files->listing_lock);
     close(fd);

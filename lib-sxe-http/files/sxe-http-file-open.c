@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES    8 /* of calls that other processes may disturb */
+#define TRIES    8 /* how often to try calls that other processes may disturb */
 #define OPEN     (O_RDONLY | O_NONBLOCK | O_NOCTTY)
-#define SETTLE_S 2 /* file systems may count time in seconds */
+#define SETTLE_S 2 /* how old a change must be, because some file systems count time in seconds */
 
 const struct sxe__http_coding sxe__http_codings[SXE__HTTP_CODINGS] = {
     {"br", ".br"},
@@ -313,7 +313,8 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
            known->index == file->index && is_same_file(&known->found, found);
 }
 
-/* Owns fd: closes it, or keeps it in the entry. */
+/* Store what was found in the entry. This function owns fd: it closes it, or keeps it in the
+ * entry. */
 static void
 take_file(struct sxe__http_file *file, char *path, int fd)
 {
@@ -353,8 +354,8 @@ open_served_file(struct sxe__http_file *file, char *path)
     }
 }
 
-/* Open the first index that the directory has. True also if opening one failed for another reason
- * than ENOENT; false: there is none. */
+/* Open the first index that the directory has. True: *found has it, or the error if opening it
+ * failed for another reason than ENOENT; false: there is no index. */
 static bool
 open_index(struct sxe__http_file *file, char *path)
 {

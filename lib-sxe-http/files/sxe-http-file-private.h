@@ -41,25 +41,26 @@
 
 extern struct sxe_log_control sxe__http_log;
 
-#define SXE__HTTP_NAME_SIZE PATH_MAX       /* bytes of a name, with its NUL */
-#define SXE__HTTP_PATH_SIZE (2 * PATH_MAX) /* of a name and that of an index or sibling */
-#define SXE__HTTP_TYPE_MAX  127            /* bytes of a content type */
-#define SXE__HTTP_PATH_ROOM (16u * 1024)   /* bytes of a path that is not decoded yet */
+#define SXE__HTTP_NAME_SIZE PATH_MAX /* bytes of a name, with its NUL */
+/* bytes of a name followed by that of an index or sibling */
+#define SXE__HTTP_PATH_SIZE (2 * PATH_MAX)
+#define SXE__HTTP_TYPE_MAX  127          /* bytes of a content type */
+#define SXE__HTTP_PATH_ROOM (16u * 1024) /* bytes of a path that is not decoded yet */
 
 /* Content codings of siblings, in the order of preference. */
 enum { SXE__HTTP_CODINGS = 3 };
 #define SXE__HTTP_FILE_LINES 512
 
 struct sxe__http_coding {
-    const char *name; /* RFC 9110, 8.4.1 */
+    const char *name; /* the coding's name in Content-Encoding (RFC 9110, 8.4.1) */
     const char *suffix;
 };
 extern const struct sxe__http_coding sxe__http_codings[SXE__HTTP_CODINGS];
 
 enum sxe__http_file_state {
     SXE__HTTP_FILE_FREE,
-    SXE__HTTP_FILE_OPENING, /* in a thread */
-    SXE__HTTP_FILE_IDLE,    /* nobody holds it */
+    SXE__HTTP_FILE_OPENING, /* a thread is opening the file */
+    SXE__HTTP_FILE_IDLE,    /* no request holds the entry */
     SXE__HTTP_FILE_BUSY,
     SXE__HTTP_FILE_LEAVING, /* no name leads to it any more */
     SXE__HTTP_FILE_STATES
@@ -68,44 +69,45 @@ enum sxe__http_file_state {
 /* A request that is not answered yet, and which file it wants. */
 struct sxe__http_wish {
     struct sxe_http_request *request;
-    struct sxe__http_file *base; /* held; a sibling of it is wanted; NULL: the file itself */
-    unsigned coding;             /* of that sibling: index in sxe__http_codings */
+    /* the file whose sibling is wanted, held; NULL: the file itself is wanted */
+    struct sxe__http_file *base;
+    unsigned coding; /* the coding of that sibling, an index in sxe__http_codings */
 };
 
 struct sxe__http_waiter {
     struct sxe__http_wish wish;
-    struct sxe__http_file *file; /* the entry that it waits for */
+    struct sxe__http_file *file; /* the entry for which it waits */
     struct sxe__http_waiter *next;
     struct sxe__http_waiter *prev;
 };
 
 struct sxe__http_file {
-    struct sxe_work work; /* first, so that a pointer to it is one to the entry */
+    struct sxe_work work; /* the first member, so that a pointer to it is one to the entry */
     struct sxe_http_files *files;
-    char *name; /* where its region begins */
+    char *name; /* the name; the entry's region begins with it */
     uint32_t name_length;
     uint32_t hash;
-    uint32_t next; /* entry in the same bucket, or SXE_NONE */
+    uint32_t next; /* the next entry in the same bucket, or SXE_NONE */
     uint32_t holders;
     enum sxe__http_file_state state;
     struct sxe__http_waiter *first; /* the requests that wait for this file */
     struct sxe__http_waiter *last;
     struct sxe__http_file *known; /* the old entry that it may replace, held; or NULL */
-    size_t memory;                /* bytes that it adds to files->memory */
+    size_t memory;                /* how many bytes the entry adds to files->memory */
     SXE_TIME checked;             /* when the file was last seen as described here */
-    bool may_keep;                /* memory_max leaves memory for content */
+    bool may_keep;                /* whether memory_max leaves memory for the content */
 
     /* The thread sets these while it opens the file; afterwards only siblings may change. */
     bool is_same; /* the file is as in known: only siblings may differ */
     bool is_listing;
-    bool is_settled;   /* a later change would show in the file's times */
+    bool is_settled;   /* whether a later change would show in the file's times */
     uint8_t siblings;  /* a bit for each coding that has a sibling */
     uint16_t status;   /* 0: send the file; otherwise the status to answer */
     int error;         /* the errno of a failure; 0: none */
-    int fd;            /* -1: none */
-    size_t touched;    /* bytes of the region that were written to */
+    int fd;            /* the open file; -1: none */
+    size_t touched;    /* how many bytes of the region were written to */
     char *content;     /* the whole file; NULL: send it from fd */
-    uint64_t size;     /* bytes */
+    uint64_t size;     /* size of the file in bytes */
     const char *index; /* name of the directory's index file; "": no directory */
     const char *type;
     struct stat found;
@@ -114,12 +116,12 @@ struct sxe__http_file {
 
     /* The lines of the last reply that had the whole file without a coding, to be used again. */
     uint8_t lines_siblings; /* `siblings` when the lines were made */
-    uint16_t lines_length;  /* 0: there are none */
+    uint16_t lines_length;  /* how many bytes these lines have; 0: there are none */
     char lines[SXE__HTTP_FILE_LINES];
 };
 
 struct sxe__http_type {
-    const char *extension; /* in small letters */
+    const char *extension; /* the extension in small letters */
     const char *type;
 };
 
@@ -127,29 +129,29 @@ struct sxe__http_types {
     char *text; /* the text that the others point into */
     struct sxe__http_type *types;
     unsigned number;
-    const char *usual; /* type of all other extensions */
+    const char *usual; /* the content type of all other extensions */
 };
 
-struct sxe__http_listing; /* scratch memory */
+struct sxe__http_listing; /* memory for making a listing */
 
 struct sxe_http_files {
     struct sxe_http_files_config config;
     struct sxe_span prefix; /* config.prefix without slashes around it */
     int root;
-    unsigned group; /* of threads: a root that hangs delays no other root */
+    unsigned group; /* its group of threads: a root that hangs delays no other root */
     bool has_openat2;
     struct sxe__http_types types;
-    struct sxe__http_file *entries;   /* a pool */
-    struct sxe__http_waiter *waiters; /* a pool */
-    uint32_t *buckets;                /* hash -> entry */
+    struct sxe__http_file *entries;   /* the array of a pool */
+    struct sxe__http_waiter *waiters; /* the array of a pool */
+    uint32_t *buckets;                /* hash table: from the hash of a name to an entry */
     uint32_t buckets_mask;
     char *regions;
     size_t region_size;
-    size_t memory; /* bytes of contents, see memory_max */
+    size_t memory; /* how many bytes of contents are in memory, see memory_max */
     struct sxe_http_date_cache date;
     pthread_mutex_t listing_lock;
-    struct sxe__http_listing *listing; /* NULL: there are no listings */
-    char room[SXE__HTTP_PATH_ROOM];    /* for a name */
+    struct sxe__http_listing *listing; /* NULL: the handler makes no listings */
+    char room[SXE__HTTP_PATH_ROOM];    /* room for making a name */
 };
 
 static inline bool
@@ -178,19 +180,22 @@ SXE_MUST_USE enum sxe_http_verdict sxe__http_file_serve(struct sxe_http_files *f
 SXE_MUST_USE int sxe__http_cache_new(struct sxe_http_files *files);
 void sxe__http_cache_delete(struct sxe_http_files *files);
 
-/* The youngest entry of that name, or NULL. */
+/* Find the youngest entry with that name, or NULL. */
 struct sxe__http_file *sxe__http_cache_find(struct sxe_http_files *files, struct sxe_span name);
 
-/* A new entry, OPENING; NULL: all are in use. */
+/* Add an entry, in the state OPENING. NULL: all entries are in use. */
 struct sxe__http_file *sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name);
 
 /* A thread has opened the entry; the caller holds it from now on. If there is no such file, or it
- * is as known, no name leads to the entry. */
+ * equals the entry `known`, no name leads to the new entry. */
 void sxe__http_cache_opened(struct sxe__http_file *file);
-void sxe__http_cache_remove(struct sxe__http_file *file); /* no name leads to it any more */
+/* from now on no name leads to the entry */
+void sxe__http_cache_remove(struct sxe__http_file *file);
 void sxe__http_cache_hold(struct sxe__http_file *file);
-void sxe__http_cache_release(struct sxe__http_file *file); /* NULL is allowed */
-void sxe__http_cache_touch(struct sxe__http_file *file);   /* it was used, and is not held */
+/* the caller holds the entry no longer; NULL is allowed */
+void sxe__http_cache_release(struct sxe__http_file *file);
+/* an entry that nobody holds was used: make it the youngest */
+void sxe__http_cache_touch(struct sxe__http_file *file);
 
 /* Close the descriptor that was unused for longest; false: all are in use. */
 SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
@@ -225,9 +230,10 @@ int sxe__http_probe_root(struct sxe_http_files *files);
 
 SXE_MUST_USE int sxe__http_listing_new(struct sxe_http_files *files);
 void sxe__http_listing_delete(struct sxe_http_files *files);
-size_t sxe__http_listing_size(void); /* bytes of address space */
+size_t sxe__http_listing_size(void); /* bytes of address space that making a listing needs */
 
-/* In threads: make a page about directory fd, the content of the entry. 0 or -errno. Owns fd. */
+/* In threads: make a page about directory fd, the content of the entry. 0 or -errno. This function
+ * closes fd. */
 SXE_MUST_USE int sxe__http_list(struct sxe__http_file *file, int fd);
 
 /* ---- sxe-http-file-type.c ---- */

@@ -13,7 +13,7 @@
 #include "sxe-http-conditional.h"
 #include "sxe-http-private.h"
 
-#define BOUNDARY_SIZE  33 /* 128 random bits, which no file can guess */
+#define BOUNDARY_SIZE  33 /* 128 random bits as text, which no file can guess */
 #define PART_HEAD_SIZE (BOUNDARY_SIZE + SXE__HTTP_TYPE_MAX + SXE_HTTP_CONTENT_RANGE_MAX + 64)
 
 struct reply {
@@ -21,8 +21,8 @@ struct reply {
     struct sxe_http_response *response;
     const struct sxe_http_files *files;
     const struct sxe__http_file *base;
-    struct sxe__http_file *file; /* base, or a sibling */
-    const char *coding;          /* of file; NULL: none */
+    struct sxe__http_file *file; /* what is sent: base, or a sibling of it */
+    const char *coding;          /* the coding of `file`; NULL: none */
     const char *modified;
 };
 
@@ -33,7 +33,7 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
 
-    if (status == 503) /* left out if there is no room */
+    if (status == 503) /* the field is left out if there is no room for it */
         (void)!sxe_http_add_field(response, "Retry-After", "1");
     (void)!sxe_http_reply_status(response, status);
 }
@@ -58,7 +58,8 @@ sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *r
     ssize_t length = sxe_http_path_to_file(request->path, files->room, sizeof(files->room));
     struct sxe_span all = {files->room, length > 0 ? (size_t)length : 0};
 
-    if (length <= 0 || !has_name_end(all, name)) { /* a name of sxe_http_files_send */
+    /* the name is one that a handler gave to sxe_http_files_send */
+    if (length <= 0 || !has_name_end(all, name)) {
         sxe__http_file_refuse(request, 404);
         return;
     }
@@ -147,7 +148,7 @@ is_copied(const struct sxe__http_file *file)
     return file->content != NULL && file->size <= SXE__HTTP_COPY_MAX;
 }
 
-/* If the reply cannot be sent, answer 500, or abort if that fails, too. */
+/* A reply cannot be sent: answer 500, or abort the connection if that fails, too. */
 static void
 finish_reply(const struct reply *reply, int result)
 {
@@ -165,7 +166,8 @@ end_reply_with_file(const struct reply *reply, uint64_t first, uint64_t length)
     return sxe_http_end_file(reply->response, file->fd, (off_t)first, length);
 }
 
-/* Add the fields of the whole file. Without a coding they are the same each time, and are kept. */
+/* Add the fields of the whole file. Without a coding they are equal each time, so the entry keeps
+ * them for the next reply. */
 static int
 add_all_fields(const struct reply *reply)
 {
@@ -218,7 +220,7 @@ struct multipart {
     char boundary[BOUNDARY_SIZE];
 };
 
-/* False: the system has no randomness yet. */
+/* Make the boundary between parts. False: the system has no randomness yet. */
 static bool
 make_boundary(char boundary[BOUNDARY_SIZE])
 {
@@ -286,7 +288,7 @@ write_multipart_parts(const struct multipart *multipart)
     snprintf(last_line, sizeof(last_line), LAST_LINE, multipart->boundary);
     if (result == 0)
         result = sxe_http_end(response, last_line, LAST_LINE_LENGTH);
-    /* To end the reply early closes the connection. */
+    /* The reply cannot go on. Ending it too early closes the connection. */
     if (result < 0)
         (void)!sxe_http_end(response, NULL, 0);
 }
@@ -298,7 +300,8 @@ send_ranges(const struct reply *reply, const struct sxe_http_range *ranges, unsi
     char type[sizeof("multipart/byteranges; boundary=") + BOUNDARY_SIZE];
     int result;
 
-    if (!make_boundary(multipart.boundary)) { /* a server may always ignore Range */
+    /* without a boundary send the whole file: a server may always ignore Range */
+    if (!make_boundary(multipart.boundary)) {
         send_all_ranges(reply);
         return;
     }
@@ -383,7 +386,7 @@ send_whole_file(struct reply *reply, struct sxe_http_files *files)
     char text[SXE_HTTP_DATE_LENGTH + 1];
 
     reply->modified = reply->file->modified;
-    if (modified > now) { /* RFC 9110, 8.8.2.1: never later than Date */
+    if (modified > now) { /* Last-Modified must not be later than Date (RFC 9110, 8.8.2.1) */
         modified = now;
         snprintf(text, sizeof(text), "%.*s", SXE_HTTP_DATE_LENGTH, date);
         reply->modified = text;

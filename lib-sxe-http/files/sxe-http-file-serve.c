@@ -45,7 +45,7 @@ give_wish_up(struct sxe_http_request *request, struct sxe_http_response *respons
     sxe__http_cache_release(base);
 }
 
-/* False: too many wait already. */
+/* Have a request wait for an entry. False: too many requests wait already. */
 static bool
 join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
 {
@@ -60,13 +60,13 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
     file->last = &waiters[id];
     response->user = &waiters[id];
     response->on_done = give_wish_up;
-    sxe_http_allow_half_close(response); /* the file is opened soon */
+    sxe_http_allow_half_close(response); /* opening a file takes only a short time */
     return true;
 }
 
 /* ---- Answering ---- */
 
-/* The coding in which this request wants the file; -1: none. */
+/* Choose the coding in which this request gets the file; -1: none. */
 static int
 choose_coding(const struct sxe_http_request *request, const struct sxe__http_file *file)
 {
@@ -105,7 +105,8 @@ wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
     return true;
 }
 
-/* Answer with an opened entry; file NULL: none could be. False: a sibling is wanted first. */
+/* Answer with an opened entry; file NULL: none could be opened. False: a sibling must be opened
+ * first. */
 static bool
 answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
 {
@@ -120,7 +121,8 @@ answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
             sxe__http_file_reply(wish, file, file);
         return true;
     }
-    /* The sibling may be gone since, or be rewritten right now: then send the file itself. */
+    /* The sibling may have been removed since, or be rewritten just now: then send the file
+     * itself. */
     if (file == NULL || file->status != 0 || !sxe__http_is_as_new(&file->found, &base->found))
         file = base;
     sxe__http_file_reply(wish, base, file);
@@ -138,7 +140,8 @@ open_in_thread(struct sxe_work *work)
     sxe__http_file_open((struct sxe__http_file *)work);
 }
 
-/* Have a thread open a name; known: its old entry, or NULL. NULL: no entry or thread is free. */
+/* Have a thread open a name; known: the name's old entry, or NULL. Returns the new entry; NULL: no
+ * entry or thread is free. */
 static struct sxe__http_file *
 begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file *known)
 {
@@ -162,7 +165,8 @@ begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__ht
     return NULL;
 }
 
-/* The entry of that name, fresh or OPENING; NULL: it is neither there nor can be opened. */
+/* Get the entry of that name, fresh or OPENING. NULL: there is none, and it cannot be opened
+ * now. */
 static struct sxe__http_file *
 look_up_file(struct sxe_http_files *files, struct sxe_span name)
 {
@@ -176,7 +180,7 @@ look_up_file(struct sxe_http_files *files, struct sxe_span name)
     return begin_opening(files, name, file);
 }
 
-/* The name of the sibling that the wish asks for. */
+/* Make the name of the sibling that the wish asks for. */
 static struct sxe_span
 sibling_name(struct sxe_http_files *files, const struct sxe__http_wish *wish)
 {

@@ -14,7 +14,7 @@
 #define EXTENSION_SIZE 32
 #define UTF_8          "; charset=utf-8"
 
-/* Sorted by extension, for bsearch. */
+/* Sorted by extension, because bsearch needs that. */
 static const struct sxe__http_type usual_types[] = {
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},
@@ -128,7 +128,7 @@ to_small_letters(char *text)
     }
 }
 
-/* Takes the next word, and ends it with NUL; NULL: no more. */
+/* Take the next word, and end it with a NUL. NULL: there is no more. */
 static char *
 take_type_word(char **text)
 {
@@ -155,7 +155,7 @@ is_type(const char *type)
     return length <= SXE__HTTP_TYPE_MAX && strchr(type, '/') != NULL;
 }
 
-/* "text/html html htm # a comment" */
+/* Read a line: "text/html html htm # a comment". */
 static int
 read_types_line(struct sxe__http_types *types, char *line)
 {
@@ -256,7 +256,7 @@ sxe__http_types_new(struct sxe__http_types *types, const struct sxe_http_files_c
     }
     if (config->type_default != NULL)
         types->usual = config->type_default;
-    /* A word and its separator have at least two bytes. */
+    /* Each type takes a word and a separator, at least two bytes. */
     types->types = calloc(strlen(types->text) / 2 + 1, sizeof(*types->types));
     return types->types == NULL ? -ENOMEM : read_types_lines(types);
 }
@@ -270,7 +270,8 @@ sxe__http_types_delete(struct sxe__http_types *types)
 
 /* ---- Asking ---- */
 
-/* The extension of a path in small letters; false: it has none, or one that no type can have. */
+/* Get the extension of a path in small letters. False: it has none, or one that no type can
+ * have. */
 static bool
 get_extension(const char *path, char extension[EXTENSION_SIZE])
 {

@@ -58,7 +58,7 @@ has_long_index(const struct sxe_http_files_config *config)
     return false;
 }
 
-/* NULL, or what is wrong. */
+/* Check a configuration. NULL, or what is wrong. */
 static const char *
 check_files_config(const struct sxe_http_files_config *config)
 {
@@ -179,7 +179,7 @@ sxe_http_files_plan_print(const struct sxe_http_files *files, FILE *out)
 
 /* ---- Names ---- */
 
-/* Takes the prefix off a name: 0, 301 if the name is the prefix without its slash, or 404. */
+/* Take the prefix off a name. 0; 301: the name is the prefix without its slash; or 404. */
 static unsigned
 take_prefix(struct sxe_span prefix, struct sxe_span *name)
 {
@@ -222,7 +222,11 @@ is_hidden(struct sxe_span name)
 static bool
 is_plain_path(struct sxe_span path)
 {
-    enum { PLAIN, NOT_FIRST /* in a segment */, NOT_PLAIN };
+    enum {
+        PLAIN,
+        NOT_FIRST /* what a byte is in a segment: the last two may not be first */,
+        NOT_PLAIN
+    };
     static const uint8_t kinds[256] = {['/'] = NOT_FIRST,
                                        ['.'] = NOT_FIRST,
                                        ['%'] = NOT_PLAIN,

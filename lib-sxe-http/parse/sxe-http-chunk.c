@@ -8,8 +8,8 @@
  *
  *     EXTENSION -> NAME -> EQUALS -> TOKEN or QUOTED, and EXTENSION again after each ;
  *
- * The states AFTER_... are for blanks around ; and =, which are read though nobody may send them
- * (RFC 9112, 7.1.1: BWS).
+ * The states AFTER_... are for blanks around ; and =, which are accepted, although senders must not
+ * write them (RFC 9112, 7.1.1: BWS).
  */
 #include "sxe-http-chunk.h"
 #include "sxe-http-list.h"
@@ -36,7 +36,7 @@ enum state {
     REFUSED
 };
 
-/* Returned in place of a state or a count: the byte is bad. */
+/* Returned in place of a state or a count: the byte is not allowed here. */
 enum { BAD = -1 };
 
 void
@@ -110,7 +110,7 @@ extension_state(enum state state, uint8_t byte)
         return (int)state;
     if ((state == NAME || state == AFTER_NAME) && byte == '=')
         return EQUALS;
-    /* A line may not end after blanks. */
+    /* Blanks must be followed by ; or =, not by the end of the line. */
     if ((state == AFTER_NAME || state == AFTER_SIZE) && byte == '\r')
         return BAD;
     return state_after(byte, state == NAME || state == AFTER_NAME ? AFTER_NAME : AFTER_SIZE);
@@ -136,7 +136,7 @@ size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* Count the bytes of extensions less the bytes of data, so that no peer can keep us busy with
+/* Count the bytes of extensions, less the bytes of data, so that no peer can keep us busy with
  * extensions. */
 static ssize_t
 extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)

@@ -103,7 +103,7 @@ look_for_tag(const struct sxe_http_list *field, struct sxe_span etag,
     return tags;
 }
 
-/* ---- Conditions: whether each holds, malformed or not ---- */
+/* ---- Conditions: whether each holds; `malformed` says that the field is not valid ---- */
 
 /* RFC 9110, 13.1.1 */
 static bool
@@ -316,7 +316,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_span spec;
     struct sxe_http_range range;
     uint64_t left = length;
-    unsigned there = 0; /* satisfiable ranges so far */
+    unsigned there = 0; /* how many ranges are satisfiable so far */
     unsigned number = 0;
 
     if (!take_range_unit(&field))
@@ -329,8 +329,8 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
             return -ERANGE;
         if (result == RANGE_UNSATISFIABLE)
             continue;
-        /* For too many ranges, or more bytes than the representation has, send the whole: that is
-         * less. */
+        /* Too many ranges, or more bytes than the whole representation has: send the whole, which
+         * is less. */
         if (there++ == max || range.length > left)
             return 0;
         left -= range.length;
@@ -338,8 +338,8 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     }
     if (number == 0)
         return -ERANGE;
-    /* The last bytes of an empty representation are a range that Content-Range cannot say: send
-     * all. */
+    /* In an empty representation the last n bytes are a range that Content-Range cannot express:
+     * send all. */
     return length > 0 ? (int)number : 0;
 }
 

@@ -27,8 +27,8 @@ enum {
 
 struct date {
     unsigned year;
-    unsigned month; /* from 0 */
-    unsigned day;   /* from 1 */
+    unsigned month; /* 0 to 11 */
+    unsigned day;   /* 1 to 31 */
     unsigned hour;
     unsigned minute;
     unsigned second;
@@ -71,7 +71,7 @@ seconds_of_date(const struct date *date)
            date->second;
 }
 
-/* Fill in *date. Returns the weekday, 0 is Sunday. */
+/* Fill in *date from the number of a day. Returns the weekday; 0 is Sunday. */
 static unsigned
 date_of(int64_t seconds, struct date *date)
 {
@@ -135,7 +135,7 @@ sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_t now_ns)
     sxe_http_date_format(wall.tv_sec, cache->text);
 }
 
-/* ---- Reading: each takes something off the front of the text, if it is there ---- */
+/* ---- Reading: each function takes a part off the front of the text, if it is there ---- */
 
 static bool
 take_wanted_text(struct sxe_span *text, const char *wanted, size_t length)
@@ -147,7 +147,7 @@ take_wanted_text(struct sxe_span *text, const char *wanted, size_t length)
     return true;
 }
 
-/* Read a day's name, of which `abbreviated` letters are written; 0: all. */
+/* Read the name of a day: its first `abbreviated` letters, or with 0 all of them. */
 static bool
 take_weekday(struct sxe_span *text, size_t abbreviated)
 {
@@ -236,7 +236,7 @@ is_possible_date(const struct date *date)
            (date->second < 60 || is_leap_second);
 }
 
-/* A number by which dates of one year can be compared. */
+/* Make a number by which dates of one year can be compared. */
 static unsigned
 place_in_year(const struct date *date)
 {
@@ -245,8 +245,8 @@ place_in_year(const struct date *date)
     return minute * 61 + date->second;
 }
 
-/* Set the year to the last one with its two digits in which the date is at most 50 years ahead of
- * now. */
+/* Find the year of a date whose year has two digits: the last one in which the date is at most 50
+ * years ahead of now. */
 static void
 find_century(struct date *date, int64_t now)
 {

@@ -108,7 +108,7 @@ sxe__http_is_same(const char *a, const char *b, size_t length)
     return true;
 }
 
-/* The first field from index `i` on that has the name. */
+/* Find the first field from index `i` on that has the name. */
 static const struct sxe_http_field *
 find_field_name(const struct sxe_http_parser *parser, const char *data, struct sxe_span name,
                 size_t i)

@@ -36,14 +36,14 @@ is_equal(struct sxe_span text, const char *word)
 
 /* ---- Nodes: RFC 7239, 6 ---- */
 
-/* The text without its first bytes. */
+/* Take bytes off the front of a text. */
 static struct sxe_span
 after(struct sxe_span text, size_t bytes)
 {
     return (struct sxe_span){text.base + bytes, text.length - bytes};
 }
 
-/* "_" and letters, digits, ".", "_" or "-". */
+/* Whether the text is an obfuscated identifier: "_", then letters, digits, ".", "_" or "-". */
 static bool
 is_obfuscated(struct sxe_span text)
 {
@@ -78,7 +78,7 @@ read_port(struct sxe_span text, in_port_t *port)
     return text.length > 0 && number <= UINT16_MAX;
 }
 
-/* inet_pton of bytes without a final NUL. */
+/* Call inet_pton for a text without a final NUL. */
 static bool
 read_address(int family, struct sxe_span text, void *to)
 {
@@ -128,7 +128,7 @@ read_bracketed(struct sxe_span text, struct sxe_http_hop *hop)
            read_ipv6((struct sxe_span){text.base + 1, length - 1}, after(text, length + 1), hop);
 }
 
-/* A name that hides an address, and perhaps a port. */
+/* Read a name that hides an address, perhaps with a port. */
 static bool
 is_hidden_node(struct sxe_span text)
 {
@@ -176,7 +176,7 @@ is_name_byte(const char *byte)
     return sxe_http_is_token((struct sxe_span){byte, 1});
 }
 
-/* Take the token at the end. */
+/* Take a token off the end of the text. */
 static bool
 take_last_token(struct sxe_span *rest, struct sxe_span *token)
 {
@@ -188,7 +188,7 @@ take_last_token(struct sxe_span *rest, struct sxe_span *token)
     return token->length > 0;
 }
 
-/* Take the quoted string at the end, without its quotes. */
+/* Take a quoted string off the end of the text, and drop its quotes. */
 static bool
 take_last_string(struct sxe_span *rest, struct sxe_span *string)
 {
@@ -204,7 +204,7 @@ take_last_string(struct sxe_span *rest, struct sxe_span *string)
     return rest->length-- > 0;
 }
 
-/* Take name=value at the end. */
+/* Take name=value off the end of the text. */
 static bool
 take_element_pair(struct sxe_span *rest, struct sxe_span *name, struct sxe_span *value)
 {
@@ -215,7 +215,7 @@ take_element_pair(struct sxe_span *rest, struct sxe_span *name, struct sxe_span 
     return take_last_token(rest, name);
 }
 
-/* RFC 3986, 3.1 */
+/* Whether the text is a scheme (RFC 3986, 3.1). */
 static bool
 is_scheme(struct sxe_span text)
 {
@@ -227,7 +227,7 @@ is_scheme(struct sxe_span text)
     return text.length > 0;
 }
 
-/* Store a pair of the element. seen: the names that it has had. */
+/* Store a pair of the element. `seen` has the names that the element had before. */
 static bool
 store_pair(struct sxe_http_hop *hop, struct sxe_span name, struct sxe_span value, unsigned *seen)
 {
@@ -257,7 +257,7 @@ store_pair(struct sxe_http_hop *hop, struct sxe_span name, struct sxe_span value
     }
 }
 
-/* Take the pairs of the last element, which may be none. False: they are no pairs. */
+/* Take the pairs of the last element; it may have none. False: the text is not made of pairs. */
 static bool
 take_element_pairs(struct sxe_span *rest, struct sxe_http_hop *hop, bool *is_there)
 {
@@ -289,7 +289,7 @@ sxe_http_forwarded_last(struct sxe_span *rest, struct sxe_http_hop *hop)
         if (!take_element_pairs(&left, hop, &is_there))
             return -EINVAL;
         if (left.length > 0)
-            left.length--; /* the comma before the element */
+            left.length--; /* drop the comma before the element */
     }
     *rest = left;
     return is_there;
@@ -297,7 +297,7 @@ sxe_http_forwarded_last(struct sxe_span *rest, struct sxe_http_hop *hop)
 
 /* ---- X-Forwarded-For ---- */
 
-/* An address without brackets that has two colons is one of IPv6. */
+/* Read an address without brackets; with two colons it is one of IPv6. */
 static bool
 read_plain_node(struct sxe_span text, struct sxe_http_hop *hop)
 {

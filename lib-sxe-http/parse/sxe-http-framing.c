@@ -9,7 +9,8 @@
 
 enum { OK = 1 };
 
-/* The next field with the same well-known name. Most fields have none, and need no search. */
+/* The next field with the same well-known name. Most fields have no such next one, and need no
+ * search. */
 static const struct sxe_http_field *
 next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
           const struct sxe_http_field *field)
@@ -72,7 +73,8 @@ has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_f
     return false;
 }
 
-/* RFC 9112, 3.2: HTTP/1.1 needs exactly one Host, and a valid one; an empty value is valid. */
+/* Check Host: HTTP/1.1 needs exactly one, and a valid one; an empty value is valid (RFC 9112,
+ * 3.2). */
 static int
 check_host_field(struct sxe_http_parser *parser, const char *data)
 {
@@ -121,8 +123,9 @@ content_length(struct sxe_http_parser *parser, const char *data, const struct sx
     return OK;
 }
 
-/* RFC 9112, 6.1: only chunked is accepted. A coding before it is answered 501, all else 400; an
- * empty element too, because another recipient may read it as a coding. */
+/* Read Transfer-Encoding (RFC 9112, 6.1). Only "chunked" is accepted. A coding before it is
+ * answered 501, and everything else 400; an empty element, too, because another recipient may read
+ * it as a coding. */
 SXE__HTTP_COLD static int
 transfer_encoding(struct sxe_http_parser *parser, const char *data,
                   const struct sxe_http_field *first)
@@ -155,7 +158,7 @@ transfer_encoding(struct sxe_http_parser *parser, const char *data,
     return OK;
 }
 
-/* RFC 9112, 6.3, the rules 3 to 7. */
+/* Find the body's end by the rules 3 to 7 of RFC 9112, 6.3. */
 static int
 decide_request_framing(struct sxe_http_parser *parser, const char *data)
 {
@@ -169,7 +172,7 @@ decide_request_framing(struct sxe_http_parser *parser, const char *data)
     return length == NULL ? OK : content_length(parser, data, length);
 }
 
-/* RFC 9112, 9.3. */
+/* Decide whether the connection is kept (RFC 9112, 9.3). */
 static void
 read_connection_field(struct sxe_http_parser *parser, const char *data)
 {
@@ -182,8 +185,8 @@ read_connection_field(struct sxe_http_parser *parser, const char *data)
         parser->keep_alive = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
 }
 
-/* RFC 9110, 9.3.6: CONNECT has no body. Some recipients take bytes after its head for the tunnel's,
- * some for a body. */
+/* CONNECT must have no body (RFC 9110, 9.3.6): some recipients take the bytes after its head as the
+ * tunnel's, others as a body. */
 static int
 frame_tunnel(struct sxe_http_parser *parser)
 {
@@ -204,7 +207,7 @@ frame_request(struct sxe_http_parser *parser, const char *data)
         result = frame_tunnel(parser);
     if (result != OK || parser->minor == 0)
         return result;
-    /* RFC 9110, 7.8 and 10.1.1: both are ignored in HTTP/1.0. */
+    /* Upgrade and Expect are ignored in HTTP/1.0 (RFC 9110, 7.8 and 10.1.1). */
     if (sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL)
         parser->upgrade = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
     if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)
@@ -212,7 +215,7 @@ frame_request(struct sxe_http_parser *parser, const char *data)
     return OK;
 }
 
-/* RFC 9112, 6.3, the rules 1, 2 and 8. */
+/* Find the end of a response's body by the rules 1, 2 and 8 of RFC 9112, 6.3. */
 static int
 frame_response(struct sxe_http_parser *parser, const char *data)
 {

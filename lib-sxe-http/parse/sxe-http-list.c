@@ -37,7 +37,7 @@ sxe_http_list_in(struct sxe_span text)
     return (struct sxe_http_list){.rest = text};
 }
 
-/* Bytes before the next comma that is not inside quotes. */
+/* How many bytes are before the next comma that is not inside quotes. */
 static size_t
 length_of_element(const struct sxe_http_list *list)
 {

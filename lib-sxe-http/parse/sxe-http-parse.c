@@ -40,7 +40,7 @@ sxe_http_parser_next(struct sxe_http_parser *parser)
 {
     static const uint8_t first_state[] = {EMPTY, VERSION, NAME};
 
-    /* Two calls, because the compiler makes a slow string instruction of one so large. */
+    /* Two calls of memset: for one as large the compiler would use a slow string instruction. */
     memset((char *)parser + offsetof(struct sxe_http_parser, state), 0,
            offsetof(struct sxe_http_parser, known) - offsetof(struct sxe_http_parser, state));
     memset(parser->known, 0, sizeof(parser->known));
@@ -80,7 +80,7 @@ sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, size
     return BAD;
 }
 
-/* More bytes are needed; all before `at` are read. */
+/* More bytes are needed. All bytes before `at` were read. */
 static int
 need_more_bytes(struct sxe_http_parser *parser, size_t at)
 {
@@ -103,7 +103,7 @@ text_between(size_t begin, size_t end)
     return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
 }
 
-/* Why a byte that should be the CR of a line's end is refused; `otherwise`: the reason if it is not
+/* Find the reason to refuse a byte that should be the CR of a line's end: `otherwise`, unless it is
  * a control byte. */
 static enum sxe_http_refusal
 not_an_end(char c, enum sxe_http_refusal otherwise)
@@ -126,7 +126,7 @@ line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size
     return NEXT;
 }
 
-/* RFC 9112, 2.2: empty lines before a request are ignored. */
+/* Skip empty lines before a request (RFC 9112, 2.2). */
 static int
 skip_empty_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -155,9 +155,9 @@ parse_method(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to_state(parser, TARGET, at + 1);
 }
 
-/* How many bytes to accept at `at`, where a byte is outside the target's set: those of an escape,
- * or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), where a single % is text,
- * too. 0: the byte is bad. */
+/* A byte at `at` is outside the target's set. Returns how many bytes to accept there: those of an
+ * escape, or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), where a single %
+ * is text, too. 0: the byte is bad. */
 static size_t
 accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -171,7 +171,7 @@ accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_inpu
     if (!parser->in_query)
         parser->in_query = memchr(data + parser->mark, '?', at - parser->mark) != NULL;
     if (!parser->in_query && data[at] == '%' && left < ESCAPE_LENGTH)
-        return ESCAPE_LENGTH; /* more bytes may make it an escape */
+        return ESCAPE_LENGTH; /* with more bytes it may become an escape */
     return parser->in_query;
 }
 
@@ -202,7 +202,7 @@ is_version_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* HTTP-version (RFC 9112, 2.3), in a response with the space after it. */
+/* Read HTTP-version (RFC 9112, 2.3); in a response also the space after it. */
 static int
 parse_version(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -227,7 +227,8 @@ parse_version(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to_state(parser, length == 9 ? STATUS : LINE_END, mark + length);
 }
 
-/* Three digits and a space; servers that send no reason may leave the space out (RFC 9112, 4). */
+/* Read three digits and a space; servers that send no reason may leave the space out (RFC 9112,
+ * 4). */
 static int
 parse_status_code(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -277,8 +278,8 @@ take_line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result == NEXT ? go_to_state(parser, NAME, at + 2) : result;
 }
 
-/* Called if no name with a colon begins here: this is the empty line that ends the head, or an
- * incomplete or wrong line. */
+/* No name with a colon begins here: this is the empty line that ends the head, or an incomplete or
+ * wrong line. */
 static int
 not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -313,7 +314,7 @@ parse_field_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to_state(parser, BLANKS, at + 1);
 }
 
-/* The end of a value without the blanks after it; its line ends at `at`. */
+/* The end of the value, without the blanks after it. The value's line ends at `at`. */
 static size_t
 value_end(const char *data, size_t value, size_t at)
 {
@@ -322,7 +323,7 @@ value_end(const char *data, size_t value, size_t at)
     return at;
 }
 
-/* Store the field of a whole line. */
+/* Store a field whose line was read at one go. */
 static inline void
 keep_field(struct sxe_http_parser *parser, const char *data, struct sxe_http_text name,
            struct sxe_http_text value)
@@ -382,8 +383,8 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 
         if (colon == line || colon == in->end || data[colon] != ':')
             break;
-        /* A value may have all bytes of a name, so the search for the line's end starts at its
-         * beginning: the processor need not wait for the colon. */
+        /* Search for the line's end from its beginning, although the value begins later: a value
+         * may have all bytes of a name, and the processor need not wait for the colon. */
         end = sxe__http_stop(in, SXE__HTTP_VALUE, line > in->base ? line : in->base);
         if (in->end - end < 2 || data[end] != '\r' || data[end + 1] != '\n')
             break;

@@ -31,9 +31,11 @@ enum { SXE__HTTP_BLOCK = 64 };
 
 /* Sets of bytes. The last set is needed only for the first line, and not computed after it. */
 enum sxe__http_set {
-    SXE__HTTP_TOKEN,  /* RFC 9110, 5.6.2 */
-    SXE__HTTP_VALUE,  /* RFC 9110, 5.5: visible, blanks, and those of unknown encoding */
-    SXE__HTTP_TARGET, /* RFC 3986, 3.3 and 3.4, without %, and []| which browsers send anywhere */
+    SXE__HTTP_TOKEN, /* RFC 9110, 5.6.2 */
+    SXE__HTTP_VALUE, /* visible bytes, blanks, and bytes of unknown encoding (RFC 9110, 5.5) */
+    /* bytes of paths and queries (RFC 3986, 3.3 and 3.4) without %, but with [ ] |, which browsers
+     * send */
+    SXE__HTTP_TARGET,
     SXE__HTTP_SETS
 };
 
@@ -89,7 +91,7 @@ int sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, 
 
 /* ---- sxe-http-field.c ---- */
 
-/* Whether two texts are the same, but for the case of ASCII letters. */
+/* Whether two texts are equal, apart from the case of ASCII letters. */
 bool sxe__http_is_same(const char *a, const char *b, size_t length);
 
 enum sxe_http_method sxe__http_method_of(const char *name, size_t length);

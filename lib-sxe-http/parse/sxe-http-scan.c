@@ -49,8 +49,8 @@ enum { LANE = 16 };
             X(14), X(15)                                                                        \
     }
 
-/* A row of all three sets, in lanes of 16 bits; so it also has bits for bytes from 0x80 on, which a
- * value may have. */
+/* One row for all three sets, in lanes of 16 bits. A lane also has bits for bytes from 0x80 on,
+ * which a value may have. */
 #define LANES(low)                                                                                 \
     ((uint64_t)ROW(IS_TARGET, low) << 2 * LANE | (uint64_t)(0xff00 | ROW(IS_VALUE, low)) << LANE | \
      (uint64_t)ROW(IS_TOKEN, low))
@@ -120,7 +120,7 @@ sxe_http_is_field_value(struct sxe_span text)
 
 static const uint8_t upper_bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
 
-/* 16 bytes, and for each byte the bit of its upper half. */
+/* 16 bytes, and for each of them the bit that its upper half selects in a row. */
 struct half {
     __m128i bytes;
     __m128i bits;
@@ -226,7 +226,7 @@ mark_avx2(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 
 #endif
 
-/* The fastest function comes first; the last one needs no feature. */
+/* The functions, the fastest one first; the last one needs no feature of the processor. */
 static const struct way {
     const char *name;
     unsigned needs;

@@ -7,7 +7,11 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-enum { PORT_MAX = 65535, SHORT_PORT = 4 /* digits: always <= PORT_MAX */, ADDRESS_MAX = 45 };
+enum {
+    PORT_MAX = 65535,
+    SHORT_PORT = 4 /* a port of so few digits is always <= PORT_MAX */,
+    ADDRESS_MAX = 45
+};
 
 static bool
 is_port_digit(char c)
@@ -47,7 +51,8 @@ SXE__HTTP_COLD static bool
 is_address(int family, const char *p, const char *end)
 {
     char text[ADDRESS_MAX + 1] = "";
-    struct in6_addr address; /* an address of version 4 is smaller */
+    /* room for an address of version 6, or of version 4, which is smaller */
+    struct in6_addr address;
 
     if (end - p > ADDRESS_MAX)
         return false;
@@ -55,7 +60,7 @@ is_address(int family, const char *p, const char *end)
     return inet_pton(family, text, &address) == 1;
 }
 
-/* An address of a future version: v, its number, a dot and anything. */
+/* Whether the text is an address of a future version: v, its number, a dot and anything. */
 static bool
 is_future_address(const char *p, const char *end)
 {
@@ -72,7 +77,7 @@ is_future_address(const char *p, const char *end)
     return p == end;
 }
 
-/* The ] of an address in brackets, which begins at `p`, or NULL. */
+/* Find the ] of an address in brackets, which begins at `p`. NULL: it is no address. */
 static const char *
 literal_end(const char *p, const char *end)
 {
@@ -83,14 +88,14 @@ literal_end(const char *p, const char *end)
     return close;
 }
 
-/* RFC 1034, 3.1: only the root's label is empty, after the last dot. */
+/* Whether no label is empty, but the root's after the last dot (RFC 1034, 3.1). */
 static bool
 has_empty_label(const char *name, const char *end)
 {
     return *name == '.' || memmem(name, (size_t)(end - name), "..", 2) != NULL;
 }
 
-/* The end of the host that begins at `host`, which may be empty; NULL: it is no host. */
+/* Find the end of the host that begins at `host`, which may be empty. NULL: it is no host. */
 static const char *
 host_end(const char *host, const char *end)
 {
@@ -110,7 +115,7 @@ host_end(const char *host, const char *end)
     return p == host || !has_empty_label(host, p) ? p : NULL;
 }
 
-/* [ ":" port ], and nothing more. */
+/* Whether the text is [ ":" port ], and nothing more. */
 static bool
 is_port(const char *p, const char *end)
 {
@@ -140,7 +145,7 @@ odd_bytes(const char *bytes)
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint64_t word;
     uint64_t small;
-    uint64_t other; /* bytes other than letters and digits */
+    uint64_t other; /* the bytes that are neither letters nor digits */
     uint64_t mark;
 
     memcpy(&word, bytes, sizeof(word));
@@ -205,9 +210,9 @@ is_number(const char *p, const char *end)
     return p == end;
 }
 
-/* Whether the last label is a number, but the whole is no address: 127.1 is a name to a program
- * that checks it, and may be 127.0.0.1 to one that connects (RFC 3986, 7.4). No name ends with a
- * number (RFC 1123, 2.1). */
+/* Whether the last label is a number, but the whole is no address. A program that checks 127.1
+ * takes it for a name, and one that connects may take it for 127.0.0.1 (RFC 3986, 7.4). No valid
+ * name ends with a number (RFC 1123, 2.1). */
 static bool
 is_rare_address(const char *name, const char *end)
 {
@@ -228,7 +233,7 @@ server_end(const char *host, const char *end)
     return p == NULL || p == host || is_rare_address(host, p) ? NULL : p;
 }
 
-/* uri-host ":" port, both there (RFC 9112, 3.2.3). */
+/* Whether the text is uri-host ":" port, with both (RFC 9112, 3.2.3). */
 SXE__HTTP_COLD static bool
 is_authority(const char *p, const char *end)
 {
@@ -237,7 +242,8 @@ is_authority(const char *p, const char *end)
     return port != NULL && end - port > 1 && is_port(port, end);
 }
 
-/* scheme "://" host [ ":" port ], then a path or a query or nothing. No user: RFC 9110, 4.2.4. */
+/* Check an absolute URI: scheme "://" host [ ":" port ], then a path or a query or nothing. A user
+ * is refused (RFC 9110, 4.2.4). */
 SXE__HTTP_COLD static bool
 is_absolute(const char *p, const char *end)
 {

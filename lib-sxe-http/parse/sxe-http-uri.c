@@ -11,7 +11,7 @@ enum { BAD_ESCAPE = -1, ESCAPE_LENGTH = 3 };
 
 static const char hex_digits[] = "0123456789ABCDEF";
 
-/* RFC 3986, 2.3: letters, digits and -._~ */
+/* Whether the byte is unreserved (RFC 3986, 2.3): letters, digits and -._~ */
 static bool
 is_unreserved(unsigned byte)
 {
@@ -82,7 +82,7 @@ take_lenient_byte(const char **text, const char *end)
     return byte == BAD_ESCAPE ? '%' : byte;
 }
 
-/* Take a byte of a name or value of a query. */
+/* Take a byte of a name or value of a query, where "+" is a blank. */
 static int
 take_form_byte(const char **text, const char *end)
 {
@@ -100,8 +100,8 @@ put_escape(char escape[ESCAPE_LENGTH], unsigned byte)
     escape[2] = hex_digits[byte & 15];
 }
 
-/* Take the part before the first separator, and the separator; if there is none, take all and leave
- * base NULL. */
+/* Take the part before the first separator, and the separator; if there is none, take all and set
+ * base of the rest to NULL. */
 static struct sxe_span
 take_uri_part(struct sxe_span *text, char separator)
 {
@@ -119,7 +119,7 @@ take_uri_part(struct sxe_span *text, char separator)
 
 /* ---- Targets ---- */
 
-/* Take scheme and authority off an absolute URI; false: the text is not an absolute URI. */
+/* Take the scheme and the authority off an absolute URI. False: the text is not an absolute URI. */
 static bool
 take_authority(struct sxe_span *uri, struct sxe_span *authority)
 {
@@ -205,8 +205,8 @@ is_normal(struct sxe_span path)
     return true;
 }
 
-/* Remove the last written segment if it is "." or "..", and for ".." its parent, too (RFC 3986,
- * 5.2.4). Returns the new end; NULL: above the root. */
+/* If the last written segment is "." or "..", remove it, and for ".." its parent, too (RFC 3986,
+ * 5.2.4). Returns the new end; NULL: ".." leads above the root. */
 static char *
 resolve_dots(char *segment, char *out, const char *room)
 {
@@ -255,7 +255,8 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
         char *segment;
 
         p++;
-        if (out == room || out[-1] != '/') /* an empty segment or dots leave a "/" */
+        /* after an empty segment, or after dots, a "/" is there already */
+        if (out == room || out[-1] != '/')
             *out++ = '/';
         segment = out;
         while (p < end && *p != '/') {
@@ -323,7 +324,7 @@ sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
     return length;
 }
 
-/* Decode a text: `take` decodes the next byte. */
+/* Decode a text. The function `take` decodes the next byte. */
 static ssize_t
 decode_text(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
             size_t size)

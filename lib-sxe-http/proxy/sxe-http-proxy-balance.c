@@ -11,7 +11,7 @@
 
 #include <netinet/in.h>
 
-#define WHOLE_SHARE 256 /* parts of a weight, for slow start */
+#define WHOLE_SHARE 256 /* the parts of a weight in slow start */
 
 uint64_t
 sxe__http_hash(uint64_t hash, const void *data, size_t length)
@@ -27,7 +27,7 @@ sxe__http_hash(uint64_t hash, const void *data, size_t length)
 
 /* ---- Which addresses may be chosen ---- */
 
-/* An address that was left out comes back, with a small part of its share at first. */
+/* An address that was left out comes back; at first it gets a small part of its share. */
 static void
 bring_back(const struct sxe_http_upstream *upstream, struct sxe__http_address *address,
            SXE_TIME now)
@@ -40,7 +40,8 @@ bring_back(const struct sxe_http_upstream *upstream, struct sxe__http_address *a
     address->current = 0;
 }
 
-/* The addresses that are up, or if there is none, all; without those that were tried. */
+/* The addresses that may be chosen, one bit each: those that are up, or all if none is up; without
+ * those that were tried. */
 static uint32_t
 find_candidates(struct sxe_http_upstream *upstream, uint32_t tried)
 {
@@ -100,8 +101,8 @@ choose_in_turn(struct sxe_http_upstream *upstream, uint32_t candidates)
     return best;
 }
 
-/* Whether a has fewer requests under way than b, in proportion to their shares, counting the new
- * one. */
+/* Whether address a has fewer requests under way than b, in proportion to their shares. The new
+ * request is counted for both. */
 static bool
 is_less_busy(const struct sxe_http_upstream *upstream, const struct sxe__http_address *a,
              const struct sxe__http_address *b)

@@ -13,18 +13,20 @@
 #include "sxe-http-list.h"
 #include "sxe-io.h"
 
-#define NAMED_MAX 32 /* fields that Connection may name */
+#define NAMED_MAX 32 /* how many fields Connection may name */
 
 /* ---- Fields that are not passed on ---- */
 
-/* About one connection only (RFC 9110, 7.6.1), with names that were used before it. */
+/* Fields that are about one connection only (RFC 9110, 7.6.1), and names that were used for such
+ * fields earlier. */
 static const char *const hop_fields[] = {
     "Connection", "Keep-Alive",     "Proxy-Connection",  "Proxy-Authenticate",
     "TE",         "Trailer",        "Transfer-Encoding", "Proxy-Authentication-Info",
     "Upgrade",    "Content-Length",
 };
 
-/* Of requests: set by the proxy, meant for it, or (Proxy) dangerous to CGI programs. */
+/* Fields of requests that the proxy sets itself, that are meant for the proxy, or (Proxy) that are
+ * dangerous to CGI programs. */
 static const char *const own_fields[] = {
     "Expect", "Forwarded", "Host", "HTTP2-Settings", "Proxy", "Proxy-Authorization", "X-Real-IP",
 };
@@ -33,8 +35,8 @@ static const char *const own_fields[] = {
  * as X-Forwarded-User, and which ones cannot be known here. */
 static const char own_start[] = "X-Forwarded-";
 
-/* Whether a field's name starts with `start`, where an underscore or a dot is a dash: programs of
- * CGI, and of PHP, cannot tell them apart. */
+/* Whether a field's name starts with `start`, where an underscore or a dot counts as a dash,
+ * because CGI and PHP programs cannot tell these apart. */
 static bool
 has_name_start(struct sxe_span name, const char *start)
 {
@@ -129,7 +131,7 @@ add_sent_field(struct sxe__http_proxy_head *made, struct sxe_span name, struct s
     return 0;
 }
 
-/* Whether this request's server makes that field itself. */
+/* Whether the proxy makes a field of this name itself. */
 static bool
 is_from_server(const struct sxe_http_request *request, struct sxe_span name)
 {
@@ -158,7 +160,7 @@ pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head 
     return result;
 }
 
-/* Print into the room, and return the text in *text. */
+/* Print into the room; *text becomes the printed text. */
 static int SXE_PRINTF(3, 4)
     print_text(struct sxe__http_proxy_head *made, struct sxe_span *text, const char *format, ...)
 {
@@ -191,7 +193,7 @@ asked_scheme(const struct sxe_http_request *request)
     return sxe_http_socket(request)->io == sxe_io_of_sockets() ? "http" : "https";
 }
 
-/* Host and port that the client asked for; length 0: it did not, or they are invalid. */
+/* The host and port that the client asked for; length 0: it named none, or invalid ones. */
 static struct sxe_span
 asked_host(const struct sxe_http_request *request)
 {
@@ -202,7 +204,7 @@ asked_host(const struct sxe_http_request *request)
     return host;
 }
 
-/* The client and what it asked for (RFC 7239). */
+/* Add the fields that name the client and what it asked for (RFC 7239). */
 static int
 add_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
 {
@@ -365,7 +367,8 @@ sxe__http_proxy_length(const struct sxe_http_parser *reply, const char *data)
         return reply->length;
     if (reply->body != SXE_HTTP_BODY_NONE || field == NULL)
         return SXE_HTTP_LENGTH_UNKNOWN;
-    /* The parser has checked the digits, and forgets them where no body follows. */
+    /* Read the digits again: the parser has checked them, but forgets the length if no body
+     * follows. */
     for (unsigned i = 0; i < field->value_length; i++)
         length = length * 10 + (uint64_t)(data[field->value + i] - '0');
     return length;

@@ -28,15 +28,15 @@ struct sxe__http_address {
     char name[256];
     char label[520]; /* for the log: the upstream's name and its own, or one if they are equal */
     unsigned weight;
-    int64_t current; /* the weights of the round robin add up here */
-    uint64_t hash;   /* of its name */
+    int64_t current; /* the sum of the weights in the round robin, see sxe-http-proxy-balance.c */
+    uint64_t hash;   /* the hash of the address's name */
     uint64_t requests;
     uint64_t failures;
     unsigned under_way;
     unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;
-    SXE_TIME down_until; /* it gets no requests until then; 0: it is up */
-    SXE_TIME slow_until; /* it gets fewer requests than its weight says until then */
+    SXE_TIME down_until; /* until this time the address gets no requests; 0: it is up */
+    SXE_TIME slow_until; /* until this time it gets fewer requests than its weight says */
 };
 
 enum sxe__http_passage_state {
@@ -52,9 +52,9 @@ struct sxe__http_passage {
     uint64_t call;    /* the handle of the call to the upstream, if is_calling */
     uint32_t tried;   /* a bit for each address that was tried */
     unsigned address; /* index of the address that is called */
-    unsigned status;  /* for the client if no address is left to be tried */
+    unsigned status;  /* the status for the client if no other address can be tried */
     bool is_calling;
-    bool is_resent;   /* it was sent to a second address, and is not sent to a third */
+    bool is_resent; /* the request was sent to a second address, and will not be sent to a third */
     bool is_in_parts; /* the client's body is being read */
 };
 
@@ -62,10 +62,11 @@ struct sxe__http_passage {
  * fields of a reply. */
 struct sxe__http_proxy_head {
     struct sxe_http_request_head head;
-    unsigned number;                  /* of fields */
-    size_t used;                      /* bytes of room */
-    struct sxe_http_pair fields[253]; /* the client adds Host and the framing: 255 in all */
-    /* The bytes of the target and of values that the proxy makes; or all fields of a reply. */
+    unsigned number; /* how many fields there are */
+    size_t used;     /* how many bytes of room are used */
+    /* 253, because the client adds Host and a field of framing, 255 in all */
+    struct sxe_http_pair fields[253];
+    /* The target and the values that the proxy makes; or all fields of a reply. */
     char room[UINT16_MAX + 1024];
 };
 
@@ -75,8 +76,9 @@ struct sxe_http_upstream {
     unsigned number; /* of addresses */
     unsigned turn;   /* the address at which BALANCE_LEAST begins its search */
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
-    struct sxe__http_passage *passages; /* a pool */
-    struct sxe__http_proxy_head made;   /* for the request or reply that is being passed on now */
+    struct sxe__http_passage *passages; /* the array of a pool */
+    /* the head of the request or reply that is being passed on now */
+    struct sxe__http_proxy_head made;
 };
 
 /* ---- sxe-http-proxy-check.c ---- */
@@ -90,8 +92,8 @@ SXE_MUST_USE int sxe__http_upstream_check(const struct sxe_http_upstream_config 
 void sxe__http_address_failed(struct sxe_http_upstream *upstream,
                               struct sxe__http_address *address);
 
-/* Hash bytes. `hash` is 0, or the result for the bytes before these. The same bytes have the same
- * hash in each process. */
+/* Hash bytes. `hash` is 0, or the result for the bytes before these. The hash of the same bytes is
+ * equal in all processes. */
 uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
 
 /* ---- sxe-http-proxy-balance.c ---- */
@@ -108,12 +110,14 @@ SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
                                            const struct sxe_http_request *request,
                                            struct sxe__http_proxy_head *made);
 
-/* Add the fields of an upstream's reply to ours. 0; -ENOBUFS; -EINVAL as above. */
+/* Add the fields of an upstream's reply to ours. 0; -ENOBUFS: there is no room; -EINVAL as
+ * above. */
 SXE_MUST_USE int sxe__http_proxy_add_fields(struct sxe_http_response *response,
                                             const struct sxe_http_parser *reply, const char *data,
                                             struct sxe__http_proxy_head *made);
 
-/* The length of the reply's body, or SXE_HTTP_LENGTH_UNKNOWN; for HEAD, that of the GET. */
+/* The length of the body of the upstream's reply, or SXE_HTTP_LENGTH_UNKNOWN. For HEAD it is the
+ * length that a GET would have. */
 uint64_t sxe__http_proxy_length(const struct sxe_http_parser *reply, const char *data);
 
 #endif

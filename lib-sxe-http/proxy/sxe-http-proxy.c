@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Output that the client has not taken, in bytes, with which the upstream has to wait. With a part
- * of a body it fills two chunks, which is what a connection may count on. */
+/* Output in bytes that the client has not taken; above it the upstream has to wait. With a part of
+ * a body it fills two chunks, and a connection may count on two. */
 #define UNSENT_MAX 8192u
 
 /* ---- Passages ---- */
@@ -21,7 +21,7 @@ address_of_passage(const struct sxe__http_passage *passage)
     return &passage->proxy->upstream->addresses[passage->address];
 }
 
-/* The call is over. */
+/* The call to the upstream has ended. */
 static void
 end_call(struct sxe__http_passage *passage)
 {
@@ -47,7 +47,7 @@ free_passage(struct sxe__http_passage *passage)
                   SXE__HTTP_PASSAGE_FREE);
 }
 
-/* The request has no upstream any more: its reply is ended next, or has ended. */
+/* Detach the request from the upstream: its reply is ended next, or has ended. */
 static struct sxe_http_response *
 leave_passage(struct sxe__http_passage *passage)
 {
@@ -60,7 +60,7 @@ leave_passage(struct sxe__http_passage *passage)
     return response;
 }
 
-/* The request ends before its reply: the client is gone, or the library answered. */
+/* The request ends before its reply does: the client has gone, or the server answered it. */
 static void
 on_request_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -176,7 +176,7 @@ on_reply_head(const struct sxe_http_exchange *exchange)
     const uint32_t fields_used = slot->fields_used;
     int result;
 
-    if (exchange->response->upgrade) /* the client refuses it next */
+    if (exchange->response->upgrade) /* the client refuses the upgrade next */
         return;
     if (sxe_http_set_status(response, exchange->response->status) < 0) {
         fail_reply_head(passage, "its reply has a status above 599");
@@ -186,7 +186,8 @@ on_reply_head(const struct sxe_http_exchange *exchange)
                                         &passage->proxy->upstream->made);
     if (result == 0)
         result = sxe_http_begin(response, length);
-    if (slot->progress == SXE__HTTP_UNANSWERED) /* an error is sent without the reply's fields */
+    /* drop the reply's fields, because an error is sent in its place */
+    if (slot->progress == SXE__HTTP_UNANSWERED)
         slot->fields_used = fields_used;
     if (result < 0)
         fail_reply_head(passage, result == -EINVAL ? "its field Connection names too many fields"
@@ -221,8 +222,8 @@ on_reply_part(const struct sxe_http_exchange *exchange, struct sxe_span part)
 
 static void try_addresses(struct sxe__http_passage *passage, const char *reason);
 
-/* Whether the request may go to another address: nothing of it was sent; or once, if it does no
- * harm twice. */
+/* Whether the request may go to another address: if nothing of it was sent; or once, if its method
+ * is idempotent. */
 static bool
 may_call_another(struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange,
                  int result)
@@ -285,11 +286,12 @@ call_address(struct sxe__http_passage *passage)
     return sxe_http_client_send(address_of_passage(passage)->client, &call, &passage->call);
 }
 
-/* The outcome of a call that was not sent: the status that answers it if no address takes it. */
+/* A call was not sent: note the status that answers the request if no address takes it. */
 static void
 note_refused_call(struct sxe__http_passage *passage, int result)
 {
-    if (result == -ENOBUFS) { /* all of its connections are in use, which is no failure */
+    /* all connections of the address are in use, which does not count as a failure */
+    if (result == -ENOBUFS) {
         passage->status = 503;
         return;
     }
@@ -297,8 +299,8 @@ note_refused_call(struct sxe__http_passage *passage, int result)
     sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
 }
 
-/* Send the request to the next address, or if there is none, answer. reason: why the last one
- * failed; NULL: none did. */
+/* Send the request to the next address; if there is none, answer it. reason: why the last address
+ * failed; NULL: this is the first one. */
 static void
 try_addresses(struct sxe__http_passage *passage, const char *reason)
 {

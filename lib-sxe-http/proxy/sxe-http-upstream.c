@@ -63,7 +63,7 @@ name_address(struct sxe__http_address *address, const char *upstream, const char
              is_same ? "" : ": ", name);
 }
 
-/* Make the client of the next address. 0 or -errno. */
+/* Make the client for the next address. 0 or -errno. */
 static int
 add_upstream_address(struct sxe_http_upstream *upstream,
                      const struct sxe_http_upstream_address *wanted)
@@ -85,7 +85,8 @@ add_upstream_address(struct sxe_http_upstream *upstream,
         .stall_timeout_ms = config->stall_timeout_ms,
         .idle_timeout_ms = config->idle_timeout_ms,
         .unsafe_idle_ms = config->unsafe_idle_ms,
-        .unref = true, /* the server's clients keep the loop alive */
+        /* connections to upstreams need not keep the loop running: the clients' do */
+        .unref = true,
         .tls = config->tls,
         .use_tls = config->use_tls,
         .tls_name = config->tls_name,

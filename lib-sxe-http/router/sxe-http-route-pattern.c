@@ -19,7 +19,8 @@
 
 enum {
     METHODS = 1 SXE_HTTP_METHODS(COUNT),
-    KNOWN_MAX = 0 SXE_HTTP_METHODS(ROOM_OF_NAME) /* bytes of "GET, HEAD, ..." */
+    /* bytes of the names of all known methods, "GET, HEAD, ..." */
+    KNOWN_MAX = 0 SXE_HTTP_METHODS(ROOM_OF_NAME)
 };
 
 /* The methods that "*" lists in Allow: not TRACE, which scanners report, nor CONNECT, which has no
@@ -105,7 +106,7 @@ check_methods(const struct sxe__http_words *words)
     return number > 0 ? 0 : sxe__http_words_refuse(words, EINVAL, "there is no method");
 }
 
-/* Methods as bits; all that are not well known are the bit of OTHER. */
+/* Methods as bits. All methods that are not well known share the bit of OTHER. */
 static unsigned
 known_methods(const char *list)
 {
@@ -139,7 +140,7 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
     const size_t others_length = old->length - old->others;
     struct sxe_span method;
 
-    /* A method of one byte takes three, with ", ". */
+    /* In `methods` a method of one byte takes two bytes with its comma; in Allow it takes three. */
     allow.text = malloc(KNOWN_MAX + others_length + 3 * strlen(methods) + 1);
     if (allow.text == NULL)
         return allow;
@@ -185,7 +186,8 @@ is_escape_kept(const char *escape)
            normal.length == span.length && memcmp(normal.base, path, sizeof(path)) == 0;
 }
 
-/* NULL, or why no path in its normal form can match the pattern from `text` on. */
+/* Check the pattern from `text` on. NULL, or the reason why no path in its normal form can match
+ * it. */
 static const char *
 problem_at(const char *text)
 {
@@ -293,7 +295,7 @@ parse_part(struct sxe__http_words *words, size_t at)
         return add_path_name(words, at, 1) < 0 ? -EINVAL
                                                : add_pattern_part(words, SXE__HTTP_TAIL, at + 1, 0);
     if (length == 0)
-        length = 1; /* an asterisk somewhere else, to be refused */
+        length = 1; /* an asterisk in another place, which is refused below */
     return check_literal(words, at, length) < 0
                ? -EINVAL
                : add_pattern_part(words, SXE__HTTP_LITERAL, at, length);

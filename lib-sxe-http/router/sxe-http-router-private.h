@@ -12,14 +12,14 @@
 #include "sxe-http-router.h"
 
 enum {
-    SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1, /* parameters, and literals between and
-                                                                around them */
+    /* the parameters, and the literals between and around them */
+    SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1,
     SXE__HTTP_ROUTE_ERROR_MAX = 256
 };
 
 enum sxe__http_part_kind { SXE__HTTP_LITERAL, SXE__HTTP_PARAMETER, SXE__HTTP_TAIL };
 
-/* A pattern is a row of these; texts are offsets into it. */
+/* A part of a pattern. Texts are offsets into the pattern. */
 struct sxe__http_part {
     enum sxe__http_part_kind kind;
     struct sxe_http_text text; /* the literal, or the literal after a parameter */
@@ -41,7 +41,7 @@ struct sxe__http_words {
 struct sxe__http_allow {
     unsigned known; /* one bit for each method of the enum; the bit of OTHER means nothing */
     size_t length;
-    size_t others; /* offset of those others in text */
+    size_t others; /* where those others begin in text */
     char *text;
 };
 
@@ -49,16 +49,17 @@ struct sxe__http_allow {
  * message. */
 int sxe__http_words_parse(struct sxe__http_words *words);
 
-/* Write the message that says what is wrong. Returns -error. */
+/* Write the message that says what is wrong with the route. Returns -error. */
 SXE_PRINTF(3, 4)
 int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const char *format, ...);
 
-/* The next method of a list, "GET,POST", from *rest on, which moves past it; false: no more. */
+/* Take the next method of a list, "GET,POST", at *rest, which moves past it. False: there is no
+ * more. */
 bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
 bool sxe__http_methods_have(const char *list, struct sxe_span method);
 
-/* A text for Allow with more methods added; a NULL text in `old` means none yet. The caller owns
- * the text, which is NULL when there is no memory. */
+/* Make a text for Allow with more methods added to `old`, whose text may be NULL. The caller owns
+ * the new text; it is NULL if there is no memory. */
 struct sxe__http_allow sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding first finds out all that can be wrong, then gets all the memory, then changes the tree;
- * so an error changes nothing.
+ * Adding a route first checks everything that can be wrong, then allocates all the memory, and then
+ * changes the tree: so an error changes nothing.
  */
 #include "sxe-http-router-private.h"
 
@@ -21,49 +21,54 @@ enum {
 };
 
 struct node {
-    const char *text; /* a literal's bytes; of a parameter the literal after it in its segment */
+    /* the bytes of a literal; in a parameter's node those of the literal after it */
+    const char *text;
     uint16_t length;
     uint8_t kind;
-    char first;              /* byte of a literal */
+    char first;              /* the first byte of the literal */
     uint32_t parent;         /* links are indexes of nodes, or NONE */
-    uint32_t next;           /* in the parent's list of others */
+    uint32_t next;           /* the next node in the parent's list of others */
     uint32_t others;         /* the first child that is no literal */
-    struct pattern *pattern; /* that ends here, or NULL */
+    struct pattern *pattern; /* the pattern that ends at this node, or NULL */
 };
 _Static_assert(sizeof(struct node) <= 32, "two nodes a cache line");
 
 struct route {
-    struct sxe_http_route public; /* first, so that one pointer is both */
-    struct route *next;           /* in order of addition */
-    const struct route *peer;     /* another route of the pattern */
+    struct sxe_http_route public; /* the first member, so that one pointer points to both */
+    struct route *next;           /* the next route in the order of addition */
+    const struct route *peer;     /* another route of the same pattern */
     char methods[];
 };
 
 struct pattern {
     struct pattern *next;
     const struct route *routes;
-    const struct sxe_http_route *chosen[METHODS]; /* by method; of OTHER that of "*" */
+    /* the route for each method; at OTHER the route of "*" */
+    const struct sxe_http_route *chosen[METHODS];
     struct sxe__http_allow allow;
     struct sxe_http_text names[SXE_HTTP_ROUTE_PARAMETERS];
     char text[];
 };
 
 struct sxe_http_router {
-    struct node *nodes; /* the first is the root, an empty literal */
-    uint32_t *slots;    /* hash table: parent and first byte -> the literal, at most one */
+    struct node *nodes; /* the first node is the root, an empty literal */
+    /* a hash table: from a parent and a first byte to the literal below it, of which there is at
+     * most one */
+    uint32_t *slots;
     uint32_t nodes_number;
     uint32_t nodes_room; /* a power of two, or 0; there are twice as many slots */
     struct pattern *patterns;
     struct route *first_route;
-    struct route **last_route;    /* the link after the last */
-    struct sxe__http_allow allow; /* of all patterns */
+    struct route **last_route;    /* the place for a link to the next route */
+    struct sxe__http_allow allow; /* the methods of all patterns */
     char error[SXE__HTTP_ROUTE_ERROR_MAX];
 };
 
 /* A route that is being added, and the memory made for it. */
 struct addition {
     struct sxe__http_words words;
-    struct pattern *existing; /* of this text, or NULL */
+    /* the pattern of the same text that the router has already, or NULL */
+    struct pattern *existing;
     struct pattern *pattern;
     struct route *route;
     struct sxe__http_allow pattern_allow;
@@ -72,7 +77,8 @@ struct addition {
 
 /* ---- The tree ---- */
 
-/* The slot of the literal below a node that begins with a byte, or the one where it would be. */
+/* Find the slot of the literal that begins with a byte, below a node; or the slot where it would
+ * be. */
 static inline uint32_t *
 slot_of_literal(const struct sxe_http_router *router, uint32_t parent, char first)
 {
@@ -90,7 +96,7 @@ slot_of_literal(const struct sxe_http_router *router, uint32_t parent, char firs
     return &router->slots[at];
 }
 
-/* Whether this child, which is no literal, is the same as a part. */
+/* Whether this child, which is no literal, equals a part of a pattern. */
 static bool
 is_same_node(const struct node *child, const struct node *part)
 {
@@ -98,17 +104,17 @@ is_same_node(const struct node *child, const struct node *part)
            memcmp(child->text, part->text, part->length) == 0;
 }
 
-/* Whether a child stays before a new part in the list of others. find tries them in the order of
- * the list: first the parameters, of which the one with the longest literal after it is first; then
- * the tail, which no literal follows. */
+/* Whether a child stays before a new part in the list of others. The children are tried in the
+ * order of the list: first the parameters, of which the one with the longest literal after it is
+ * first; then the tail, which no literal follows. */
 static bool
 is_node_before(const struct node *child, const struct node *part)
 {
     return child->kind == SXE__HTTP_PARAMETER && child->length >= part->length;
 }
 
-/* The link to the child that is the same as a part, or is a literal with the same first byte; or
- * the link where such a child belongs. */
+/* The link to the child that equals a part, or is a literal with the same first byte; or the place
+ * for the link to such a child. */
 static uint32_t *
 link_of(struct sxe_http_router *router, uint32_t parent, const struct node *part)
 {
@@ -135,7 +141,8 @@ add_child(struct sxe_http_router *router, uint32_t *link, uint32_t parent, const
     return child;
 }
 
-/* Put a node with the first `length` bytes of a literal above the rest of it. */
+/* Split a literal: a new node gets its first `length` bytes, and stands above the node with the
+ * rest. */
 static void
 split_node(struct sxe_http_router *router, uint32_t *link, uint16_t length)
 {
@@ -185,8 +192,7 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
     }
 }
 
-/* The node where a pattern ends, or NONE. Nodes that are made point into `pattern`, which must
- * stay. */
+/* The node where a pattern ends, or NONE. New nodes point into `pattern`, which must stay. */
 static uint32_t
 place_route(struct sxe_http_router *router, const struct sxe__http_words *words,
             const char *pattern, bool make)
@@ -204,7 +210,7 @@ place_route(struct sxe_http_router *router, const struct sxe__http_words *words,
     return id;
 }
 
-/* Room for the nodes of one more pattern. */
+/* Reserve room for the nodes of one more pattern. */
 static bool
 reserve_nodes(struct sxe_http_router *router)
 {
@@ -219,7 +225,7 @@ reserve_nodes(struct sxe_http_router *router)
     uint32_t *slots = malloc(2 * room * sizeof(*slots));
     if (slots == NULL)
         return false;
-    memset(slots, 0xff, 2 * room * sizeof(*slots)); /* NONE */
+    memset(slots, 0xff, 2 * room * sizeof(*slots)); /* all bytes 0xff are NONE */
     free(router->slots);
     router->slots = slots;
     router->nodes_room = room;
@@ -232,7 +238,7 @@ reserve_nodes(struct sxe_http_router *router)
 
 /* ---- Adding ---- */
 
-/* The route that names a method, or NULL. */
+/* Find the pattern's route that names a method, or NULL. */
 static const struct sxe_http_route *
 route_of_method(const struct pattern *pattern, struct sxe_span method)
 {
@@ -290,7 +296,7 @@ route_new(const char *methods)
     return route;
 }
 
-/* Gets all the memory, or none. */
+/* Allocate all the memory for an addition, or none. */
 static int
 prepare_addition(struct sxe_http_router *router, struct addition *addition)
 {
@@ -312,7 +318,7 @@ prepare_addition(struct sxe_http_router *router, struct addition *addition)
     return sxe__http_words_refuse(words, ENOMEM, "there is no memory for it");
 }
 
-/* Choose the route for each method now, so that find need not. */
+/* Choose the route for each method now, so that sxe_http_router_find need not. */
 static void
 choose_routes(struct pattern *pattern)
 {
@@ -436,7 +442,7 @@ sxe_http_router_delete(struct sxe_http_router *router)
 
 /* ---- Finding ---- */
 
-/* Most texts are so short that calling memcmp takes longer. */
+/* Compare two texts. Most are so short that calling memcmp takes longer. */
 static inline bool
 is_equal_segment(const char *a, const char *b, size_t length)
 {
@@ -461,7 +467,7 @@ literal_at(const struct sxe_http_router *router, uint32_t id, const char *text, 
     return node->length <= length && is_equal_segment(node->text, text, node->length) ? id : NONE;
 }
 
-/* The bytes that a parameter or tail takes; -1: it does not match. */
+/* How many bytes a parameter or tail takes; -1: it does not match. */
 static ssize_t
 value_at(const struct node *node, const char *text, size_t length)
 {
@@ -476,7 +482,8 @@ value_at(const struct node *node, const char *text, size_t length)
     return end - text - node->length;
 }
 
-/* The first node from `id` on in its list that matches at `at`; its value is added to the match. */
+/* Find the first node from `id` on in its list that matches at `at`, and add its value to the
+ * match. */
 static uint32_t
 other_at(const struct node *nodes, uint32_t id, struct sxe_span path, size_t at,
          struct sxe_http_match *match)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: accepts and evicts connections. If there is no place for a new one, the connection
- * is closed that has waited longest without a request under way: before the first byte (a handshake
- * included), within a head, between requests, or after its last reply. Because one order holds for
- * all of these states, a newcomer is the last to go, whichever of them others use to hold places.
+ * What: accepts and evicts connections. If there is no place for a new one, the server closes the
+ * connection that has waited longest without a request under way: before the first byte (a
+ * handshake included), within a head, between requests, or after its last reply. Because one order
+ * holds for all of these states, a new connection is the last to be closed, in whichever of the
+ * states others occupy places.
  */
 #include "sxe-http-server-private.h"
 
@@ -22,8 +23,9 @@
     "Connection: close\r\n\r\n"                   \
     "503 Service Unavailable\n"
 
-/* A connection whose handler runs is still in the state of its last event. After its last reply a
- * connection may go as soon as the kernel has the reply. */
+/* Whether a connection may be evicted. While a handler runs, its connection is still in the state
+ * of its last event. After its last reply a connection may be evicted as soon as the kernel has the
+ * reply. */
 static bool
 may_be_evicted(const struct sxe__http_connection *connection)
 {
@@ -77,7 +79,7 @@ evict_connection(struct sxe__http_connection *connection)
     SXE *s = connection->sxe;
 
     SXE_USER_DATA(s) = NULL;
-    sxe__http_forget(connection, -ECONNRESET); /* of a head that is not whole */
+    sxe__http_forget(connection, -ECONNRESET); /* the slot of a head that is not complete */
     if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER)
         sxe_abort(s);
     else

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Uses of the bytes of the body. */
+/* What happens to the bytes of the body: they are kept, shown to the handler, or dropped. */
 enum use { KEEP, SHOW, DROP };
 
 static enum use
@@ -28,7 +28,8 @@ sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more)
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
     slot->body_left = head->length;
     slot->is_body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
-    /* A client that sends a body at once does not wait; one that announces no bytes may. */
+    /* A client that sends a body at once does not wait for 100; one that sends nothing after the
+     * head may wait. */
     slot->is_continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
                             (slot->is_body_whole || !has_more);
 }
@@ -70,8 +71,8 @@ sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
     return !slot->is_continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
 }
 
-/* Bytes that the current chunk's size announces: a body that is too large is refused before they
- * come. */
+/* How many bytes the size of the current chunk announces, so that a body that is too large is
+ * refused before they come. */
 static uint64_t
 announced_bytes(const struct sxe__http_slot *slot)
 {
@@ -175,7 +176,7 @@ sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t length
         *step = refused_body(sxe_http_refusal_status(slot->chunks.refusal));
         return length;
     }
-    slot->is_continue_due = false; /* the client did not wait for 100 */
+    slot->is_continue_due = false; /* bytes came, so the client did not wait for 100 */
     slot->connection->window += (size_t)n;
     if (n > 0)
         *step = use_part(slot, part);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the client of a request: the peer of the socket, the client of a PROXY header, or the one
- * for which trusted proxies forward the request. Their field is walked from the right, over trusted
- * addresses, as sxe-http-forwarded.h says; the element at which the walk ends says host and scheme.
+ * What: finds the client of a request. It is the peer of the socket, or the client of a PROXY
+ * header, or the client that trusted proxies name in a field. That field is walked from the right,
+ * over trusted addresses, as sxe-http-forwarded.h says; the element at which the walk ends names
+ * the host and the scheme.
  *
- * Such a connection has requests of many clients, so it counts for a client of
- * config.address_max only while a request of this client is under way.
+ * A connection of a trusted proxy has requests of many clients. So config.address_max counts it for
+ * a client only while a request of that client is under way.
  */
 #include "sxe-http-server-private.h"
 
@@ -68,7 +69,7 @@ sxe_http_forwarded_scheme(const struct sxe_http_request *request)
 
 /* ---- Lines of a field, from the last one to the first ---- */
 
-/* The lines above `at` were read. */
+/* The lines of a field; those from `at` on were read. */
 struct lines {
     const struct sxe_http_request *request;
     const char *name;
@@ -109,7 +110,7 @@ forwarded_scheme_of(struct sxe_span text)
     return text.length == 5 && strncasecmp(text.base, "https", 5) == 0 ? "https" : "";
 }
 
-/* Take the address of a hop. Whether the walk goes on: that hop is trusted. */
+/* Take the address of a hop. Returns whether the walk goes on, because that hop is trusted. */
 static bool
 take_hop(struct sxe__http_slot *slot, const struct sxe_http_hop *hop)
 {
@@ -144,7 +145,7 @@ walk(struct sxe__http_slot *slot, const char *name,
     return hops;
 }
 
-/* Take the last element of a line; *has_more: a comma is before it. */
+/* Take the last element of a line. *has_more: whether a comma is before it. */
 static struct sxe_span
 take_element(struct sxe_span *rest, bool *has_more)
 {
@@ -157,7 +158,8 @@ take_element(struct sxe_span *rest, bool *has_more)
     return sxe_http_without_blanks(element);
 }
 
-/* The element that is number `index` from the right, or the only one. base NULL: there is none. */
+/* Get element number `index` from the right; a line with a single element has that one for all.
+ * base NULL: there is none. */
 static struct sxe_span
 element_of(const struct sxe_http_request *request, const char *name, unsigned index)
 {
@@ -178,7 +180,8 @@ element_of(const struct sxe_http_request *request, const char *name, unsigned in
     return number == 1 ? found : none;
 }
 
-/* A proxy appends to X-Forwarded-For, and to the others either appends as well, or sets them. */
+/* Read the host and scheme that belong to the element at which the walk ended. A proxy appends to
+ * X-Forwarded-For; the other fields it either appends to as well, or sets. */
 static void
 take_x_forwarded(struct sxe__http_slot *slot)
 {
@@ -194,7 +197,7 @@ take_x_forwarded(struct sxe__http_slot *slot)
 
 /* ---- Counting ---- */
 
-/* Count the request for its client. Whether the client may have that many. */
+/* Count the request for its client. Returns whether the client may have that many. */
 static bool
 count_client(struct sxe__http_slot *slot)
 {
@@ -240,7 +243,8 @@ is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storag
            sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
 }
 
-/* Whether requests have a client of their own: those that a proxy forwards. */
+/* Whether each request has its own client: the connection is that of a proxy that forwards
+ * requests. */
 static bool
 is_forwarding(const struct sxe__http_connection *connection, const struct sockaddr_storage *address,
               socklen_t length)

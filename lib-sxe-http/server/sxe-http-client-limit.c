@@ -19,10 +19,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define READS_MAX 1000 /* tries while a table changes; the process that changes it may have died */
+/* how often to read a table that changes; the process that changes it may have died */
+#define READS_MAX 1000
 
 struct entry {
-    uint64_t key; /* 0: free */
+    uint64_t key; /* the client; 0: the entry is free */
     uint32_t count;
 };
 
@@ -30,7 +31,8 @@ struct sxe__http_clients {
     uint64_t secret; /* random, so that nobody can choose addresses that collide */
     uint32_t mask;
     uint32_t version;
-    struct sxe_http_shares *shares; /* to which this table belongs; NULL: it is not shared */
+    /* the shares to which this table belongs; NULL: it is not shared */
+    struct sxe_http_shares *shares;
     struct entry entries[];
 };
 
@@ -38,11 +40,12 @@ struct sxe__http_clients {
 struct sxe_http_shares {
     char *tables;  /* memory that all processes share */
     size_t stride; /* bytes from one table to the next */
-    uint32_t size; /* entries of a table */
+    uint32_t size; /* how many entries a table has */
     unsigned number;
 };
 
-#define IPV4 (UINT64_C(0xffff) << 32) /* no IPv6 network has such a prefix */
+/* the key of an IPv4 address has this prefix, which no IPv6 network has */
+#define IPV4 (UINT64_C(0xffff) << 32)
 
 #define READ(word)         __atomic_load_n(&(word), __ATOMIC_RELAXED)
 #define WRITE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
@@ -85,7 +88,7 @@ place_of_key(const struct sxe__http_clients *clients, uint64_t key)
 
 /* ---- Tables ---- */
 
-/* Entries of a table for that many connections: a power of 2. */
+/* How many entries a table needs for that many connections: a power of 2. */
 static uint32_t
 size_for(uint32_t connections)
 {
@@ -100,7 +103,7 @@ static void
 prepare_table(struct sxe__http_clients *clients, uint32_t size)
 {
     clients->mask = size - 1;
-    /* Without randomness the table still counts right. */
+    /* Without randomness the table still counts correctly. */
     (void)!getrandom(&clients->secret, sizeof(clients->secret), GRND_NONBLOCK);
 }
 
@@ -196,7 +199,7 @@ sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
 
 /* ---- Counting ---- */
 
-/* The key's entry, or the free one where it would be. */
+/* Find the entry of a key, or the free entry where it belongs. */
 static struct entry *
 find_entry(struct sxe__http_clients *clients, uint64_t key)
 {
@@ -212,7 +215,7 @@ find_entry(struct sxe__http_clients *clients, uint64_t key)
     return &clients->entries[at];
 }
 
-/* The count of a client in another process. */
+/* How many connections a client has in another process. */
 static uint32_t
 look_up_count(struct sxe__http_clients *clients, uint64_t key)
 {
@@ -252,7 +255,7 @@ sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
     return sum;
 }
 
-/* Fill the hole with a later entry that found no free place nearer to its own. */
+/* Fill the hole that a removal left: move a later entry into it that found its own place taken. */
 static void
 close_hole(struct sxe__http_clients *clients, uint32_t hole)
 {

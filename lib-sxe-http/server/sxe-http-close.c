@@ -64,7 +64,8 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_CLOSING);
-    /* Otherwise the kernel would keep an earlier reply for a client that does not read it. */
+    /* Reset such a connection: after an orderly close the kernel would keep an earlier reply for a
+     * client that does not read it. */
     if (!connection->http->is_stopping && sxe_io_is_unread(connection->sxe))
         sxe_close_lingering(connection->sxe);
     else
@@ -82,7 +83,8 @@ sxe__http_check_stopped(struct sxe_http *http)
     if (!http->is_draining || open > 0)
         return;
     http->dones_number = 0;
-    memcpy(dones, http->dones, sizeof(dones)); /* the last one may delete the server */
+    /* copy them: the last function may delete the server */
+    memcpy(dones, http->dones, sizeof(dones));
     for (unsigned i = 0; i < number; i++)
         dones[i](http);
 }
@@ -108,7 +110,7 @@ is_connection_hung_up(const SXE *s)
 }
 
 /* The client closed or half-closed while a handler works or its reply is under way. The client
- * counts as gone, unless half-close is allowed. */
+ * counts as gone, unless half-close is allowed for the request. */
 static void
 client_left(struct sxe__http_connection *connection)
 {
@@ -126,7 +128,7 @@ client_left(struct sxe__http_connection *connection)
         sxe_abort(connection->sxe);
         return;
     }
-    sxe__http_dismiss(connection); /* replies to earlier requests are still sent */
+    sxe__http_dismiss(connection); /* replies to earlier requests are still being sent */
     sxe__http_forget(connection, -ECONNRESET);
 }
 
@@ -139,8 +141,8 @@ sxe__http_client_ended(struct sxe__http_connection *connection, int length)
         sxe__http_dismiss(connection);
 }
 
-/* Subtract the bytes that were dropped unsent. The body is last in the output, so dropped bytes are
- * first of all the body's. */
+/* Correct the count of sent bytes of the body by the bytes that were dropped unsent. The body is
+ * last in the output, so dropped bytes are first of all the body's. */
 static void
 take_dropped(struct sxe__http_slot *slot, size_t dropped)
 {

@@ -48,7 +48,7 @@ take_cookie_pair(struct sxe_span *rest)
     return pair;
 }
 
-/* Split a pair at its first "=". False: it has none. */
+/* Split a pair at its first "=". False: the pair has none. */
 static bool
 split_pair(struct sxe_span pair, struct sxe_http_cookies *cookies)
 {
@@ -67,7 +67,8 @@ split_pair(struct sxe_span pair, struct sxe_http_cookies *cookies)
     return true;
 }
 
-/* Clients send one line. RFC 9113, 8.2.3 allows several in HTTP/2, which proxies may pass on. */
+/* Go to the next cookie, through all lines: HTTP clients send one Cookie line, but HTTP/2 allows
+ * several (RFC 9113, 8.2.3), which proxies may pass on. */
 bool
 sxe_http_cookies_next(struct sxe_http_cookies *cookies)
 {
@@ -112,7 +113,7 @@ is_plain_in_cookie(unsigned char byte)
     return byte > ' ' && byte < 0x7f && strchr("%\",;\\", byte) == NULL;
 }
 
-/* Add the value, escaped, at `to`. Returns the end; NULL: no room. */
+/* Add the escaped value at `to`. Returns the new end; NULL: there is no room. */
 static char *
 put_cookie_value(char *to, const char *end, struct sxe_span value)
 {
@@ -145,8 +146,8 @@ is_attribute_value(const char *text)
     return true;
 }
 
-/* Whether the attributes are what the name's prefix demands (RFC 6265bis, 4.1.3), which browsers
- * find in capital and in small letters. */
+/* Whether the attributes meet the demands of the name's prefix, "__Secure-" or "__Host-" (RFC
+ * 6265bis, 4.1.3). Browsers recognise the prefix in capital and in small letters. */
 static bool
 is_prefix_right(const struct sxe_http_cookie *cookie)
 {
@@ -172,7 +173,7 @@ is_valid_cookie(const struct sxe_http_cookie *cookie)
            (cookie->is_secure || !needs_secure) && is_prefix_right(cookie);
 }
 
-/* Add the attributes at `to`. Returns the end; NULL: no room. */
+/* Add the attributes at `to`. Returns the new end; NULL: there is no room. */
 static char *
 put_attributes(char *to, const char *end, const struct sxe_http_cookie *cookie)
 {
@@ -192,8 +193,8 @@ put_attributes(char *to, const char *end, const struct sxe_http_cookie *cookie)
     return length >= end - to ? NULL : to + length;
 }
 
-/* Compose the value of Set-Cookie in a room of SXE_HTTP_COOKIE_MAX + 1 bytes. Its length, or
- * -EMSGSIZE. */
+/* Compose the value of Set-Cookie in a room of SXE_HTTP_COOKIE_MAX + 1 bytes. Returns its length,
+ * or -EMSGSIZE. */
 static ssize_t
 compose_cookie(char *room, const struct sxe_http_cookie *cookie)
 {
@@ -210,7 +211,8 @@ compose_cookie(char *room, const struct sxe_http_cookie *cookie)
     return to == NULL ? -EMSGSIZE : to - room;
 }
 
-/* Count the bytes of the lines that add a cookie of that name, and remove them if told so. */
+/* Count the bytes of the lines that add a cookie of that name; also remove the lines if
+ * is_removal. */
 static size_t
 count_older(struct sxe__http_slot *slot, const char *name, bool removes)
 {

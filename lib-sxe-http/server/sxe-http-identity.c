@@ -41,7 +41,7 @@ is_harmless(struct sxe_span id)
     return id.length > 0 && id.length <= SXE_HTTP_ID_MAX;
 }
 
-/* The value of a field that a trusted peer sent; base NULL: it is not there, or more than once. */
+/* The value of a field, if a trusted peer sent it exactly once; otherwise base is NULL. */
 static struct sxe_span
 sent_value(const struct sxe__http_slot *slot, const char *name)
 {
@@ -97,7 +97,7 @@ sxe__http_put_id(const struct sxe__http_slot *slot, char *to)
 
 /* ---- Traces ---- */
 
-/* Put 16 digits that are not all 0. */
+/* Write 16 random hexadecimal digits that are not all 0. */
 static void
 put_hex_digits(struct sxe_http *http, char *to)
 {
@@ -106,7 +106,8 @@ put_hex_digits(struct sxe_http *http, char *to)
     snprintf(to, 17, "%016" PRIx64, bits == 0 ? 1 : bits);
 }
 
-/* Join the values of tracestate, which may be there more than once, by commas (RFC 9110, 5.3). */
+/* Join the values of tracestate by commas, because the field may come more than once (RFC 9110,
+ * 5.3). */
 static void
 take_state(struct sxe__http_slot *slot)
 {

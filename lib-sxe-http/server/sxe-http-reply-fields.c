@@ -20,7 +20,7 @@ is_reserved(enum sxe_http_field_id id)
 }
 
 /* RFC 9110, 6.5.1: a trailer has no fields for framing, routing, authentication or content format.
- * Of the well-known fields only these may be in it. */
+ * Of the well-known fields only those below may be in a trailer. */
 static bool
 may_trail(enum sxe_http_field_id id)
 {
@@ -96,7 +96,8 @@ sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
     return 0;
 }
 
-/* The first line of that name between `at` and `end`, with its CR LF; length 0: none. */
+/* Find the first line with that name between `at` and `end`, with its CR LF. length 0: there is
+ * none. */
 static struct sxe_span
 find_header_line(const char *at, const char *end, const char *name)
 {

@@ -125,7 +125,7 @@ put_status_line(char *to, unsigned status)
     return PUT_LITERAL(to, "\r\n");
 }
 
-/* Put Date, which is made once a second, and the configured lines. */
+/* Write Date, which is made once a second, and the configured lines. */
 static char *
 put_common(struct sxe_http *http, char *to)
 {
@@ -134,8 +134,9 @@ put_common(struct sxe_http *http, char *to)
     return mempcpy(to, http->common, http->common_length);
 }
 
-/* RFC 9112, 9.3: HTTP/1.1 keeps the connection unless "close" is sent, HTTP/1.0 closes it unless
- * "keep-alive" is. RFC 9110, 7.8: an Upgrade is about this connection only. */
+/* Write the connection's fields. HTTP/1.1 keeps the connection unless "close" is sent, HTTP/1.0
+ * closes it unless "keep-alive" is (RFC 9112, 9.3). An Upgrade needs "Connection: upgrade" (RFC
+ * 9110, 7.8). */
 static char *
 put_connection(const struct sxe__http_slot *slot, char *to)
 {
@@ -148,8 +149,8 @@ put_connection(const struct sxe__http_slot *slot, char *to)
     return to;
 }
 
-/* RFC 9110, 8.6, 15.3.6 and 15.4.5: no length in 204; 0 in 205; none in 304, where it would be that
- * of a 200. */
+/* Write the framing (RFC 9110, 8.6, 15.3.6 and 15.4.5): no length in 204; 0 in 205; none in 304,
+ * where it would be the length of a 200. */
 static char *
 put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
 {
@@ -168,7 +169,7 @@ put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
 
 /* ---- The last head ---- */
 
-/* Whether the reply's own lines are those of the last head. */
+/* Whether the handler's own lines equal those of the last head. */
 static bool
 has_same_lines(const struct sxe__http_slot *slot)
 {

@@ -120,7 +120,7 @@ sxe_http_socket(const struct sxe_http_request *request)
 
 /* ---- Choosing the handler ---- */
 
-/* RFC 9110, 9.3.7, 15.5.5, 15.5.6 */
+/* Answer a request without a route (RFC 9110, 9.3.7, 15.5.5, 15.5.6). */
 enum sxe_http_verdict
 sxe_http_reply_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
 {

@@ -49,7 +49,7 @@ sxe__http_break(struct sxe__http_slot *slot)
     if (slot->progress == SXE__HTTP_UNANSWERED)
         slot->status = 0;
     slot->close = true;
-    slot->is_sending = true; /* the request ends with on_close, which has the reason */
+    slot->is_sending = true; /* the request ends in on_close, which knows the reason */
     sxe_abort(slot->connection->sxe);
     sxe__http_ended(slot);
     return -ENOTCONN;
@@ -91,7 +91,7 @@ sxe__http_decide_close(struct sxe__http_slot *slot)
         slot->close = true;
 }
 
-/* Write head and body one after the other, because the loop's buffer has no room for both. */
+/* Write the head and then the body, because the loop's buffer has no room for both at once. */
 SXE__HTTP_COLD static int
 write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {
@@ -142,14 +142,14 @@ sxe__http_end_whole(struct sxe__http_slot *slot, const char *type, const void *b
 
 /* ---- In one call ---- */
 
-/* A reply cannot be sent: send 500, or break the connection if that fails, too. */
+/* A reply cannot be sent: send 500 in its place, or break the connection if that fails, too. */
 static void
 fail_server_reply(struct sxe__http_slot *slot, unsigned status, int error)
 {
     static const char text[] = "500 Internal Server Error\n";
     bool is_gone = sxe_get_state(slot->connection->sxe) == SXE_STATE_CLOSED;
 
-    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_done has the reason */
+    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_done gets the reason */
         return;
     SXE_WARN("a handler's reply, status %u, cannot be sent: %s", status, strerror(-error));
     if (slot->progress == SXE__HTTP_ENDED)

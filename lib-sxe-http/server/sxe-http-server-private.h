@@ -41,21 +41,23 @@
 
 extern struct sxe_log_control sxe__http_log;
 
-#define SXE__HTTP_LISTENERS   8
-#define SXE__HTTP_SPARE       16 /* extra sockets, to refuse clients when all others are taken */
-#define SXE__HTTP_REFUSED_MAX (SXE__HTTP_SPARE - 1) /* one accepts the next client */
-#define SXE__HTTP_DISCARD_MAX (64u * 1024)          /* bytes of an unwanted body that are read */
+#define SXE__HTTP_LISTENERS 8
+#define SXE__HTTP_SPARE     16 /* extra sockets, to refuse clients when all others are taken */
+/* how many refused clients may still hold a socket; one more socket accepts the next client */
+#define SXE__HTTP_REFUSED_MAX (SXE__HTTP_SPARE - 1)
+/* how many bytes of an unwanted body are read and dropped */
+#define SXE__HTTP_DISCARD_MAX (64u * 1024)
 
 /* The states of a connection in the pool: each has a timeout. The phase says what happens with the
  * connection's bytes. */
 enum sxe__http_state {
     SXE__HTTP_FREE,
-    SXE__HTTP_FRESH,    /* not a byte of a request came yet */
+    SXE__HTTP_FRESH,    /* no byte of a request has come yet */
     SXE__HTTP_IDLE,     /* between requests */
-    SXE__HTTP_HEAD,     /* the rest of a head is awaited */
-    SXE__HTTP_BODY,     /* more of a body is awaited */
+    SXE__HTTP_HEAD,     /* the head is not complete */
+    SXE__HTTP_BODY,     /* the body is not complete */
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for the handler */
-    SXE__HTTP_SENDING,  /* the peer must read; lib-sxe has the timeout */
+    SXE__HTTP_SENDING,  /* the peer must read the reply; lib-sxe has the timeout */
     SXE__HTTP_CLOSING,  /* after its last reply: its peer must read, and may close */
     SXE__HTTP_STATES
 };
@@ -64,7 +66,7 @@ enum sxe__http_phase {
     SXE__HTTP_READ_PROXY,
     SXE__HTTP_READ_HEAD,
     SXE__HTTP_READ_BODY,
-    SXE__HTTP_REPLY, /* the body is whole, the reply is not */
+    SXE__HTTP_REPLY, /* the body has arrived, and the reply is not complete */
     SXE__HTTP_DRAIN, /* the reply has ended: borrowed memory waits for the peer */
     SXE__HTTP_OVER   /* closed; nothing counts any more */
 };
@@ -74,21 +76,22 @@ struct sxe__http_connection {
     SXE *sxe;
     struct sxe__http_slot *slot; /* NULL: no request has begun */
     uint64_t address;            /* the client's key in clients; 0: not counted */
-    uint64_t window;             /* bytes of the body since its time began, see body_ns */
+    uint64_t window; /* how many bytes of the body came since its time began, see body_ns */
     uint32_t requests;
     uint8_t phase;
-    bool is_inside;      /* a handler or callback runs; its caller looks at the outcome */
-    bool is_waiting;     /* paused until the kernel took the output */
-    bool is_trusted;     /* the socket's peer is one of config.trusted */
-    bool is_forwarding;  /* so is the client of its PROXY header, or there is none; with
-                            config.forwarding */
-    uint8_t peer_length; /* bytes of peer, from the PROXY header or the socket */
+    bool is_inside;  /* a handler or callback is running; its caller checks the outcome */
+    bool is_waiting; /* paused until the kernel took the output */
+    bool is_trusted; /* the socket's peer is one of config.trusted */
+    /* requests are forwarded ones: the client of the PROXY header is trusted, too, or there is no
+     * such header; only with config.forwarding */
+    bool is_forwarding;
+    uint8_t peer_length; /* how many bytes `peer` has, from the PROXY header or the socket */
     unsigned char peer[28];
 };
 
 enum sxe__http_progress {
     SXE__HTTP_UNANSWERED,
-    SXE__HTTP_BEGUN, /* the head is on its way */
+    SXE__HTTP_BEGUN, /* the head was sent */
     SXE__HTTP_ENDED
 };
 
@@ -96,50 +99,52 @@ struct sxe__http_slot {
     struct sxe_http_request request;
     struct sxe__http_connection *connection;
     uint32_t most;  /* the largest `used` since the slot was taken */
-    uint32_t index; /* in slots */
+    uint32_t index; /* index of the slot */
 
-    /* Results of the last head in this slot, from any client. They hold for the same bytes. */
+    /* Results of parsing the last head in this slot, from any client. They stay right for a head
+     * with the same bytes. */
     uint32_t head_length;  /* 0: do not compare the next head with this one */
     bool is_body_streamed; /* the body is shown in parts */
     sxe_http_handler handler;
     void *user;
 
-    /* Fields that are set where they begin to be used. */
+    /* These members are set where they begin to be used. */
     SXE_TIME since;
     uint64_t body_left;   /* bytes to come of a body of BODY_LENGTH */
     uint64_t length_left; /* bytes to come of a reply that was begun with a length */
-    SXE_TIME body_ns;     /* spent in earlier stays in BODY since the body's time began */
-    SXE_TIME handler_ns;  /* spent in earlier stays in HANDLING */
-    uint32_t path_length; /* of the decoded path, once it is made */
+    SXE_TIME body_ns;     /* time spent in earlier stays in BODY since the body's time began */
+    SXE_TIME handler_ns;  /* time spent in earlier stays in HANDLING */
+    uint32_t path_length; /* length of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
-    char id[SXE_HTTP_ID_MAX + 1]; /* if has_id */
-    struct sxe_http_trace trace;  /* if has_trace */
+    char id[SXE_HTTP_ID_MAX + 1]; /* set if has_id */
+    struct sxe_http_trace trace;  /* set if has_trace */
     uint32_t trace_state_length;
     char trace_state[SXE_HTTP_TRACE_STATE_MAX];
-    struct sxe_span forwarded_host; /* if is_forwarded; base NULL: none */
+    struct sxe_span forwarded_host; /* set if is_forwarded; base NULL: none */
     const char *forwarded_scheme;   /* "": none */
-    uint8_t client_length;          /* 0: that of the connection's peer */
+    uint8_t client_length;          /* 0: the address is that of the connection's peer */
     unsigned char client[28];
 
-    /* Fields that a new request clears; few bytes, see sxe__http_slot_reset. */
+    /* The members from here on are cleared for each request; there are few, see
+     * sxe__http_slot_reset. */
     struct sxe_http_response response;
 
     /* The body of the request. */
     sxe_http_on_body on_body;
-    uint32_t body_dropped; /* bytes that came after the reply had ended */
-    uint32_t body_kept;    /* bytes of a body that is not whole yet, here or with the handler */
-    uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
-    bool is_body_whole;    /* the whole body has arrived */
-    bool is_body_shown;    /* the handler got the last part, too */
+    uint32_t body_dropped; /* how many bytes came after the reply had ended */
+    uint32_t body_kept; /* how many bytes of an incomplete body are kept, here or by the handler */
+    uint32_t used; /* how many bytes are used from head_at on: the head, and a body that is kept */
+    bool is_body_whole; /* the whole body has arrived */
+    bool is_body_shown; /* the handler got the last part */
     bool is_body_paused;
-    bool is_continue_due; /* the client waits for 100 */
+    bool is_continue_due; /* the client waits for 100 (Continue) */
 
     /* The reply. */
     uint8_t progress;
     bool close; /* close the connection after the reply */
     bool is_chunked;
-    bool is_lending; /* the kernel reads memory or a file of the handler's */
-    bool is_sending; /* the reply's end waits for the kernel, or for the socket to close */
+    bool is_lending; /* the kernel still reads memory or a file that the handler lent */
+    bool is_sending; /* the end of the reply waits for the kernel, or for the socket to close */
     bool offers_upgrade;
     bool is_path_made;
     bool has_id;
@@ -147,22 +152,22 @@ struct sxe__http_slot {
     bool is_forwarded; /* sxe__http_forward was called */
     bool half_close;   /* the request goes on after the client half-closes */
     uint16_t status;
-    int outcome; /* -errno for on_done: the library answered, in the handler's place */
+    int outcome; /* if the library answered in the handler's place: -errno for on_done */
     uint32_t fields_used;
     uint64_t body_sent;
     void (*on_room)(struct sxe_http_response *response);
 
-    /* The fields to clear end here. */
+    /* The members to clear end here. */
     struct sxe_http_field fields[];
 };
 
 /* The values that the last head was composed from: equal values give the same head. */
 struct sxe__http_last_head {
-    uint64_t until_ns; /* when its Date is over; 0: no head is kept */
+    uint64_t until_ns; /* until when its Date is right; 0: no head is kept */
     uint64_t length;
     uint32_t fields_at; /* where the lines of the reply's own fields begin */
     uint32_t fields_used;
-    uint32_t used; /* bytes of the whole head */
+    uint32_t used; /* how many bytes the whole head has */
     uint16_t status;
     uint8_t minor;
     bool close;
@@ -174,38 +179,41 @@ struct sxe__http_last_head {
 
 struct sxe_http {
     struct sxe_http_config config;
-    struct sxe__http_connection *connections; /* a pool */
+    struct sxe__http_connection *connections; /* the array of a pool */
 
     char *slots;
     size_t slot_size;
     size_t reply_at;
     size_t path_at;
     size_t head_at;
-    uint32_t *free_slots; /* a stack */
+    uint32_t *free_slots; /* a stack of indexes */
     uint32_t free_count;
-    size_t resident;    /* bytes of memory that free slots keep */
-    uint32_t *touched;  /* bytes of memory that each slot has */
-    size_t body_memory; /* bytes of bodies that are not whole */
+    size_t resident;    /* how many bytes of memory free slots keep */
+    uint32_t *touched;  /* how many bytes of memory each slot has */
+    size_t body_memory; /* how many bytes incomplete bodies have */
 
-    struct sxe__http_clients *clients; /* NULL: not counted */
+    struct sxe__http_clients *clients; /* NULL: connections of clients are not counted */
     struct sxe_http_date_cache date;
     struct sxe__http_last_head last;
     char *head; /* the bytes of the last head */
     size_t head_size;
-    char *common; /* the end of the Date line, and config.fields */
+    /* the bytes that follow the date in each head: the end of the Date line, and config.fields */
+    char *common;
     uint32_t common_length;
-    uint64_t random[32]; /* bits for ids */
+    uint64_t random[32]; /* random bits for ids */
     unsigned random_left;
 
-    uint64_t refused[SXE__HTTP_REFUSED_MAX]; /* handles of clients that got no place, a ring */
+    /* a ring of the handles of clients that got no place */
+    uint64_t refused[SXE__HTTP_REFUSED_MAX];
     unsigned refused_turn;
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
-    uint32_t unsent_max;    /* bytes of output; with more, the next request waits */
-    bool is_draining;       /* replies are the last of their connections */
-    bool is_stopping;       /* is_draining, and connections without a request are closed */
+    uint32_t unsent_max;    /* with more unsent bytes than this the next request waits */
+    bool is_draining;       /* each reply is the last one of its connection */
+    bool is_stopping;       /* the server drains, and connections without a request are closed */
     void (*resume)(SXE *s); /* sxe__http_resume, for files that the session calls */
-    void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http); /* of sxe_http_drain and _stop */
+    /* the functions that sxe_http_drain and sxe_http_stop were given */
+    void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http);
     unsigned dones_number;
     char ip[INET6_ADDRSTRLEN]; /* the last result of sxe_http_peer_ip */
 };
@@ -232,20 +240,20 @@ void sxe__http_on_connected(SXE *s);
 socklen_t sxe__http_keep_peer(struct sxe__http_connection *connection,
                               const struct sockaddr_storage *address);
 
-/* The connection's client has this address, of that length: count it, unless it is a proxy whose
- * requests have clients of their own. 0, or the status that refuses the client. */
+/* Set the address of the connection's client, of this length, and count the connection, unless it
+ * is a proxy whose requests have clients of their own. 0, or the status that refuses the client. */
 SXE_MUST_USE unsigned sxe__http_set_client(struct sxe__http_connection *connection,
                                            const struct sockaddr_storage *address,
                                            socklen_t length);
 
 /* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole.
- * *status: of sxe__http_set_client. */
+ * *status becomes the result of sxe__http_set_client. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
                             size_t length, unsigned *status);
 
-/* A head is whole, and the connection is_forwarding: find out whose request it is. Returns the
- * status that refuses the request: the one that was given, or 503 if its client has as many
- * requests under way as it may have connections; 0: none. */
+/* Find the client of a forwarded request, whose head is complete, and count the request for it.
+ * `status` is the status that refuses the request already, or 0. Returns that status, or 503 if the
+ * client has as many requests under way as it may have connections. */
 SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned status);
 
 /* ---- sxe-http-client-limit.c ---- */
@@ -254,7 +262,7 @@ SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned st
 uint64_t sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length);
 SXE_MUST_USE int sxe__http_clients_new(struct sxe_http *http);
 
-/* Count one connection more, or one less, of a key. add returns the new number. */
+/* Count one connection more, or one less, for a key. add returns the new number. */
 uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_delete(struct sxe_http *http);
@@ -267,11 +275,11 @@ void sxe__http_uncount(struct sxe__http_connection *connection);
 void sxe__http_on_read(SXE *s, int length);
 void sxe__http_on_timeout(void *array, unsigned id, void *user);
 
-/* After a call of the program's ended a reply, or let a body go on: go on with the connection. */
+/* Go on with the connection, after a call by the program ended a reply, or let a body go on. */
 void sxe__http_resume(SXE *s);
 
-/* A call of the program's changed something: look at the connection later in this turn. Inside a
- * handler or callback the session looks when it returns. */
+/* A call by the program changed something: look at the connection later in this turn. If a handler
+ * or callback is running, the session looks when it returns. */
 static inline void
 sxe__http_changed(struct sxe__http_connection *connection)
 {
@@ -280,20 +288,20 @@ sxe__http_changed(struct sxe__http_connection *connection)
         (void)!sxe_defer(connection->sxe, connection->http->resume);
 }
 
-/* Answer with that status if there is no answer yet; then end the connection. For callers in the
- * loop's own calls, like on_read. */
+/* If the request has no answer yet, answer it with that status; then end the connection. Only for
+ * calls by the loop, like on_read. */
 void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 
-/* With a status of sxe__http_set_client that is not 0, answer with it before the first request
- * came: the client has too many connections. */
+/* `status` is a result of sxe__http_set_client. If it is not 0, the client has too many
+ * connections: answer with that status before the first request. */
 void sxe__http_admit(struct sxe__http_connection *connection, unsigned status);
 
 /* ---- sxe-http-close.c ---- */
 
-/* Call on_done and on_reply. result: for them. */
+/* Call on_done and on_reply with this result. */
 void sxe__http_tell(struct sxe__http_slot *slot, int result);
 
-/* The request has ended: tell those that want to know. */
+/* The request has ended: call on_done and on_reply, if there are any. */
 static inline void
 sxe__http_report(struct sxe__http_slot *slot, int result)
 {
@@ -301,13 +309,13 @@ sxe__http_report(struct sxe__http_slot *slot, int result)
         sxe__http_tell(slot, result);
 }
 
-/* End the connection: send the reply, drop what still comes. */
+/* End the connection: send the reply, and drop what the client still sends. */
 void sxe__http_over(struct sxe__http_connection *connection);
 
 /* Close without lingering: no reply is in flight. */
 void sxe__http_dismiss(struct sxe__http_connection *connection);
 
-/* End the request, if there is one, and give its slot back. result: for on_done. */
+/* End the request, if there is one, and give its slot back. on_done gets `result`. */
 void sxe__http_forget(struct sxe__http_connection *connection, int result);
 
 /* Free a connection that has no slot, and whose socket is closed or the program's. */
@@ -334,17 +342,17 @@ sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
 /* Prepare for the body that the head announces; has_more: bytes came after the head. */
 void sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more);
 
-/* Nothing of the body is there: send 100 if it is due. 0; -errno: nothing was written, and it stays
- * due. */
+/* The client has sent nothing of the body: send 100 if it is due. 0; -errno: nothing was written,
+ * and 100 stays due. */
 int sxe__http_body_await(struct sxe__http_slot *slot);
 
 /* The step that follows from the bytes that were read. */
 struct sxe__http_body_step {
     enum {
-        SXE__HTTP_BODY_GOES_ON, /* nothing: more is to come */
+        SXE__HTTP_BODY_GOES_ON, /* nothing to do: more bytes must come */
         SXE__HTTP_BODY_SHOWN,   /* `part` is for on_body */
         SXE__HTTP_BODY_KEPT,    /* the body is whole: call the handler */
-        SXE__HTTP_BODY_DROPPED, /* the body is over, and the reply was before it */
+        SXE__HTTP_BODY_DROPPED, /* the body has ended after its reply did */
         SXE__HTTP_BODY_REFUSED  /* reject the request with `status` */
     } next;
     unsigned status;
@@ -356,20 +364,22 @@ struct sxe__http_body_step {
 size_t sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t length,
                            struct sxe__http_body_step *step);
 
-/* If the handler reads the body: can_be_shown is whether the next part may go to its on_body now;
- * is_waiting, whether that part waits until the handler asks for more. */
+/* For a handler that reads the body. can_be_shown: whether the next part may go to its on_body now;
+ * is_waiting: whether that part waits until the handler asks for more. */
 bool sxe__http_body_can_be_shown(const struct sxe__http_slot *slot);
 bool sxe__http_body_is_waiting(const struct sxe__http_slot *slot);
 bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
-void sxe__http_body_forget(struct sxe__http_slot *slot); /* no longer count its bytes */
+void sxe__http_body_forget(struct sxe__http_slot *slot); /* the bytes of its body no longer count */
 
 /* ---- sxe-http-slot.c ---- */
 
 SXE_MUST_USE int sxe__http_slots_new(struct sxe_http *http);
 void sxe__http_slots_delete(struct sxe_http *http);
 struct sxe__http_slot *sxe__http_slot_take(struct sxe__http_connection *connection);
-void sxe__http_slot_reset(struct sxe__http_slot *slot); /* for the connection's next request */
-void sxe__http_slot_forget_head(struct sxe__http_slot *slot); /* do not compare the next head */
+/* prepare for the connection's next request */
+void sxe__http_slot_reset(struct sxe__http_slot *slot);
+/* the next head must not be compared with this one */
+void sxe__http_slot_forget_head(struct sxe__http_slot *slot);
 void sxe__http_slot_give(struct sxe__http_connection *connection);
 
 /* ---- sxe-http-request.c ---- */
@@ -380,8 +390,8 @@ SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-identity.c ---- */
 
-/* If config.request_id is set, have the log show the request's id until the second call, which gets
- * what the first one returned. */
+/* If config.request_id is set, have the log show the request's id from the first call to the second
+ * one, which gets the result of the first. */
 static inline const char *
 sxe__http_name_lines(const struct sxe__http_slot *slot)
 {
@@ -397,7 +407,8 @@ sxe__http_unname_lines(const struct sxe_http *http, const char *outer)
         sxe_log_set_request(outer);
 }
 
-/* Put the line of config.request_id, unless the reply has one of that name. Returns the end. */
+/* Write the line of config.request_id, unless the reply has a field of that name. Returns the new
+ * end. */
 char *sxe__http_put_id(const struct sxe__http_slot *slot, char *to);
 
 /* ---- sxe-http-response.c ---- */
@@ -411,20 +422,18 @@ sxe__http_ended(struct sxe__http_slot *slot)
     sxe__http_changed(slot->connection);
 }
 
-/* End a reply with its whole body. type NULL: no Content-Type but one that was added. 0 or -errno.
- */
+/* End a reply with its whole body. type NULL: no Content-Type is added. 0 or -errno. */
 SXE_MUST_USE int sxe__http_end_whole(struct sxe__http_slot *slot, const char *type,
                                      const void *body, size_t length);
 
 /* Reset the connection: half a reply must not look like a whole one. Returns -ENOTCONN. */
 int sxe__http_break(struct sxe__http_slot *slot);
 
-/* After a write that took nothing: return -ENOBUFS, so that it may be tried again, or break the
- * connection on another error. */
+/* After a write that took nothing: return -ENOBUFS, so that the write may be tried again; on
+ * another error break the connection. */
 SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
 
-/* Whether output_max allows `own` bytes more of the library's and `length` bytes of the
- * handler's. */
+/* Whether output_max has room for `own` bytes of the library and `length` bytes of the handler. */
 bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length);
 
 /* Whether the slot's reply has a body, by its status and the request's method. */
@@ -432,7 +441,7 @@ bool sxe__http_has_reply_body(const struct sxe__http_slot *slot);
 
 /* ---- sxe-http-reply-fields.c ---- */
 
-/* Whether a program may add that line to a reply; sets *id. */
+/* Whether a program may add a line with this name and value to a reply. Sets *id. */
 SXE_MUST_USE bool sxe__http_is_line(struct sxe_span name, struct sxe_span value,
                                     enum sxe_http_field_id *id);
 

@@ -13,7 +13,8 @@
 
 #include "sxe-io.h"
 
-#define HEAD_ROOM 512 /* bytes of a head beside fields: the first line, Date, framing, a protocol */
+/* how many bytes a head has beside fields: the first line, Date, framing, a protocol */
+#define HEAD_ROOM 512
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
@@ -67,7 +68,7 @@ is_addable(const char *name)
     return sxe__http_is_line((struct sxe_span){name, strlen(name)}, (struct sxe_span){"", 0}, &id);
 }
 
-/* NULL, or what is wrong. */
+/* Check a configuration. NULL, or what is wrong. */
 static const char *
 check_server_config(const struct sxe_http_config *config)
 {
@@ -200,7 +201,7 @@ ask_for_silent(const SXE *listener)
     static const struct {
         int level;
         int name;
-        int value; /* seconds, or a number of probes */
+        int value; /* seconds, or how many probes */
     } options[] = {
         {SOL_SOCKET, SO_KEEPALIVE, 1},
         {IPPROTO_TCP, TCP_KEEPIDLE, 75},
@@ -300,8 +301,8 @@ has_unread(const SXE *s)
     return ioctl(sxe_fd(s), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-/* A connection whose handler calls sxe_http_stop is still in the state of its last event: its reply
- * is its last one. */
+/* A connection whose handler calls sxe_http_stop is still in the state of its last event: let it
+ * send its reply, which is its last one. */
 static void
 dismiss_connections(struct sxe_http *http, enum sxe__http_state state)
 {

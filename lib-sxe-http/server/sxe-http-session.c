@@ -20,7 +20,7 @@
 #include "sxe-http-private.h"
 #include "sxe-io.h"
 
-/* The reply has ended, and no longer needs the slot's memory. */
+/* The reply has ended, and needs the slot's memory no longer. */
 static void
 finish_request(struct sxe__http_connection *connection)
 {
@@ -62,7 +62,7 @@ follow_reply(struct sxe__http_connection *connection)
     if (slot->on_body != NULL && slot->is_body_whole && !slot->is_body_shown &&
         sxe__http_body_can_be_shown(slot)) {
         show_body_part(connection, (struct sxe_span){slot->request.data, 0});
-        if (connection->slot != slot) /* the connection was upgraded */
+        if (connection->slot != slot) /* a callback has upgraded the connection */
             return;
     }
     if (slot->progress != SXE__HTTP_ENDED) {
@@ -74,7 +74,7 @@ follow_reply(struct sxe__http_connection *connection)
     else if (slot->close || slot->is_body_whole)
         finish_request(connection);
     else
-        connection->phase = SXE__HTTP_READ_BODY; /* the rest of the body is dropped */
+        connection->phase = SXE__HTTP_READ_BODY; /* drop the rest of the body */
 }
 
 void
@@ -120,7 +120,7 @@ call_handler(struct sxe__http_connection *connection)
     verdict = slot->handler(&slot->request, &slot->response);
     connection->is_inside = false;
     sxe__http_unname_lines(connection->http, outer);
-    if (connection->slot != slot) /* the connection was upgraded */
+    if (connection->slot != slot) /* the handler has upgraded the connection */
         return;
     if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)
         end_unanswered(slot);
@@ -137,7 +137,7 @@ sxe__http_admit(struct sxe__http_connection *connection, unsigned status)
     sxe__http_reject(connection, status);
 }
 
-/* RFC 9110, 10.1.1: 100-continue is the only expectation. */
+/* Whether Expect is acceptable: 100-continue is the only expectation (RFC 9110, 10.1.1). */
 SXE__HTTP_COLD static bool
 expects_unknown(const struct sxe_http_request *request)
 {
@@ -183,7 +183,7 @@ look_at_head(struct sxe__http_slot *slot)
     return status;
 }
 
-/* Begin a request whose head is whole; status: refuse it with that, or 0. */
+/* Begin a request whose head is complete. status: the status that refuses the request; 0: none. */
 static void
 begin_request(struct sxe__http_connection *connection, unsigned status)
 {
@@ -208,11 +208,12 @@ keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
     char *head = (char *)slot + slot->request.http->head_at;
     size_t most = slot->request.http->config.head.head_max;
 
-    if (slot->head_length > 0) /* it describes an earlier head */
+    if (slot->head_length > 0) /* the results of parsing describe an earlier head */
         sxe__http_slot_forget_head(slot);
     slot->used = (uint32_t)(length < most ? length : most);
     memcpy(head, data, slot->used);
-    if (slot->used < slot->request.head.at) /* the rest is in the kernel: forget the head */
+    /* the rest of the head is still in the kernel: forget what is here */
+    if (slot->used < slot->request.head.at)
         sxe_http_parser_next(&slot->request.head);
     slot->request.data = head;
 }
@@ -288,7 +289,7 @@ static size_t
 wait_for_reader(struct sxe__http_connection *connection)
 {
     connection->is_waiting = true;
-    /* No memory to be told when the output is sent: go on after the loop's next try to send. */
+    /* Without memory for a callback, go on after the loop's next try to send. */
     if (sxe_send(connection->sxe, "", 0, on_output_drained) < 0)
         sxe__http_changed(connection);
     return 0;
@@ -317,7 +318,7 @@ read_part_of_body(struct sxe__http_connection *connection, const char *data, siz
         break;
     case SXE__HTTP_BODY_SHOWN:
         show_body_part(connection, step.part);
-        if (connection->slot == slot) /* otherwise it was upgraded */
+        if (connection->slot == slot) /* otherwise on_body has upgraded the connection */
             follow_reply(connection);
         break;
     case SXE__HTTP_BODY_KEPT:
@@ -353,7 +354,7 @@ take_connection_bytes(struct sxe__http_connection *connection, const char *data,
     return 0;
 }
 
-/* The state of a connection that can do nothing more with its bytes. */
+/* The state for a connection that can do nothing more with its bytes now. */
 static enum sxe__http_state
 awaited_state(const struct sxe__http_connection *connection, bool has_unread)
 {
@@ -379,7 +380,7 @@ awaited_state(const struct sxe__http_connection *connection, bool has_unread)
                                                               : SXE__HTTP_SENDING;
 }
 
-/* Whether the body made progress in its period; a new period begins. */
+/* Whether the body made progress in its period. A new period begins. */
 static bool
 has_made_progress(struct sxe__http_connection *connection)
 {
@@ -401,8 +402,8 @@ is_time_over(SXE_TIME spent_ns, uint32_t timeout_ms)
     return timeout_ms != UINT32_MAX && spent_ns >= timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
 }
 
-/* A request with a body in parts alternates between BODY and HANDLING, and the pool times one stay
- * in a state: add the stays up. 0, or the status of a request whose time is over. */
+/* A request with a body in parts alternates between BODY and HANDLING, and the pool times only one
+ * stay in a state: so add the stays up. 0, or the status of a request whose time is over. */
 SXE__HTTP_COLD static unsigned
 count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from)
 {
@@ -410,7 +411,8 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
     struct sxe__http_slot *slot = connection->slot;
     SXE_TIME since = sxe_pool_get_time(connection->http->connections, id);
     SXE_TIME now = sxe_time_turn_ns();
-    /* Elements that changed in the same turn have times of their own, each later by 1 ns. */
+    /* The pool makes stamps unique by adding 1 ns to each of the same turn, so `since` may be above
+     * `now`. */
     SXE_TIME ns = now > since ? now - since : 0;
 
     if (from == SXE__HTTP_HANDLING) {
@@ -475,7 +477,7 @@ rest_connection(struct sxe__http_connection *connection, bool is_new)
         }
     }
     if (to == SXE__HTTP_BODY)
-        (void)!sxe__http_body_await(connection->slot); /* a failure shows with the next write */
+        (void)!sxe__http_body_await(connection->slot); /* a failure shows in the next write */
     if (to >= SXE__HTTP_HANDLING)
         sxe_pause(connection->sxe);
 }
@@ -507,10 +509,10 @@ sxe__http_resume(SXE *s)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
-    if (s->on_close != sxe__http_on_close) /* the connection was upgraded */
+    if (s->on_close != sxe__http_on_close) /* the program has upgraded the connection */
         return;
     connection->is_waiting = false;
-    /* An event since sxe__http_changed may have ended the request. */
+    /* Another event since sxe__http_changed may have ended the request. */
     if (connection->phase >= SXE__HTTP_READ_BODY)
         follow_reply(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||
@@ -530,7 +532,7 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         sxe_pool_touch(array, id);
         return;
     }
-    if (connection->slot == NULL) { /* not a byte of a request: there is nothing to answer */
+    if (connection->slot == NULL) { /* no byte of a request came, so there is nothing to answer */
         sxe__http_dismiss(connection);
         return;
     }

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 
 #define ALIGN        4096u
-#define KEEP_MAX     (64u * 1024)       /* bytes that one free slot keeps */
-#define RESIDENT_MAX (8u * 1024 * 1024) /* bytes that all of them keep */
+#define KEEP_MAX     (64u * 1024)       /* how many bytes of memory one free slot keeps */
+#define RESIDENT_MAX (8u * 1024 * 1024) /* how many bytes of memory all free slots keep together */
 
 static size_t
 round_up_slot(size_t size, size_t to)
@@ -78,7 +78,7 @@ sxe__http_slot_forget_head(struct sxe__http_slot *slot)
     const struct sxe_span none = {NULL, 0};
 
     slot->head_length = 0;
-    /* A request that is refused has none of these, but a log may ask. */
+    /* A refused request has none of these texts, but a log may read them. */
     slot->request.raw_path = none;
     slot->request.path = none;
     slot->request.query = none;
@@ -118,7 +118,8 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     http->resident -= http->touched[index];
     slot->connection = connection;
     slot->most = 0;
-    if (slot->request.http == NULL) { /* its pages are new, all zeros */
+    /* the slot is used for the first time: its pages are all zeros */
+    if (slot->request.http == NULL) {
         slot->request.http = http;
         slot->request.is_traced = http->config.trace;
         slot->index = index;
@@ -126,7 +127,8 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
                              http->config.head.fields_max, &http->config.head);
         sxe__http_slot_reset(slot);
     }
-    /* A head that repeats the last one may come from another proxy. */
+    /* A proxy may have sent the last head: another proxy's headers are not to be trusted because of
+     * that. */
     if (SXE_UNLIKELY(connection->is_forwarding) && slot->head_length > 0)
         sxe__http_slot_forget_head(slot);
     slot->since = sxe_time_turn_ns();
@@ -156,7 +158,7 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
     if (SXE_UNLIKELY(connection->is_forwarding))
         sxe__http_uncount(connection);
     touched = touched > http->touched[index] ? touched : http->touched[index];
-    if (touched > KEEP_MAX) /* head_at may be above KEEP_MAX */
+    if (touched > KEEP_MAX) /* head_at may be larger than KEEP_MAX */
         sxe__http_slot_forget_head(slot);
     http->touched[index] = release_pages(slot, touched, KEEP_MAX);
     if (http->resident + http->touched[index] > RESIDENT_MAX)

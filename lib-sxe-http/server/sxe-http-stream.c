@@ -39,7 +39,7 @@ begin_stream(struct sxe__http_slot *slot, uint64_t length)
     }
     slot->progress = SXE__HTTP_BEGUN;
     slot->length_left = length;
-    slot->fields_used = 0; /* what is added from here on is a trailer */
+    slot->fields_used = 0; /* fields that are added from here on are trailers */
     return 0;
 }
 
@@ -47,8 +47,8 @@ int
 sxe_http_begin(struct sxe_http_response *response, uint64_t length)
 {
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    /* A handler that asked for the body in this turn still wants it; 100 is not sent after the head
-     * of a reply. */
+    /* If a handler asked for the body before in this turn, send 100 now: it must not follow the
+     * head of a reply. */
     int result = slot->on_body != NULL ? sxe__http_body_await(slot) : 0;
 
     return result < 0 ? sxe__http_cannot_write(slot, result) : begin_stream(slot, length);
@@ -62,7 +62,7 @@ struct part {
     const void *data;
     off_t offset;
     size_t length;
-    SXE_OUT_EVENT_SENT on_sent; /* not used for COPIED */
+    SXE_OUT_EVENT_SENT on_sent; /* NULL for COPIED */
 };
 
 static int
@@ -95,8 +95,8 @@ write_chunk(struct sxe__http_slot *slot, const struct part *part)
     return 0;
 }
 
-/* Leave room for the last chunk and the trailer, so that a handler that filled the output can end
- * it. */
+/* Whether room is left for the last chunk and the trailer, so that a handler that filled the output
+ * can end the reply. */
 static int
 write_stream_part(struct sxe__http_slot *slot, const struct part *part)
 {
@@ -227,7 +227,7 @@ end_stream(struct sxe__http_slot *slot)
     return 0;
 }
 
-/* Whether nothing follows this last part, so that the reply is sent when the part is. */
+/* Whether nothing follows this last part, so that the reply has been sent when the part has. */
 static bool
 is_end_of_reply(const struct sxe__http_slot *slot, const struct part *part)
 {
@@ -352,7 +352,7 @@ write_upgrade(struct sxe__http_slot *slot, const char *protocol)
                           protocol, (int)slot->fields_used, fields);
     char *end = mempcpy(sxe__http_put_id(slot, http->head + length), "\r\n", 2);
 
-    http->last.until_ns = 0; /* the last head is overwritten */
+    http->last.until_ns = 0; /* 101 overwrites the last head */
     return sxe_write(slot->connection->sxe, http->head, (unsigned)(end - http->head));
 }
 
