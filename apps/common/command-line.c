@@ -11,7 +11,7 @@
 
 #include "sxe-log.h"
 
-#define NAME_MAX_LENGTH 32 /* of names that are suggested */
+#define NAME_MAX_LENGTH 32 /* the longest name for which similar names are suggested */
 
 const char *command_line_place = "";
 
@@ -102,9 +102,9 @@ refuse_name(const struct command_line *line, const char *typed)
 
 /* ---- Parsing ---- */
 
-/* The arguments of getopt_long: "-:i:p:h" and the long options; the leading - asks for words in
- * their order. It returns a letter, or the row's number + COMMAND_LINE_LONG: so messages can tell a
- * long option from a letter; or 1 for a word. */
+/* Fill in the arguments of getopt_long: "-:i:p:h" and the long options; the leading - asks for
+ * words in their order. getopt_long then returns a letter, or a row's number + COMMAND_LINE_LONG,
+ * so that messages can tell a long option from a letter; or 1 for a word. */
 static void
 describe_options(const struct command_line *line, char *letters, struct option *options)
 {
@@ -127,7 +127,7 @@ describe_options(const struct command_line *line, char *letters, struct option *
     *options = (struct option){0};
 }
 
-/* The row of the table for a result of getopt_long. */
+/* Find the row of the table for a result of getopt_long. */
 static const struct command_option *
 row_of(const struct command_line *line, int result)
 {

@@ -70,19 +70,20 @@ struct command_option {
 enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSION_VAL };
 
 struct command_example {
-    const char *arguments; /* what to type after the program's name */
-    const char *help;      /* what this command line does */
+    const char *arguments; /* the arguments that follow the program's name */
+    const char *help;      /* what the program does with these arguments */
 };
 
 struct command_line {
     const char *program;
-    const char *words;   /* arguments that are not options: "[URL...]"; NULL: none are allowed */
+    /* the arguments that are not options: "[URL...]"; NULL: the program has none */
+    const char *words;
     const char *first;   /* values of the first word, for completions: "list show"; NULL: any */
-    const char *summary; /* one sentence */
+    const char *summary; /* what the program does, in one sentence */
     const char *closing; /* the last lines of --help; NULL: none */
     struct command_example examples[COMMAND_EXAMPLES];
     const struct command_option *options;
-    unsigned number;           /* of rows */
+    unsigned number;           /* how many rows */
     const char *const *common; /* names of the options that -h shows, then NULL; NULL: all */
 
     /* Take the option with this val, or a word (COMMAND_LINE_WORD). Its argument is getopt's
@@ -142,24 +143,24 @@ bool command_line_print_completion(const struct command_line *line, const char *
  * For take(): store optarg, a number from min to max, in *value. False after a message, in which
  * `what` names the value: "the port (-p)". */
 
-/* A whole number. */
+/* Read a whole number. */
 bool command_line_number(const struct command_line *line, const char *what, unsigned long min,
                          unsigned long max, unsigned long *value);
 
-/* Milliseconds: "10", "0.5", "500ms", "30s", "2m", "1.5h", "1d"; a plain number is seconds.
- * Fractions of a millisecond are cut off. */
+/* Read a time in milliseconds: "10", "0.5", "500ms", "30s", "2m", "1.5h", "1d"; a plain number is
+ * seconds. Fractions of a millisecond are cut off. */
 bool command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
                            unsigned long max_ms, unsigned long *value_ms);
 
-/* Nanoseconds: like command_line_duration, with the units us and ns, too. */
+/* Like command_line_duration, but in nanoseconds, and with the units us and ns, too. */
 bool command_line_time(const struct command_line *line, const char *what, unsigned long min_ns,
                        unsigned long max_ns, unsigned long *value_ns);
 
-/* A whole number. The suffixes k, M and G are 1000 and its powers: "10k", "1.5M". */
+/* Read a whole number. The suffixes k, M and G are 1000 and its powers: "10k", "1.5M". */
 bool command_line_count(const struct command_line *line, const char *what, unsigned long min,
                         unsigned long max, unsigned long *value);
 
-/* Bytes: "65536", "64k", "1.5m", "16KiB", "1g"; k is 1024. */
+/* Read a size in bytes: "65536", "64k", "1.5m", "16KiB", "1g"; k is 1024. */
 bool command_line_size(const struct command_line *line, const char *what, unsigned long min,
                        unsigned long max, unsigned long *value);
 

@@ -15,7 +15,7 @@
 
 struct counted_memory {
     size_t used_max;  /* bytes in use at a time, at most */
-    size_t total_max; /* the limit of total: it also ends a loop that copies long strings */
+    size_t total_max; /* the limit of `total`, which also ends a loop that copies long strings */
     size_t used;      /* ro: bytes in use */
     size_t total;     /* ro: the sizes of all blocks, added up over the state's life */
 };

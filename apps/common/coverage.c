@@ -30,7 +30,7 @@ struct file {
 };
 
 static struct {
-    const char *path; /* NULL: not counting */
+    const char *path; /* where to write the counts; NULL: nothing is counted */
     const char *program;
     const char *option;
     struct file *files;
@@ -39,7 +39,7 @@ static struct {
 
 /* ---- Counting ---- */
 
-/* NULL: no memory. */
+/* Find a source file among those that ran, or add it. NULL: no memory. */
 static struct file *
 add_covered_file(const char *path)
 {
@@ -67,7 +67,7 @@ find_covered_file(const char *path)
     return file != NULL ? file : add_covered_file(path);
 }
 
-/* NULL: no memory. */
+/* Find a line of a file, or add it. NULL: no memory. */
 static struct line *
 line_of(struct file *file, unsigned number)
 {
@@ -137,7 +137,7 @@ print_file(FILE *out, struct file *file)
     fprintf(out, "LF:%u\nLH:%u\nend_of_record\n", found, hit);
 }
 
-/* 0 or -errno. */
+/* Write all of the text to the file. 0 or -errno. */
 static int
 append_to_file(const char *path, const char *text, size_t length)
 {

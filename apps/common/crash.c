@@ -26,9 +26,10 @@ static const struct {
                {SIGABRT, "Aborted"}};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-static const char *program = "?"; /* its name */
+static const char *program = "?"; /* the program's name */
 static char build_id[2 * BUILD_ID_MAX + 1] = "unknown";
-static char stack[STACK_SIZE]; /* so that a stack that overflows can be reported */
+/* the handlers' stack: without it the overflow of a stack could not be reported */
+static char stack[STACK_SIZE];
 
 /* ---- Texts, without a function that may allocate or lock ---- */
 
@@ -82,8 +83,8 @@ take_note(const char *note, size_t size)
     }
 }
 
-/* dl_iterate_phdr calls it first with the program, and then would with its shared libraries: 1 ends
- * the iteration. */
+/* dl_iterate_phdr calls this function for the program first, and then would for its shared
+ * libraries. Returning 1 ends the iteration. */
 static int
 look_at_program(struct dl_phdr_info *info, size_t size, void *user)
 {

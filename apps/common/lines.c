@@ -59,9 +59,9 @@ skip_constants(struct reader *reader)
     }
 }
 
-/* The list has for each instruction how many lines it is below the one before. ELSEWHERE: its line
- * number is in a second list. The first instruction of a vararg function has no line of the script.
- */
+/* For each instruction the list says how many lines it is below the one before; ELSEWHERE means
+ * that its line number is in a second list. The first instruction of a vararg function has no line
+ * of the script. */
 static void
 read_line_table(struct reader *reader, unsigned line, bool is_vararg)
 {
@@ -94,7 +94,7 @@ skip_names(struct reader *reader)
         skip_bytecode_string(reader);
 }
 
-/* Recursive for functions inside of functions; Lua's compiler limits their depth. */
+/* Read a function, and by recursion the functions inside it. Lua's compiler limits their depth. */
 static void
 read_bytecode_function(struct reader *reader)
 {

@@ -17,7 +17,7 @@
 #define FLAG_LISTENS    0x10000 /* __SO_ACCEPTCON of the kernel */
 #define LINE_SIZE       512
 #define PROC_PATH_SIZE  512
-#define COMMAND_SIZE    32 /* of a process; the kernel's are shorter */
+#define COMMAND_SIZE    32 /* room for the name of a process; the kernel's names are shorter */
 #define NO_USER         (-1)
 #define IPV4_BYTES_AT   12
 #define HEX_WORD_DIGITS 8
@@ -27,15 +27,15 @@ static const uint8_t any_ipv4[16] = {[10] = 0xff, [11] = 0xff};
 
 /* The address or path that is in use. */
 struct place {
-    uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
+    uint8_t ip[16]; /* an IPv4 address is stored as ::ffff:a.b.c.d */
     unsigned port;
-    const char *path; /* NULL: a port */
+    const char *path; /* the path of a unix socket; NULL: the place is a port */
 };
 
 /* A listening socket. */
 struct listener {
     unsigned long inode;
-    long user; /* NO_USER: not known */
+    long user; /* the user who owns the socket; NO_USER: not known */
 };
 
 /* ---- Lines of /proc/net ---- */
@@ -78,7 +78,8 @@ parse_hex_ip(const char *hex, uint8_t ip[16])
     return true;
 }
 
-/* "0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000 0 12345 1 ..." */
+/* Parse a line like "0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000
+ * 0 12345 1 ...". */
 static bool
 is_listener_at_port(const char *line, const struct place *place, struct listener *listener)
 {
@@ -96,7 +97,7 @@ is_listener_at_port(const char *line, const struct place *place, struct listener
            is_overlapping(ip, place->ip);
 }
 
-/* "ffff8880: 00000002 00000000 00010000 0001 01 12345 /run/web.sock" */
+/* Parse a line like "ffff8880: 00000002 00000000 00010000 0001 01 12345 /run/web.sock". */
 static bool
 is_listener_at_path(const char *line, const struct place *place, struct listener *listener)
 {
@@ -202,7 +203,7 @@ read_command(const char *proc, long pid, char command[COMMAND_SIZE])
 
 /* ---- Messages ---- */
 
-/* "nginx (pid 123)"; listener NULL: none was found. */
+/* Write who listens, such as "nginx (pid 123)". listener NULL: none was found. */
 static void
 describe_holder(const char *proc, const struct listener *listener, char text[PORT_HOLDER_MAX])
 {

@@ -31,13 +31,14 @@
 
 #define PORT_HOLDER_MAX 256 /* bytes that are enough for each of the texts */
 
-/* "port 8000 is in use by nginx (pid 123)", or by "a process of user 33 whose name is hidden from
- * us", or by "a process that /proc does not show"; cut to size. proc: the path of /proc. ip: the
- * address that could not be bound; NULL, or a text that is no IP address: any address. */
+/* Write "port 8000 is in use by nginx (pid 123)", or "... by a process of user 33 whose name is
+ * hidden from us", or "... by a process that /proc does not show", cut to size. proc: the path of
+ * /proc. ip: the address that could not be bound; NULL, or a text that is no IP address, stands for
+ * any address. */
 void port_holder_of_port(const char *proc, const char *ip, unsigned short port, char *text,
                          size_t size);
 
-/* "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
+/* Write "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
 void port_holder_of_path(const char *proc, const char *path, char *text, size_t size);
 
 /* The PID of the process that listens there; 0: none does, or it is hidden from us. */

@@ -10,14 +10,15 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-/* Windows of inflateInit2: gzip, the format of zlib, and no format around the data. */
+/* Arguments of inflateInit2: for gzip, for zlib's format, and for data without any format around
+ * it. */
 enum { WINDOW_GZIP = 15 + 16, WINDOW_ZLIB = 15, WINDOW_RAW = -15 };
 
 struct inflating {
     z_stream zlib;
     bool is_gzip;
     bool has_begun;
-    bool is_over; /* the last byte was the end of the data, or of one of gzip's members */
+    bool is_over; /* whether the last byte ended the data, or one of gzip's members */
 };
 
 static void *
@@ -89,7 +90,8 @@ decode_bytes(void *stream, const char *bytes, size_t length, size_t *used, char 
     zlib->avail_in = (unsigned)length;
     zlib->next_out = (unsigned char *)room;
     zlib->avail_out = (unsigned)size;
-    while (result != Z_BUF_ERROR && zlib->avail_out > 0) { /* until zlib has no way to go on */
+    /* go on until zlib can make no more progress */
+    while (result != Z_BUF_ERROR && zlib->avail_out > 0) {
         const bool is_between = inflating->is_over || !inflating->has_begun;
 
         if (is_between && zlib->avail_in == 0)
