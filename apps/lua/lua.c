@@ -41,10 +41,11 @@ static struct {
     struct program_options options;
     struct sxe_lua *lua;
     char **argv;
-    bool has_failed; /* exit with EXIT_FAILURE */
-    bool is_stopped; /* the loop was stopped; otherwise it ends when nothing is left to do */
-    bool is_over;    /* the state is closed: further errors come from finalizers */
-    int signal;      /* the signal that ended the program; 0: none */
+    bool has_failed; /* whether to exit with EXIT_FAILURE */
+    /* whether the loop was stopped; otherwise it ends when nothing is left to do */
+    bool is_stopped;
+    bool is_over; /* whether the state is being closed: then errors come from finalizers */
+    int signal;   /* the signal that ended the program; 0: none */
 } program;
 
 /* ---- Errors ---- */
@@ -65,8 +66,8 @@ stop_script(void)
     sxe_stop();
 }
 
-/* on_error of the state. An error of the main script ends the program. While a shell runs it does
- * not: errors go to the log only. */
+/* The function on_error of the state. An error of the main script ends the program. While a shell
+ * runs it does not: errors go to the log only. */
 static bool
 on_error(const char *where, const char *text)
 {
@@ -157,7 +158,8 @@ load_input(void)
 
     if (text == NULL)
         return -EIO;
-    if (length > 0 && *text == '#') /* skip "#!/usr/bin/sxe-lua", but keep its \n: lines count */
+    /* skip a first line like "#!/usr/bin/sxe-lua", but keep its , because lines are counted */
+    if (length > 0 && *text == '#')
         from = memchr(text, '\n', length);
     result = from == NULL ? 0 : load_program_text("=stdin", from, length - (size_t)(from - text));
     free(text);
@@ -283,7 +285,7 @@ run_loop(void)
 
 /* ---- The program ---- */
 
-/* print does not look for errors; the stream has kept them. */
+/* Lua's print does not look for errors of standard output; the stream has remembered them. */
 static void
 check_output(void)
 {
