@@ -11,7 +11,8 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-/* The path of a FILE: with "./" if it has no slash, so that it is no name in /dev/shm. */
+/* The path of a FILE. If it has no slash, it gets "./", because a name without a slash would be one
+ * in /dev/shm. */
 static const char *
 path_of_file(const char *file, char path[PATH_MAX])
 {

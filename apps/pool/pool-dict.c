@@ -75,7 +75,7 @@ print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
     fputs(is_json ? "}\n" : "\n", stdout);
 }
 
-/* The walker's next step. While a lock is held, try again for a second. */
+/* Go to the walker's next entry. While a lock is held, try again for a second. */
 static int
 step_dict_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {

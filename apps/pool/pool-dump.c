@@ -22,7 +22,8 @@ struct dump {
     char *element; /* a copy of the element that is printed */
     bool is_json;
     unsigned long shown;
-    struct sxe_pool_layout layout; /* number 0: no fields are known, print bytes */
+    /* the fields of an element; number 0: none are known, so bytes are printed */
+    struct sxe_pool_layout layout;
 };
 
 /* An element as it was at one moment. */
@@ -212,7 +213,7 @@ dump_all_elements(struct dump *dump)
     return EXIT_SUCCESS;
 }
 
-/* The walker's next step. While a lock is held, try again for a second. */
+/* Go to the walker's next element. While a lock is held, try again for a second. */
 static unsigned
 step_pool_walker(SXE_POOL_WALKER *walker)
 {

@@ -20,7 +20,7 @@ struct listing {
     struct pool_seen seen;
 };
 
-/* How many processes use the pool, or how the last one left it. */
+/* Say how many processes use the pool, or how the last one left it. */
 static const char *
 users_text(const struct pool_peek *peek)
 {

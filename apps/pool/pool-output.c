@@ -30,7 +30,7 @@ write_pipe_bytes(const char *bytes, size_t size)
     return is_given_up ? -1 : write(STDOUT_FILENO, bytes, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/* For fopencookie(3). A result less than size is an error of the stream. */
+/* The write function for fopencookie(3). A result less than size is an error of the stream. */
 static ssize_t
 write_stream_bytes(void *cookie, const char *bytes, size_t size)
 {

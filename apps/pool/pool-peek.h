@@ -19,23 +19,26 @@
 #include "sxe-pool-shared.h"
 
 struct pool_peek {
-    char which[PATH_MAX + 32];   /* as POOL on the command line */
-    char why[SXE_POOL_WHY_SIZE]; /* "": the head is good; else members up to is_closed are unset */
+    char which[PATH_MAX + 32]; /* the form of POOL that opens this pool on the command line */
+    /* "": the head is sound; otherwise it says what is wrong, and the members up to is_closed are
+     * unset */
+    char why[SXE_POOL_WHY_SIZE];
     char name[SXE_POOL_NAME_MAX + 1];
     char state_names[SXE_POOL_NAMES_MAX + 1];
     unsigned number;
     unsigned states;
     unsigned shards;
     size_t element_size;
-    unsigned users; /* processes; 0: none */
-    bool is_closed; /* the last user closed it; false: that user was killed, or there are users */
-    int process;    /* id of a process that has the pool open as `descriptor`; 0: found as a file */
+    unsigned users; /* how many processes use the pool; 0: none */
+    /* whether the last user closed it; false: it was killed, or the pool is in use */
+    bool is_closed;
+    int process; /* id of a process that has the pool open as `descriptor`; 0: found as a file */
     int descriptor;
     dev_t device; /* device and inode identify the file */
     ino_t inode;
 };
 
-/* The files that were found so far. Further files may be listed twice. */
+/* The pools that were found so far. If there are more, some may be listed twice. */
 #define POOL_SEEN_MAX 4096
 struct pool_seen {
     unsigned number;

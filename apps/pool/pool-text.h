@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "12 ms", "3.2 s", "5m 07s", "2h 05m", "3d 04h"; "-" for the stamp 0. */
+/* The time since a stamp: "12 ms", "3.2 s", "5m 07s", "2h 05m", "3d 04h"; "-" for the stamp 0. */
 const char *pool_age_text(uint64_t now_ns, uint64_t stamp_ns);
 
 /* The text as one line that cannot control a terminal: control characters and bytes that are not
  * UTF-8 become '?'. Cut to 4095 bytes. */
 const char *pool_plain_text(const char *text);
 
-/* "1 element", "2 elements"; "1 entry", "2 entries". */
+/* A number and its noun: "1 element", "2 elements"; "1 entry", "2 entries". */
 const char *pool_count_text(unsigned long number, const char *what);
 
 /* Print a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */

@@ -33,11 +33,11 @@ struct pool_options {
     const char *words[POOL_WORDS_MAX]; /* the command, and its arguments */
     unsigned words_number;
     unsigned given;    /* the options on the command line: bit 0 is -a, bit 25 is -z */
-    const char *state; /* NULL: all states */
+    const char *state; /* the name or number of a state; NULL: all states */
     bool is_json;
     unsigned long interval_ns;
-    unsigned long looks; /* 0: until a signal */
-    unsigned long cells; /* of resize */
+    unsigned long looks; /* how often watch looks; 0: until a signal */
+    unsigned long cells; /* the number of cells for resize */
 };
 
 /* The commands. Each returns the exit status: EXIT_FAILURE after a message. */
@@ -55,7 +55,7 @@ int pool_resize(const struct pool_options *options);
 
 struct pool_opened {
     void *array;
-    SXE_DICT *dict; /* the dict whose cells the pool holds; NULL: the pool is no dict */
+    SXE_DICT *dict; /* the dict whose cells the pool has; NULL: the pool is not a dict */
 };
 
 /* Open the POOL of words[1]. pool_options: SXE_POOL_OPTION_REPAIR or 0. False after a message. */
@@ -70,7 +70,7 @@ bool pool_find_file(const char *which, char path[PATH_MAX]);
 unsigned pool_find_state(const void *array, const char *name, unsigned first, unsigned end);
 
 /* If a user is killed, the next one has to check the whole pool. So the signals that ask to end are
- * blocked, and functions that take long look for these signals. SIG_UNBLOCK while no pool needs to
+ * blocked, and functions that take long look for these signals. Unblock them while no pool needs to
  * be closed in good order. */
 sigset_t pool_ending_signals(void);
 void pool_hold_signals(int how);
@@ -79,14 +79,14 @@ void pool_hold_signals(int how);
 bool pool_wait(uint64_t ns);
 bool pool_is_over(void);
 
-/* Have such a signal also end a write that waits for the reader of standard output. Output after
- * that is lost, and ferror(stdout) is set. In pool-output.c. */
+/* From now on such a signal also ends a write that waits for the reader of standard output. Output
+ * after that is lost, and ferror(stdout) is set. In pool-output.c. */
 void pool_output_begin(void);
 
 /* The number of the signal that asked to end; 0: none did. */
 int pool_ended_by(void);
 
-/* pool_dump of a dict, which has entries. */
+/* Print the entries of a dict: pool_dump calls it if the pool is one. */
 int pool_dump_dict(SXE_DICT *dict, const struct pool_options *options);
 
 /* Print the message "sxe-pool: ...". Returns EXIT_FAILURE. */

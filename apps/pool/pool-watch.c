@@ -16,8 +16,8 @@
 
 struct state {
     unsigned elements;
-    unsigned before; /* elements at the look before */
-    unsigned came;   /* elements that came since then */
+    unsigned before; /* how many elements the state had at the look before */
+    unsigned came;   /* how many elements came into it since then */
 };
 
 struct watch {
@@ -26,7 +26,7 @@ struct watch {
     uint64_t last; /* the pool's time of the last look; 0: this is the first */
     uint64_t now;
     bool is_terminal;
-    unsigned drawn; /* lines that are on the terminal */
+    unsigned drawn; /* how many lines the table on the terminal has */
 };
 
 static void
@@ -49,7 +49,7 @@ look_at_pool(struct watch *watch)
     }
 }
 
-/* "12.0/s", or "+12.0/s"; "" at the first look. */
+/* Write the rate of a number: "12.0/s", or "+12.0/s"; "" at the first look. */
 static const char *
 rate_text(const struct watch *watch, char text[32], bool is_signed, double number)
 {
@@ -89,7 +89,7 @@ draw_screen(struct watch *watch)
     }
 }
 
-/* If standard output is no terminal: print a line for each look. */
+/* Print a line for each look, because standard output is no terminal. */
 static void
 print_watch_line(const struct watch *watch)
 {

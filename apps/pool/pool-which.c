@@ -108,8 +108,8 @@ is_process(const char *which, int *process, int *descriptor)
 
 /* The pools that a process has open. */
 struct choice {
-    int descriptor;          /* of the first pool */
-    char text[CHOICES_SIZE]; /* "12:5 (jobs), 12:7 (cache)" */
+    int descriptor;          /* the descriptor of the first of these pools */
+    char text[CHOICES_SIZE]; /* a list of them: "12:5 (jobs), 12:7 (cache)" */
     struct pool_seen seen;
 };
 
@@ -199,7 +199,7 @@ open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *ope
     pool_hold_signals(SIG_BLOCK);
     if (opened->array == NULL)
         pool_fail("%s", pool_plain_text(why));
-    else if (why[0] != '\0') /* the damage that was found and repaired */
+    else if (why[0] != '\0') /* `why` then says which damage was found and repaired */
         printf("%s\n", pool_plain_text(why));
     return opened->array != NULL;
 }

@@ -17,10 +17,10 @@
 static const struct {
     const char *name;
     int (*run)(const struct pool_options *options);
-    unsigned words_min; /* with the command itself */
+    unsigned words_min; /* the fewest words on the command line, the command itself included */
     unsigned words_max;
     const char *words;
-    const char *options; /* letters of those that it takes */
+    const char *options; /* letters of the options that the command takes */
 } commands[] = {
     {"list", pool_list, 1, POOL_WORDS_MAX, "list [DIR...]", "j"},
     {"show", pool_show, 2, 2, "show POOL", "j"},
@@ -120,7 +120,8 @@ take_pool_option(void *settings, int val)
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
-/* An option that the command does not take: its letter; 0: there is none. */
+/* Find an option on the command line that the command does not take. Returns its letter; 0: there
+ * is none. */
 static int
 find_foreign_option(const struct pool_options *options, const char *taken)
 {
@@ -142,7 +143,7 @@ refuse_foreign_option(const struct pool_options *options, unsigned command)
     return letter != 0;
 }
 
-/* The index of the command, or COMMANDS after a message. */
+/* Find the index of the command. COMMANDS after a message. */
 static unsigned
 find_command(const struct pool_options *options)
 {
