@@ -18,7 +18,7 @@
 
 #define QUICK_US 1000
 
-/* The two places where a duration is counted. */
+/* Where a duration is counted: its bucket of the histogram, and its bound. */
 struct bin {
     uint16_t bucket;
     uint16_t bound;
@@ -31,11 +31,13 @@ struct cached {
 };
 
 static struct {
-    struct metrics_head *head; /* NULL: nothing is counted */
-    unsigned parts_number;     /* of metrics_map; any process could overwrite the head's copy */
-    struct metrics_part *part; /* of this process; NULL: it has none */
-    uint32_t level;            /* head->level when this process last looked */
-    struct bin quick[QUICK_US + 1]; /* of durations up to QUICK_US, rounded up to us */
+    struct metrics_head *head; /* the shared memory; NULL: nothing is counted */
+    /* how many parts, as metrics_map was told; any process could overwrite the number in the
+     * head */
+    unsigned parts_number;
+    struct metrics_part *part;      /* the part of this process; NULL: it has none */
+    uint32_t level;                 /* head->level when this process last looked */
+    struct bin quick[QUICK_US + 1]; /* the bins of durations up to QUICK_US, rounded up to us */
     struct cached cache[CACHED];
 } metrics;
 
@@ -121,7 +123,7 @@ keep_line(void *user, int level, const char *line, size_t length)
     to->level = level;
     length = length < METRICS_LINE_SIZE ? length : METRICS_LINE_SIZE;
     memcpy(to->text, line, length);
-    to->text[length - 1] = '\0'; /* in place of the line's end */
+    to->text[length - 1] = '\0'; /* a newline in place of the end of the cut line */
     part->lines_number++;
     __atomic_store_n(&to->number, part->lines_number, __ATOMIC_RELEASE);
 }
@@ -201,7 +203,8 @@ metrics_ask_for_level(unsigned level)
 
 /* ---- Requests ---- */
 
-/* The index of a route. Index 0 has an empty name: requests that no pattern matched. */
+/* Find the index of a route, or add it. Index 0 has an empty name: requests that no pattern
+ * matched. */
 static unsigned
 index_of_route(struct metrics_part *part, const char *pattern)
 {
@@ -234,10 +237,12 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
 }
 
 #define CLASSES \
-    6 /* of a status: none, 1xx .. 5xx; each has a reserved series for when there is no room */
+/* the classes of a status: none, 1xx .. 5xx; each has a reserved series for when there is no
+     * room */
+6
 
-static struct metrics_series *
-series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
+    static struct metrics_series *
+    series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
 {
     unsigned route = index_of_route(part, pattern);
     struct metrics_series *series = find_series(part, route, method, status);
@@ -293,7 +298,7 @@ metrics_count(const struct sxe_http_request *request, const struct sxe_http_summ
         return;
     if (SXE_UNLIKELY(series == NULL || cached->pattern != pattern || cached->key != key))
         series = fill_cache(cached, pattern, key)->series;
-    /* The loop's clock stands still while a handler computes; this one does not. */
+    /* The loop's clock stands still while a handler computes; sxe_time_ns does not. */
     ns = summary->duration_ns + (sxe_time_ns() - sxe_time_turn_ns());
     bin = SXE_LIKELY(ns <= QUICK_US * 1000) ? metrics.quick[(ns + 999) / 1000] : bin_of(ns);
     series->counts[bin.bound]++;

@@ -32,7 +32,7 @@
 #define METRICS_ROUTE_SIZE   96
 #define METRICS_SERIES       128
 #define METRICS_POOLS        24
-#define METRICS_STATES       12 /* of a pool */
+#define METRICS_STATES       12 /* most states of a pool */
 #define METRICS_NAME_SIZE    32
 #define METRICS_LINES        16
 #define METRICS_LINE_SIZE    240
@@ -44,18 +44,20 @@ enum metrics_state { METRICS_STARTING, METRICS_READY, METRICS_LEAVING };
 
 /* The requests of one route, method and status. */
 struct metrics_series {
-    uint64_t counts[LATENCY_BOUNDS + 1]; /* of durations, by bound; not cumulative */
+    /* how many durations are up to each bound and above the one before */
+    uint64_t counts[LATENCY_BOUNDS + 1];
     uint64_t sum_ns;
     uint64_t max_ns;
-    uint16_t route;  /* the index in routes */
-    uint16_t status; /* 0: none was sent; with METRICS_OTHER_METHOD only the first digit, x 100 */
-    uint8_t method;  /* enum sxe_http_method, or METRICS_OTHER_METHOD */
+    uint16_t route; /* the index of the route in `routes` */
+    /* 0: none was sent; with METRICS_OTHER_METHOD it is only the class: the first digit x 100 */
+    uint16_t status;
+    uint8_t method; /* enum sxe_http_method, or METRICS_OTHER_METHOD */
 };
 
 struct metrics_pool_state {
     char name[16];
     uint32_t number;
-    uint32_t age_ms; /* of the oldest element in this state */
+    uint32_t age_ms; /* the age of the oldest element in this state */
 };
 
 struct metrics_pool {
@@ -66,7 +68,7 @@ struct metrics_pool {
 };
 
 struct metrics_line {
-    uint64_t number; /* from 1 on; 0: it is being written, or there is none */
+    uint64_t number; /* counts up from 1; 0: the line is being written, or there is none */
     int64_t unix_ms;
     int level;
     char text[METRICS_LINE_SIZE];
@@ -74,20 +76,21 @@ struct metrics_line {
 
 /* The counts of one process at a time. All 0: no process has had this part. */
 struct metrics_part {
-    pid_t owner; /* atomic; 0: there is no owner, or it has ended */
+    pid_t owner; /* atomic; 0: the part has no owner, or its owner has ended */
     uint32_t role;
     uint32_t place;
     uint32_t state;
     uint32_t starts; /* how many processes have had this part */
     uint32_t routes_number;
-    uint32_t series_number; /* written after the series */
+    uint32_t series_number; /* how many series there are; written after the new series */
     uint32_t pools_number;
     uint64_t since_ns;     /* when the owner took the part, by the clock of sxe_time_ns */
     uint64_t published_ns; /* when metrics_publish was last called, by the same clock */
-    uint64_t bytes;        /* of bodies of replies */
+    uint64_t bytes;        /* bytes of the bodies of all replies */
     uint64_t broken;       /* requests whose connection ended before the reply did */
     uint64_t cpu_ns;
-    uint64_t cpu_before_ns; /* of earlier owners; so are lost_before and lua_errors_before */
+    /* CPU time of earlier owners; lost_before and lua_errors_before are of them, too */
+    uint64_t cpu_before_ns;
     uint64_t lost_lines;
     uint64_t lost_before;
     uint64_t lua_memory;
@@ -103,8 +106,8 @@ struct metrics_part {
 };
 
 struct metrics_head {
-    uint32_t draining; /* the whole server ends */
-    uint32_t level;    /* of the log, as /log-level asked for; 0: nobody asked */
+    uint32_t draining; /* whether the whole server is ending */
+    uint32_t level;    /* the level of the log that /log-level asked for; 0: it was not asked */
     uint32_t parts_number;
     int64_t began_unix_ms;
     uint64_t began_ns;
@@ -114,7 +117,7 @@ struct metrics_head {
 /* Values of the serving process that are read once a second, not counted by request. */
 struct metrics_gauges {
     uint64_t lost_lines;
-    uint64_t lua_memory; /* 0: no script */
+    uint64_t lua_memory; /* bytes of Lua's memory; 0: there is no script */
     uint64_t lua_memory_max;
     uint64_t lua_errors;
 };
@@ -138,8 +141,8 @@ void metrics_stop(void);
 /* In the supervisor: the worker of this slot has ended. */
 void metrics_worker_ended(unsigned slot);
 
-void metrics_set_state(enum metrics_state state); /* of this process */
-void metrics_set_draining(void);                  /* of the whole server */
+void metrics_set_state(enum metrics_state state); /* set the state of this process */
+void metrics_set_draining(void);                  /* the whole server drains from now on */
 
 /* Set the level of the log in all serving processes, at their next metrics_publish. */
 void metrics_ask_for_level(unsigned level);
@@ -147,7 +150,7 @@ void metrics_ask_for_level(unsigned level);
 /* Count a request. Call it from a server's on_reply. */
 void metrics_count(const struct sxe_http_request *request, const struct sxe_http_summary *summary);
 
-/* Write the gauges, the states of pools and the CPU time to this process's part. Call it once a
+/* Write the gauges, the states of pools and the CPU time into this process's part. Call it once a
  * second. */
 void metrics_publish(const struct metrics_gauges *gauges);
 

@@ -66,7 +66,8 @@ reply_with_page(struct sxe_http_response *response, const char *type,
     response->on_done = free_reply_text;
     sxe_http_add_field(response, "Content-Type", type);
     sxe_http_add_field(response, "Cache-Control", "no-store");
-    (void)!sxe_http_end_borrowed(response, text.base, text.used); /* on failure it replies 500 */
+    /* if this fails, it replies 500 itself */
+    (void)!sxe_http_end_borrowed(response, text.base, text.used);
     return SXE_HTTP_DONE;
 }
 
@@ -91,7 +92,8 @@ say_that_it_lives(struct sxe_http_request *request, struct sxe_http_response *re
     return sxe_http_reply_text(response, 200, "ok\n");
 }
 
-/* "Not ready" is 404: HAProxy with disable-on-404 then sends no new sessions. */
+/* Reply to /readyz. "Not ready" is 404, because HAProxy with disable-on-404 then sends no new
+ * sessions. */
 static enum sxe_http_verdict
 say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -105,8 +107,9 @@ say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *re
 
 /* ---- Requests that are refused ---- */
 
-/* Whether the Host field is an address or localhost, or the request came over a unix socket. In DNS
- * rebinding, a page whose site's name was made to resolve to this machine sends that name. */
+/* Whether the Host field is an address or localhost, or the request came over a unix socket. A page
+ * of an attacker whose name was made to resolve to this machine (DNS rebinding) would send that
+ * name. */
 static bool
 is_asked_by_address(const struct sxe_http_request *request)
 {
@@ -171,7 +174,7 @@ may_have_token(const struct sxe_http_request *request)
     return is_asked_by_address(request) && !is_of_another_site(request);
 }
 
-/* A form of the page has the token in its body. */
+/* Get the token. A form of the page has it in its body. */
 static bool
 is_form_with_token(const struct sxe_http_request *request)
 {
@@ -211,7 +214,8 @@ add_page(struct text *text, const struct metrics_sum *sum)
     status_page_add(text, sum, &serving.page);
 }
 
-/* By its policy the page may only load /status.json and /token, and no page may frame it. */
+/* Send the page. Its policy only lets it load /status.json and /token, and lets no page frame
+ * it. */
 static enum sxe_http_verdict
 show_page(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -323,7 +327,7 @@ add_admin_routes(void)
     return result;
 }
 
-/* 0 or -errno. */
+/* Add the routes. 0 or -errno. */
 static int
 make_server(void)
 {

@@ -13,10 +13,11 @@ struct httpd_options;
 
 struct admin_service {
     const struct httpd_options *options;
-    unsigned short port; /* 0: any free port, or a path is given */
+    unsigned short port; /* the port; 0: any free one, or a path is given */
     pid_t parent;        /* the process to which actions send signals */
     int end_signal;      /* the signal that ends admin_serve */
-    void (*report)(void *user, int result, int port); /* called once: it listens, or cannot */
+    /* called once, when the server listens or has failed to; result: 0 or -errno */
+    void (*report)(void *user, int result, int port);
     void *user;
 };
 

@@ -39,13 +39,13 @@
 
 /* The admin process's one message to its parent. */
 struct report {
-    int result; /* 0 or -errno */
+    int result; /* 0; or -errno: it cannot listen */
     int port;
 };
 
 static struct {
     const struct httpd_options *options; /* NULL: --admin was not given */
-    pid_t pid;                           /* 0: there is no admin process now */
+    pid_t pid;                           /* the admin process; 0: there is none now */
     int port;
     uint64_t since_ns;
     uint64_t start_ns; /* if pid is 0: when to start the next one */
@@ -73,7 +73,7 @@ admin_take_place(struct httpd_options *options, const char *text)
 
 /* ---- In the admin process ---- */
 
-/* "on 127.0.0.1 port 9180", for messages. */
+/* Write its address for messages, "on 127.0.0.1 port 9180". */
 static const char *
 admin_place_text(const struct httpd_options *options)
 {
@@ -95,7 +95,8 @@ report_start(void *user, int result, int port)
     int *fd = user;
 
     if (*fd >= 0) {
-        (void)!write(*fd, &said, sizeof(said)); /* if the parent has ended, so does this process */
+        /* ignore an error: if the parent has ended, so does this process */
+        (void)!write(*fd, &said, sizeof(said));
         close(*fd);
     } else if (result < 0) {
         SXE_ERROR("cannot show the status %s: %s", admin_place_text(admin.options),
@@ -130,7 +131,8 @@ be_admin(pid_t parent, int fd)
     metrics_stop();
     prctl(PR_SET_PDEATHSIG, ENDED);
     prctl(PR_SET_NAME, "sxe-httpd-admin");
-    /* A parent that ended before this process asked for the signal sends none. */
+    /* If the parent ended before this process asked for the signal, no signal comes: compare
+     * parents. */
     exit(getppid() == parent && admin_serve(&service) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
@@ -303,7 +305,9 @@ end_admin_process(void)
     int looks = 0;
 
     if (kill(admin.pid, ENDED) < 0)
-        return; /* no permission after --user: the kernel sends ENDED when this process ends */
+        /* after --user this process has no permission; the kernel sends ENDED when this process
+         * ends */
+        return;
     while (waitpid(admin.pid, NULL, WNOHANG) == 0) {
         if (++looks == END_LOOKS)
             kill(admin.pid, SIGKILL);

@@ -35,8 +35,9 @@ struct httpd_options;
 #define ADMIN_HEAD_MS     2000
 #define ADMIN_TEXTS       4
 
-/* Map the metrics, and start the admin process at the address of --admin. slots: how many slots the
- * workers have. 0, or -errno after a message. Without --admin all functions here do nothing. */
+/* Map the metrics, and start the admin process at the address of --admin. slots: how many slots
+ * (worker-place.h) the workers have. 0, or -errno after a message. Without --admin all functions
+ * here do nothing. */
 int admin_begin(const struct httpd_options *options, unsigned slots);
 
 /* In the supervisor: replace the admin process if it has ended. prepare: the new process calls it,
@@ -44,9 +45,9 @@ int admin_begin(const struct httpd_options *options, unsigned slots);
  * UINT64_MAX: never, there is no --admin. */
 uint64_t admin_look(uint64_t now_ns, void (*prepare)(void));
 
-pid_t admin_pid(void); /* of the admin process; 0: there is none now */
+pid_t admin_pid(void); /* the process id of the admin process; 0: there is none now */
 
-/* Print where it listens. Called after listening_say. */
+/* Print where the admin process listens. Called after listening_say. */
 void admin_say(const struct httpd_options *options);
 
 void admin_end(void);

@@ -22,7 +22,9 @@
 
 #define LATENCY_BUCKETS 641
 #define LATENCY_MAX_US  UINT32_C(100000000)
-#define LATENCY_BOUNDS  19 /* of Prometheus' histograms; counts have one more, for what is above */
+/* how many bounds Prometheus' histograms have; counts have one more, for durations above the last
+ * bound */
+#define LATENCY_BOUNDS 19
 
 static inline unsigned
 latency_bucket(uint64_t ns)
@@ -50,12 +52,12 @@ unsigned latency_bound_of_bucket(unsigned bucket);
 /* The bounds in us, in ascending order. */
 extern const uint32_t latency_bounds_us[LATENCY_BOUNDS];
 
-/* The duration, in us, that a fraction (0 to 1) of all does not exceed: the end of a bucket. 0: all
- * buckets are empty. */
+/* The duration in us that a fraction (0 to 1) of all durations does not exceed: the end of a
+ * bucket. 0: all buckets are empty. */
 uint32_t latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction);
 
-/* Like latency_quantile_us, from the counts by bound: one of the bounds, or LATENCY_MAX_US if it is
- * above the last bound. */
+/* Like latency_quantile_us, but from the counts by bound. Returns one of the bounds, or
+ * LATENCY_MAX_US if the duration is above the last bound. */
 uint32_t latency_bounds_quantile_us(const uint64_t counts[LATENCY_BOUNDS + 1], double fraction);
 
 #endif

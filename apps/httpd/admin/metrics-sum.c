@@ -44,8 +44,8 @@ greater_of(uint64_t a, uint64_t b)
 
 /* ---- Series and routes ---- */
 
-/* The sum's series for this route, method and status. The last of a full table stands for all that
- * have no room. */
+/* The sum's series for this route, method and status. The last series of a full table stands for
+ * all that have no room. */
 static struct metrics_sum_series *
 series_for(struct metrics_sum *sum, const char *route, const struct metrics_series *series)
 {
@@ -68,7 +68,8 @@ series_for(struct metrics_sum *sum, const char *route, const struct metrics_seri
     return to;
 }
 
-/* The sum's entry for this route. The last of a full table stands for all that have no room. */
+/* The sum's entry for this route. The last entry of a full table stands for all that have no
+ * room. */
 static struct metrics_sum_route *
 route_for(struct metrics_sum *sum, const char *route)
 {
@@ -306,7 +307,7 @@ metrics_add_up(struct metrics_sum *sum)
     sum->now_ns = sxe_time_ns();
     sum->is_draining = head->draining;
     add_worker_part(sum, &head->parts[0]);
-    /* Workers get the lowest free slot: no slot beyond an unused one has been used. */
+    /* Workers get the lowest free slot, so no slot after an unused one has ever been used. */
     for (unsigned i = 1; i < head->parts_number && head->parts[i].starts > 0; i++)
         add_worker_part(sum, &head->parts[i]);
     sum->is_ready &= !sum->is_draining;

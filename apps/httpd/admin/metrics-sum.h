@@ -17,10 +17,10 @@
 #define METRICS_SUM_SERIES  256
 #define METRICS_SUM_LINES   32
 #define METRICS_SUM_WORKERS 64
-#define METRICS_CLASSES     6 /* of a status: its first digit; 0: no status was sent */
+#define METRICS_CLASSES     6 /* the classes of a status: its first digit; 0: no status was sent */
 
 struct metrics_sum_series {
-    const char *route; /* points into the part where it was found first */
+    const char *route; /* points into the part in which the route was found first */
     uint8_t method;
     uint16_t status;
     uint64_t counts[LATENCY_BOUNDS + 1];
@@ -31,7 +31,7 @@ struct metrics_sum_series {
 struct metrics_sum_route {
     const char *route;
     uint64_t number;
-    uint64_t errors; /* status 5xx */
+    uint64_t errors; /* how many replies had a status of 5xx */
     uint64_t counts[LATENCY_BOUNDS + 1];
     uint64_t sum_ns;
     uint64_t max_ns;
@@ -41,7 +41,7 @@ struct metrics_sum {
     uint64_t now_ns;
     int64_t now_unix_ms;
     bool is_draining;
-    bool is_ready; /* a worker is ready, and the server is not draining */
+    bool is_ready; /* whether a worker is ready, and the server is not draining */
     uint64_t requests;
     uint64_t classes[METRICS_CLASSES];
     uint64_t durations[LATENCY_BUCKETS];
@@ -49,20 +49,21 @@ struct metrics_sum {
     uint64_t broken;
     uint64_t lost_lines;
     uint64_t lua_errors;
-    uint64_t starts; /* of workers */
+    uint64_t starts; /* how many workers were started */
     uint64_t cpu_ns;
     unsigned workers_number;
-    /* Living ones, in order of their worker number (place). */
+    /* The living workers, in order of their number (place). */
     const struct metrics_part *workers[METRICS_SUM_WORKERS];
     unsigned series_number;
     struct metrics_sum_series series[METRICS_SUM_SERIES];
     unsigned routes_number;
-    struct metrics_sum_route routes[METRICS_ROUTES]; /* the slowest p99 first */
+    /* in order of their 99th percentile, the slowest first */
+    struct metrics_sum_route routes[METRICS_ROUTES];
     unsigned pools_number;
-    /* Counts: sums over the living workers; ages: the greatest. */
+    /* The counts are sums over the living workers; the ages are the greatest of theirs. */
     struct metrics_pool pools[METRICS_POOLS];
     unsigned lines_number;
-    struct metrics_line lines[METRICS_SUM_LINES]; /* the newest first */
+    struct metrics_line lines[METRICS_SUM_LINES]; /* the newest line first */
 };
 
 /* Add up everything that was counted so far. */
@@ -74,10 +75,10 @@ uint64_t metrics_number_of(const uint64_t counts[LATENCY_BOUNDS + 1]);
 uint64_t metrics_requests_of(const struct metrics_part *part);
 uint64_t metrics_mean_us(const struct metrics_sum_route *route);
 
-/* Connections that wait for a reply, or for the rest of a request. */
+/* How many connections wait for a reply, or for the rest of a request. */
 uint64_t metrics_active(const struct metrics_sum *sum);
 
-/* Open connections. */
+/* How many connections are open. */
 uint64_t metrics_connections(const struct metrics_sum *sum);
 
 #endif

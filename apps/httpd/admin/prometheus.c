@@ -136,7 +136,7 @@ add_all_pools(struct text *text, const struct metrics_sum *sum)
 
 /* ---- Processes ---- */
 
-/* Bytes of resident memory of a process; 0: it has ended. */
+/* Read how many bytes of memory a process has resident; 0: it has ended. */
 static uint64_t
 resident_bytes(pid_t pid)
 {

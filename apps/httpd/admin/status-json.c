@@ -32,7 +32,7 @@ add_text_member(struct text *text, const char *name, const char *value)
     text_add(text, "\"");
 }
 
-/* Each bucket that is not empty as [its longest duration, its count]. */
+/* Write each bucket that is not empty as [its longest duration, its count]. */
 static void
 add_durations(struct text *text, const struct metrics_sum *sum)
 {

@@ -13,7 +13,7 @@
 #include "sxe-log.h"
 #include "sxe-time.h"
 
-/* The compiler runs in the root of the sources. */
+/* The paths are relative to the root of the sources, where the compiler runs. */
 __asm__(".section .rodata\n"
         ".global status_html, status_html_end, status_js, status_js_end\n"
         "status_html:\n"
@@ -382,7 +382,7 @@ add_token(const struct part *part)
     text_add(part->text, "%s", part->page->token == NULL ? "" : part->page->token);
 }
 
-/* The attribute "hidden" for the buttons, if the client may not use them. */
+/* Write the attribute "hidden" for the buttons, if the client may not use them. */
 static void
 add_buttons_hidden(const struct part *part)
 {

@@ -12,8 +12,10 @@
 #include "metrics-sum.h"
 
 struct status_page {
-    const char *nonce; /* of Content-Security-Policy, for the page's style and script */
-    const char *token; /* NULL: the client may not act, and the buttons are hidden */
+    /* a number used once: Content-Security-Policy allows the style and the script that have it */
+    const char *nonce;
+    /* the token for actions; NULL: the client may not act, and the buttons are hidden */
+    const char *token;
 };
 
 /* The level of the log: the one that /log-level set, or the one that the server began with. */

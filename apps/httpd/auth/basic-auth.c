@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Users and passwords of requests: threads compute the hashes, and who was right is remembered.
+ * Users and passwords of requests: threads compute the hashes, and a login that was right is
+ * remembered.
  */
 #include "basic-auth.h"
 
@@ -16,7 +17,7 @@
 #include "passwords.h"
 #include "sxe-work.h"
 
-#define WAYS 4 /* places for a digest */
+#define WAYS 4 /* a digest may stand in any of so many places of the table */
 
 struct attempt;
 
@@ -30,14 +31,15 @@ struct waiter {
 };
 
 struct attempt {
-    struct sxe_work work; /* first */
+    struct sxe_work work; /* the first member, so that a pointer to it is one to the attempt */
     struct keyed_digest digest;
     struct client_key client;
     const char *hash;
-    bool is_known; /* the user exists; otherwise the hash is another's */
+    bool is_known; /* whether the user exists; if not, the hash is that of another user */
     bool is_right;
     bool is_busy;
-    struct waiter *waiters; /* may be none, when their clients have left */
+    /* the requests that wait; none are left when all their clients have gone */
+    struct waiter *waiters;
     char password[SXE_HTTP_BASIC_MAX + 1];
 };
 
@@ -50,7 +52,7 @@ struct kept {
 struct room {
     uint64_t key[2];
     unsigned group;
-    unsigned turn; /* pairs that were kept so far */
+    unsigned turn; /* how many logins were kept so far */
     struct waiter *free;
     struct attempt attempts[BASIC_AUTH_ATTEMPTS];
     struct waiter waiters[BASIC_AUTH_WAITERS];
@@ -97,7 +99,7 @@ check_attempt(struct sxe_work *work)
     explicit_bzero(attempt->password, sizeof(attempt->password));
 }
 
-/* ---- Pairs that were right ---- */
+/* ---- Logins that were right ---- */
 
 static struct kept *
 places_of(const struct keyed_digest *digest)
@@ -187,7 +189,7 @@ finish_attempt(struct sxe_work *work)
     attempt->is_busy = false;
 }
 
-/* The client of a request that waits is gone. */
+/* The client of a waiting request has gone. */
 static void
 on_gone(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -205,7 +207,7 @@ on_gone(struct sxe_http_request *request, struct sxe_http_response *response, in
         attempt->is_busy = false;
 }
 
-/* Find the attempt with this digest, or a free one. NULL: *status refuses the request. */
+/* Find the attempt with this digest, or take a free one. NULL: *status refuses the request. */
 static struct attempt *
 find_attempt(const struct keyed_digest *digest, const struct client_key *client, unsigned *status)
 {
@@ -263,7 +265,8 @@ attempt_for(const struct basic_auth *auth, const struct sxe_http_request *reques
 
 /* ---- Requests ---- */
 
-/* The user and the password have a colon between them in basic->room. */
+/* Compute the digest of a login. basic->room has the user and the password with a colon between
+ * them. */
 static struct keyed_digest
 digest_of(const struct basic_auth *auth, const struct sxe_http_basic *basic)
 {
@@ -318,7 +321,7 @@ basic_auth_ask(const struct basic_auth *auth, struct sxe_http_request *request,
     return answer_credentials(BASIC_AUTH_LATER, &basic);
 }
 
-/* ---- Begin, end ---- */
+/* ---- The beginning and the end ---- */
 
 int
 basic_auth_begin(void)

@@ -35,23 +35,24 @@
 struct passwords;
 
 struct basic_auth {
-    const char *file;            /* its path; NULL: the route is not guarded */
-    const char *realm;           /* NULL: "Restricted" */
-    struct passwords *passwords; /* of the file; several routes share them */
+    const char *file;  /* the path of the file of passwords; NULL: the route is not guarded */
+    const char *realm; /* the name that browsers show for the guarded pages; NULL: "Restricted" */
+    struct passwords *passwords; /* the passwords in the file; several routes may share them */
 };
 
 enum basic_auth_result {
     BASIC_AUTH_GOOD,     /* the user is who they say */
-    BASIC_AUTH_ANSWERED, /* no: a reply says so */
-    BASIC_AUTH_LATER     /* a thread computes; then passed is called, or a reply says no */
+    BASIC_AUTH_ANSWERED, /* the user is not; a reply says so */
+    /* a thread computes the hash; afterwards `passed` is called, or a reply says no */
+    BASIC_AUTH_LATER
 };
 
 /* Whether the text can be a realm. */
 bool basic_auth_is_realm(const char *realm);
 
-/* Prepare threads and memory. Call before sxe_init. 0 or -errno. */
+/* Prepare threads and memory. Call it before sxe_init. 0 or -errno. */
 int basic_auth_begin(void);
-void basic_auth_end(void); /* after sxe_fini */
+void basic_auth_end(void); /* call it after sxe_fini */
 
 /* Check the credentials of a request. passed is called in the loop. */
 enum basic_auth_result basic_auth_ask(const struct basic_auth *auth,

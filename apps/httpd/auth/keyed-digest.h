@@ -4,8 +4,8 @@
  *
  * Place: basic-auth.c knows a verified user and password by it. It calls nothing.
  *
- * Limits: whoever reads the key in this process's memory can compute digests quickly, and so guess
- * at passwords. The key is random and never leaves the process.
+ * Limits: an attacker who reads the key in this process's memory can compute digests quickly, and
+ * so try many passwords. The key is random and never leaves the process.
  */
 #ifndef KEYED_DIGEST_H
 #define KEYED_DIGEST_H

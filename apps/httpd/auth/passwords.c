@@ -23,15 +23,16 @@ struct entry {
 struct passwords {
     struct entry *entries; /* sorted by user */
     unsigned number;
-    struct keyed_digest digest; /* of the file's bytes: a secret, as the salts and hashes are */
-    char text[];                /* of the file; its line ends and colons became NULs */
+    /* a digest of the file's bytes: it is secret, because the salts and hashes are */
+    struct keyed_digest digest;
+    char text[]; /* the bytes of the file; ends of lines and colons became NULs */
 };
 
 /* ---- Hashes ---- */
 
 static const char digits[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/* The fault of the rest of a bcrypt hash, after its $2y$; NULL: none. */
+/* What is wrong with the rest of a bcrypt hash, after its $2y$; NULL: nothing. */
 static const char *
 fault_of_bcrypt(const char *rest)
 {
@@ -56,8 +57,8 @@ span_of_salt(const char *text)
     return length;
 }
 
-/* The fault of the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length` digits;
- * NULL: none. */
+/* What is wrong with the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length`
+ * digits; NULL: nothing. */
 static const char *
 fault_of_sha(const char *rest, size_t length)
 {
@@ -67,7 +68,7 @@ fault_of_sha(const char *rest, size_t length)
         char *end;
         const unsigned long rounds = strtoul(rest + 7, &end, 10);
 
-        /* crypt(3) takes neither a sign nor a zero at the beginning. */
+        /* crypt(3) accepts neither a sign nor a zero at the beginning of the number. */
         if (rest[7] < '1' || rest[7] > '9' || *end != '$' || rounds < 1000 ||
             rounds > PASSWORDS_ROUNDS)
             return "has rounds that are not from 1000 to 5000000";
@@ -80,7 +81,7 @@ fault_of_sha(const char *rest, size_t length)
     return NULL;
 }
 
-/* The fault of a hash, as the end of a sentence; NULL: none. */
+/* What is wrong with a hash, as the end of a sentence; NULL: nothing. */
 static const char *
 fault_of_hash(const char *hash)
 {
@@ -132,7 +133,7 @@ refuse_password_file(const struct source *source, const char *format, ...)
     return false;
 }
 
-/* Why no request could have this user's name; NULL: one could. */
+/* Why no request could have this user's name; NULL: a request could have it. */
 static const char *
 fault_of_name(const char *name)
 {
@@ -214,7 +215,7 @@ take_lines(struct passwords *passwords, struct source *source)
 
 /* ---- Files ---- */
 
-/* Read the whole file, and close fd. NULL with errno. */
+/* Read the whole file, and close fd. NULL, and errno. */
 static struct passwords *
 read_and_close(int fd)
 {
@@ -259,7 +260,8 @@ struct passwords *
 passwords_read(const char *place, const char *path)
 {
     struct source source = {.place = place, .path = path};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* no wait for a FIFO */
+    /* O_NONBLOCK, so that opening a FIFO does not wait */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct passwords *passwords = fd < 0 ? NULL : read_and_close(fd);
 
     if (passwords != NULL) {

@@ -68,8 +68,8 @@ static struct {
     char **argv;
 } httpd;
 
-/* A process that is started later runs the configuration again, whose text may be a newer one. If
- * the configuration is wrong, the process ends, and the earlier one goes on serving. */
+/* A process that is started later reads the configuration again; its text may have changed. If the
+ * new text is wrong, the process ends, and the earlier process goes on serving. */
 static int
 load_and_serve(const struct worker *worker)
 {
@@ -123,7 +123,7 @@ forget_worker(void *user, unsigned slot)
     metrics_worker_ended(slot);
 }
 
-/* Workers count the connections of an address together. 0 or -errno. */
+/* Make the table by which workers count the connections of an address together. 0 or -errno. */
 static int
 share_limits(void)
 {
@@ -151,7 +151,8 @@ are_certificates_watched(const struct httpd_options *options)
     return become_is_other(&options->user) && options->tls.certificates > 0;
 }
 
-/* A changed certificate starts new workers: running ones became a user that may not read it. */
+/* Read the certificates again for workers that start later. Running workers became a user that may
+ * not read the files. */
 static void
 watch_certificates(void)
 {
@@ -167,8 +168,7 @@ watch_certificates(void)
         changes_add(tls->client_ca);
 }
 
-/* Watch the files that the options of the start name; workers name those of a later configuration.
- */
+/* Watch the files that the first options name; workers name the files of a later configuration. */
 static void
 watch_option_files(void *user)
 {
@@ -286,7 +286,7 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-    /* A reload of the configuration may bring another user. */
+    /* A reload of the configuration may change --user. */
     if (become_is_other(&options->user) || (options->config.file != NULL && geteuid() == 0))
         handover_leave_files();
     if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
@@ -297,8 +297,8 @@ run_program(void)
 int
 main(int argc, char **argv)
 {
-    /* Parsing changes the list, and options point into it: parse a copy, which stays until the end.
-     * A reload parses argv. */
+    /* Parsing changes the order of the list, and options point into it. So parse a copy, which
+     * stays until the end; a reload parses argv itself. */
     char **copy = calloc((size_t)argc + 1, sizeof(*copy));
     int status = EXIT_FAILURE;
 

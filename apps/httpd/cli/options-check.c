@@ -16,9 +16,9 @@
 #include "sxe-http-list.h"
 
 #define UNIX_PATH_MAX   107
-#define TYPE_LENGTH_MAX 127 /* bytes of type or subtype; RFC 6838, 4.2 */
+#define TYPE_LENGTH_MAX 127 /* most bytes of a type or subtype (RFC 6838, 4.2) */
 
-/* Whether a reply has no field of that name anyway. */
+/* Whether a program may set a field of that name: the server does not set it itself. */
 static bool
 is_free_field_name(const char *name, size_t length)
 {
@@ -102,7 +102,7 @@ httpd_add_field(struct httpd_options *options)
     snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
     options->http.fields = options->fields;
     if (strncasecmp(optarg, "X-Content-Type-Options:", 23) == 0)
-        options->files.sniff = true; /* the new header replaces the default */
+        options->files.sniff = true; /* the user's own header replaces the default one */
     return true;
 }
 

@@ -53,7 +53,7 @@ bool httpd_set_user(struct httpd_options *options);
 bool httpd_set_chroot(struct httpd_options *options);
 bool httpd_set_confined(struct httpd_options *options);
 
-/* The default of --access-log-format. */
+/* Set the default of --access-log-format. */
 void httpd_begin_log_format(struct httpd_options *options);
 
 /* The first path of a unix socket; NULL: there is none. */

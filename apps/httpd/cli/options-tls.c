@@ -108,7 +108,7 @@ httpd_settle_redirect(struct httpd_options *options)
         options->tls.redirect_ip = options->ip;
 }
 
-/* Strict-Transport-Security: RFC 6797, 6.1. */
+/* Make the value of Strict-Transport-Security (RFC 6797, 6.1). */
 bool
 httpd_add_hsts(struct httpd_options *options)
 {

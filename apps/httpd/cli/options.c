@@ -24,7 +24,7 @@
 #define TASKS_MAX       1000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
-#define HEAD_MOST       61440 /* bytes of a head, whose offsets have 16 bits */
+#define HEAD_MOST       61440 /* the most bytes of a head: the parser's offsets have 16 bits */
 
 /* ---- Values ---- */
 
@@ -105,7 +105,7 @@ set_ranges(struct httpd_options *options)
     return is_good;
 }
 
-/* The path is a router's pattern without parameters. */
+/* Take a path as a pattern of the router, without parameters. */
 static bool
 set_stats_path(struct httpd_options *options)
 {
@@ -123,7 +123,8 @@ set_workers(struct httpd_options *options)
     if (strcmp(optarg, "auto") != 0)
         return set_number_option("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
     CPU_ZERO(&cpus);
-    CPU_SET(0, &cpus); /* one worker if the call fails: there may be more CPUs than the set holds */
+    /* if the call fails, because there are more CPUs than the set holds: one worker */
+    CPU_SET(0, &cpus);
     (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
     options->workers = CPU_COUNT(&cpus) < WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : WORKERS_MAX;
     return true;
@@ -131,7 +132,7 @@ set_workers(struct httpd_options *options)
 
 /* ---- Options ---- */
 
-/* Options of listeners, and of text in replies. */
+/* Options of listeners, and options that put text into replies. */
 static bool
 take_place_option(struct httpd_options *options, int val)
 {

@@ -27,10 +27,10 @@
 
 /* A place of --listen. */
 struct httpd_place {
-    char ip[INET6_ADDRSTRLEN]; /* "": that of -i */
+    char ip[INET6_ADDRSTRLEN]; /* "": the address of -i */
     unsigned short port;
-    const char *path; /* of a unix socket, in place of ip and port; NULL: none */
-    bool is_plain;    /* no TLS there */
+    const char *path; /* the path of a unix socket, in place of ip and port; NULL: none */
+    bool is_plain;    /* whether TLS is off at this place */
 };
 
 /* Each certificate has the key of the same index. */
@@ -39,9 +39,11 @@ struct httpd_tls_options {
     const char *key[HTTPD_PAIRS_MAX];
     unsigned certificates;
     unsigned keys;
-    const char *staple[HTTPD_PAIRS_MAX]; /* of the certificate of the same index; NULL: none */
+    /* the OCSP reply for the certificate of the same index; NULL: none */
+    const char *staple[HTTPD_PAIRS_MAX];
     unsigned staples;
-    const char *client_ca; /* NULL: clients are not asked for certificates */
+    /* the authorities for clients; NULL: clients are not asked for certificates */
+    const char *client_ca;
     bool is_client_given;  /* --tls-client was given */
     bool is_optional;      /* a client may have no certificate */
     bool is_modern;        /* TLS 1.3 only */
@@ -62,44 +64,44 @@ struct httpd_options {
     unsigned socket_mode;  /* permissions of unix_path; 0: those of the umask */
     struct httpd_place places[HTTPD_LISTEN_MAX];
     unsigned places_number;
-    struct sxe_http_config http;            /* limits, times */
+    struct sxe_http_config http;            /* limits and times of the server */
     struct sxe_http_files_config files;     /* root is NULL: serve the greeting */
     const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
     char types[HTTPD_TYPES_MAX];            /* lines of --type */
     struct error_pages error_pages;
-    struct httpd_proxy passes[HTTPD_PROXIES_MAX]; /* of --proxy */
+    struct httpd_proxy passes[HTTPD_PROXIES_MAX]; /* each --proxy */
     unsigned passes_number;
     struct sxe_cidr_list proxies;
     struct sxe_cidr_list trusted;
     uint32_t stall_timeout_ms;
-    uint32_t hang_timeout_ms;      /* for a turn of a process's loop; 0: no limit */
-    uint32_t stop_timeout_ms;      /* for requests in progress at the end */
+    uint32_t hang_timeout_ms;      /* the longest turn of a process's loop; 0: no limit */
+    uint32_t stop_timeout_ms;      /* how long requests in progress may take at the end */
     char fields[HTTPD_FIELDS_MAX]; /* fields of --header, each ended by CR LF */
-    const char *access_log;        /* path; NULL: no log */
+    const char *access_log;        /* path of the access log; NULL: no log */
     struct log_format access_log_format;
     bool access_log_format_given;
-    double access_log_rate; /* the part of requests that is logged, if is_sample_given */
+    double access_log_rate; /* the share of requests that is logged, if is_sample_given */
     uint32_t access_log_slow_ms;
     bool is_sample_given;
     bool is_slow_given;     /* --access-log-slow was given */
-    const char *stats_path; /* NULL: no counters */
+    const char *stats_path; /* the path at which counters are shown; NULL: nowhere */
     struct sxe_cidr_list stats_from;
     bool admin_is_on;
     const char *admin_ip;
     unsigned short admin_port;
-    const char *admin_path; /* of a unix socket, in place of ip and port; NULL: none */
-    const char *script;     /* path; NULL: no script */
+    const char *admin_path; /* the path of a unix socket, in place of ip and port; NULL: none */
+    const char *script;     /* path of the script; NULL: no script */
     struct sxe_lua_config lua;
-    const char *lua_coverage; /* path; NULL: count no lines */
-    unsigned workers;         /* serving processes under a supervisor; 0: -w was not given */
-    bool is_repl;             /* a shell at the terminal, and no supervisor */
-    bool is_script_described; /* an option for scripts was given */
+    const char *lua_coverage; /* path for the counts of lines; NULL: count no lines */
+    unsigned workers; /* how many serving processes under a supervisor; 0: -w was not given */
+    bool is_repl;     /* whether to run a shell at the terminal, without a supervisor */
+    bool is_script_described; /* whether an option for scripts was given */
     bool is_hang_given;       /* --hang-timeout was given */
-    bool is_place_given;      /* ip, port, unix_path or a place of --listen was given */
-    bool is_port_given;       /* ip, port or unix_path was given */
-    bool is_place_wanted;     /* set by listening_open: serve at ip, port and unix_path */
-    bool is_confined;         /* see confine.h */
-    bool is_bare;             /* no option was given, see first-steps.h */
+    bool is_place_given;      /* whether ip, port, unix_path or a place of --listen was given */
+    bool is_port_given;       /* whether ip, port or unix_path was given */
+    bool is_place_wanted; /* set by listening_open: whether to serve at ip, port and unix_path */
+    bool is_confined;     /* see confine.h */
+    bool is_bare;         /* whether no option was given, see first-steps.h */
     bool plan;
     struct become user;
     struct httpd_tls_options tls;

@@ -24,13 +24,14 @@
 #define CONFIG_ALLOCATED_MAX (256u << 20)
 
 struct config_file {
-    lua_State *L;               /* the table is at the bottom of its stack */
-    const char *path;           /* borrowed */
-    struct config_lines *lines; /* of its keys */
-    struct config_file *before; /* for the caller: config.c links its files */
-    char *text;                 /* of the file */
-    size_t length;              /* of the text */
-    unsigned long steps;        /* private: instructions so far */
+    lua_State *L;     /* the table that the file returned is at the bottom of this stack */
+    const char *path; /* the path of the file; borrowed */
+    struct config_lines *lines; /* the lines of its keys */
+    /* the file before this one: the caller, config.c, links its files */
+    struct config_file *before;
+    char *text;          /* the text of the file */
+    size_t length;       /* of the text */
+    unsigned long steps; /* private: how many instructions were run so far */
     struct counted_memory memory;
 };
 

@@ -28,17 +28,17 @@ enum kind { END, NAME, TEXT, NUMBER, SIGN };
 
 struct token {
     enum kind kind;
-    const char *text; /* TEXT: without its quotes */
+    const char *text; /* the token's bytes; of a TEXT without its quotes */
     size_t length;
     unsigned line;
 };
 
-/* A bracket that is open. */
+/* An open bracket. */
 struct level {
     bool is_table;
     uint64_t table;
     unsigned long long items;
-    uint64_t item; /* the place of the value that is read now */
+    uint64_t item; /* the place of the value that is being read */
 };
 
 struct reader {
@@ -47,7 +47,7 @@ struct reader {
     const char *end;
     unsigned line;
     struct level levels[LEVELS_MAX];
-    unsigned depth; /* may be more than LEVELS_MAX */
+    unsigned depth; /* how many brackets are open; may be more than LEVELS_MAX */
     bool has_memory;
 };
 
@@ -242,8 +242,8 @@ open_bracket(struct reader *reader, bool is_table, uint64_t table)
         reader->levels[reader->depth - 1] = (struct level){is_table, table, 0, NOWHERE};
 }
 
-/* Note the key, or else the number, of the table's item that begins with this token. True: the key
- * and its = were read. False: the token begins the value. */
+/* Note the key of the table's item that begins with this token; if it has no key, its number. True:
+ * the key and its = were read. False: the token begins the value. */
 static bool
 begin_item(struct reader *reader, struct level *level, struct token first)
 {
@@ -272,12 +272,13 @@ static void
 read_all_lines(struct reader *reader)
 {
     struct token last = {END, reader->at, 0, 1};
-    bool is_first = false; /* the next token is the first of a table's item */
+    bool is_first = false; /* whether the next token is the first of a table's item */
 
     for (struct token token = next_token(reader); token.kind != END && reader->has_memory;
          last = token, token = next_token(reader)) {
         struct level *level = innermost(reader);
-        bool is_value = is_sign(last, '=') || is_first; /* false for the argument of a call */
+        /* whether a bracket begins a value; false for the argument of a call */
+        bool is_value = is_sign(last, '=') || is_first;
         bool is_item = is_first;
 
         is_first = false;
@@ -333,7 +334,8 @@ config_lines_delete(struct config_lines *lines)
 static unsigned
 find_line(const struct config_lines *lines, uint64_t place)
 {
-    for (size_t i = lines->number; i > 0; i--) { /* of two equal keys Lua takes the last */
+    /* search from the end: of two equal keys Lua takes the last */
+    for (size_t i = lines->number; i > 0; i--) {
         if (lines->all[i - 1].place == place)
             return lines->all[i - 1].line;
     }

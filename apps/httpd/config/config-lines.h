@@ -25,9 +25,9 @@
 
 struct config_lines;
 
-/* Read a text, which need not be valid Lua: then its lines make no sense. NULL: no memory. */
+/* Read a text. It need not be valid Lua, but then its lines make no sense. NULL: no memory. */
 struct config_lines *config_lines_new(const char *text, size_t length);
-void config_lines_delete(struct config_lines *lines); /* NULL is allowed */
+void config_lines_delete(struct config_lines *lines); /* delete the lines; NULL is allowed */
 
 /* The place of a key, or of the item with this number, from 1. table: the place of its table. */
 uint64_t config_key(uint64_t table, const char *key, size_t length);

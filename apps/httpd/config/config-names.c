@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of sites: which of them a request means.
+ * Finds the site whose name a request has.
  */
 #include "config-names.h"
 #include "config-sites.h"
@@ -21,7 +21,8 @@ host_of(struct sxe_span name)
     return name;
 }
 
-/* How well a site's name matches the host: 0: not; SIZE_MAX: exactly; otherwise its length. */
+/* How well a site's name matches the host: 0: it does not; SIZE_MAX: exactly; otherwise the length
+ * of the part after the *. */
 static size_t
 fit(const char *pattern, struct sxe_span host)
 {
@@ -46,7 +47,8 @@ config_site_of(const struct config_sites *sites, struct sxe_span name)
         for (unsigned i = 0; i < site->names_number; i++) {
             const size_t fits = fit(site->names[i], host);
 
-            /* The list is in reverse: of equal names the last is the first of the file. */
+            /* The list is in reverse order: of equal names its last one is the first in the
+             * file. */
             if (fits > 0 && fits >= best_fit) {
                 best_fit = fits;
                 best = site;

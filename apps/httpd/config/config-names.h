@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Whether a request can have this name, or match it if it begins with '*'. */
+/* Whether a request can have this name; if it begins with '*', whether one can match it. */
 bool config_is_name(const char *name);
 
 #endif

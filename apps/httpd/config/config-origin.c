@@ -14,14 +14,14 @@
 
 struct value {
     unsigned row;
-    unsigned line; /* of the file */
+    unsigned line; /* the line in the file */
     const char *text;
 };
 
 static struct {
     const struct command_line *line;
-    const char *path;       /* of the file */
-    enum config_origin now; /* of the value that is taken now */
+    const char *path;       /* the path of the file */
+    enum config_origin now; /* the origin of the value that is being taken */
     unsigned now_line;
     enum config_origin origins[COMMAND_OPTIONS_MAX];
     struct value values[CONFIG_VALUES_MAX];
@@ -130,7 +130,8 @@ config_place(void)
 
 /* ---- --print-config: defaults, and options that no file may set, are printed as comments ---- */
 
-/* The default in brackets at the end of a help text; text with a blank in it is not a default. */
+/* Find the default, which a help text has in brackets at its end; a text with a blank in it is not
+ * a default. */
 static void
 print_default(unsigned row)
 {
@@ -183,7 +184,7 @@ print_origin(unsigned row, unsigned line)
     }
 }
 
-/* The values of a list, a line each. */
+/* Print the values of a list, one on each line. */
 static void
 print_list(unsigned row)
 {
@@ -198,7 +199,7 @@ print_list(unsigned row)
     printf("  },\n");
 }
 
-/* The last value of the row; NULL: it has the default. */
+/* The last value of the row; NULL: the option has its default. */
 static const struct value *
 value_of(unsigned row)
 {

@@ -33,7 +33,7 @@ config_note_key(struct config_reader *reader, const char *key)
     reader->line = line > 0 ? line : reader->line;
 }
 
-/* Check that the table on top has no other keys than these. False after a message. */
+/* Check that the table on top of the stack has no keys but these. False after a message. */
 bool
 config_has_only(struct config_reader *reader, const char *const *names)
 {

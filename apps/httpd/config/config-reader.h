@@ -18,8 +18,8 @@ struct config_reader {
     struct config_file *file;
     lua_State *L;
     struct config_sites *sites;
-    uint64_t place; /* of the table on top, see config-lines.h */
-    unsigned line;  /* of the table on top, or of the key that was read last */
+    uint64_t place; /* the place of the table on top, see config-lines.h */
+    unsigned line;  /* the line of the table on top, or of the key that was read last */
 };
 
 /* Print that the key's value is `given` (NULL: do not say it) and must be `must`. Always false. */
@@ -29,7 +29,7 @@ bool config_fail(const struct config_reader *reader, const char *key, const char
 /* Messages refer to this key of the table from now on. */
 void config_note_key(struct config_reader *reader, const char *key);
 
-/* Check that the table on top has no other keys than these. */
+/* Check that the table on top has no keys but these. */
 bool config_has_only(struct config_reader *reader, const char *const *names);
 
 /* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text.
@@ -55,7 +55,7 @@ struct config_route;
 /* Read the keys of a route that sends requests on; the table of the route is on top. */
 bool config_read_proxy(struct config_reader *reader, struct config_route *route);
 
-/* Free them all. */
+/* Free all upstreams of the sites. */
 void config_upstreams_free(struct config_sites *sites);
 
 #endif

@@ -18,7 +18,7 @@
 
 /* ---- Redirects ---- */
 
-/* Add bytes; false: there is no room. */
+/* Add bytes to the location. False: there is no room. */
 static bool
 add_bytes(char *text, size_t *used, const char *bytes, size_t length)
 {
@@ -68,7 +68,7 @@ redirect(const struct config_route *route, struct sxe_http_request *request,
 
     if (!make_location(request, route->redirect, location))
         return sxe_http_reply_status(response, 414);
-    /* A parameter that is empty must not make a path the name of another server. */
+    /* With an empty parameter the path could begin with "//", and then name another server. */
     if (strncmp(location, "//", 2) == 0 && strncmp(route->redirect, "//", 2) != 0)
         return sxe_http_reply_status(response, 404);
     (void)!sxe_http_add_field(response, "Location", location);
@@ -77,7 +77,7 @@ redirect(const struct config_route *route, struct sxe_http_request *request,
 
 /* ---- Passwords ---- */
 
-/* The passwords of a file that an earlier route has read; NULL: none has. */
+/* Find the passwords of a file that an earlier route has read. NULL: none has read it. */
 static struct passwords *
 find_passwords(const struct config_sites *sites, const char *file)
 {
@@ -187,7 +187,7 @@ file_of(const struct config_route *route, const struct sxe_http_request *request
     return path;
 }
 
-/* There is no such file: send the fallback, unless it is missing itself. */
+/* The file does not exist: send the fallback, unless it is missing, too. */
 static enum sxe_http_verdict
 missing(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -200,7 +200,7 @@ missing(struct sxe_http_request *request, struct sxe_http_response *response)
                                (struct sxe_span){route->fallback, strlen(route->fallback)});
 }
 
-/* Make the upstreams, and tell the routes theirs. */
+/* Make the upstreams, and give each route its upstream. */
 static int
 open_upstreams(struct config_sites *sites, struct sxe_http_config *http)
 {
@@ -288,7 +288,7 @@ add_headers(const struct config_route *route, struct sxe_http_response *response
     }
 }
 
-/* Seconds until the client may ask again; 0: this request may pass. */
+/* How many seconds the client must wait before it may ask again; 0: this request may pass. */
 static unsigned
 seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *request)
 {
@@ -301,7 +301,7 @@ seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *re
     return rate_limit_take(rate, &peer, length);
 }
 
-/* Reply 429: the client may ask again after these seconds. */
+/* Reply 429, which says that the client may ask again after these seconds. */
 static enum sxe_http_verdict
 refuse_for(unsigned seconds, struct sxe_http_response *response)
 {
@@ -312,7 +312,7 @@ refuse_for(unsigned seconds, struct sxe_http_response *response)
     return sxe_http_reply_status(response, 429);
 }
 
-/* request->user is the route. */
+/* Answer a request. Its user pointer is the route. */
 static enum sxe_http_verdict
 answer(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -344,7 +344,7 @@ answer_later(struct sxe_http_request *request, struct sxe_http_response *respons
     (void)answer(request, response);
 }
 
-/* Answer if the request passes the route's limit and passwords. */
+/* Answer the request if the route's limit and passwords let it pass. */
 static enum sxe_http_verdict
 guard(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -360,7 +360,8 @@ guard(struct sxe_http_request *request, struct sxe_http_response *response)
         return answer(request, response);
     case BASIC_AUTH_LATER:
         if (route->action != CONFIG_SCRIPT)
-            sxe_http_allow_half_close(response); /* the answer comes soon */
+            /* the answer comes soon, so do not abort when the client half-closes */
+            sxe_http_allow_half_close(response);
         return SXE_HTTP_LATER;
     case BASIC_AUTH_ANSWERED:
         break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers how an option is written in a file and in the environment, and whether it may be there.
+ * How an option is written in a file and in the environment, and whether it may stand there.
  */
 #include "config-rows.h"
 

@@ -12,7 +12,7 @@
 
 #include "command-line.h"
 
-#define CONFIG_KEY_SIZE 64 /* bytes of the longest key or variable, and a zero byte */
+#define CONFIG_KEY_SIZE 64 /* size of a buffer for the longest key or variable and its final NUL */
 
 /* Whether the NULL-terminated list has this name. */
 bool config_is_one_of(const char *name, const char *const *names);
@@ -31,7 +31,7 @@ bool config_row_has_argument(const struct command_option *row);
 /* Write the option's key into the buffer, and return it: "stop_timeout" for --stop-timeout. */
 const char *config_key_of(const struct command_option *row, char key[CONFIG_KEY_SIZE]);
 
-/* Likewise the option's variable: "SXE_STOP_TIMEOUT". */
+/* Write the option's variable likewise: "SXE_STOP_TIMEOUT". */
 const char *config_variable_of(const struct command_option *row, char name[CONFIG_KEY_SIZE]);
 
 #endif

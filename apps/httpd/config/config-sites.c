@@ -76,8 +76,8 @@ read_rate(struct config_reader *reader, struct rate_limit *rate)
     return true;
 }
 
-/* Read the keys "passwords" and "realm" of a route, or of a site: its routes have the same, unless
- * they have their own. passwords may be false: none, for a route whose site has them. */
+/* Read the keys "passwords" and "realm" of a route, or of a site, whose routes inherit them unless
+ * they have their own. passwords may be false: a route whose site has passwords then has none. */
 static bool
 read_auth(struct config_reader *reader, struct basic_auth *auth, unsigned *line, bool is_site)
 {
@@ -115,15 +115,15 @@ is_header(struct config_reader *reader, const struct config_route *route)
     return true;
 }
 
-/* Does the redirect itself name its server? A {name} before the path would let the client choose
- * the server. */
+/* Whether the redirect itself names its server. A {name} before the path would let the client
+ * choose the server. */
 static bool
 names_its_server(const char *redirect)
 {
     const char *value = redirect + strcspn(redirect, "{");
     const char *server = strstr(redirect, "//");
 
-    /* Browsers take a backslash for a slash, and leave out tabs. */
+    /* Refuse backslashes and tabs: browsers read a backslash as a slash, and leave out tabs. */
     if (*value != '\0' && strcspn(redirect, "\\\t") < (size_t)(value - redirect))
         return false;
     if (*value == '\0' || *redirect == '?' || *redirect == '#')
@@ -133,8 +133,8 @@ names_its_server(const char *redirect)
     return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
 }
 
-/* Does the pattern have each {name} of the redirect? A {name} that it lacks would become empty. The
- * redirect has {path} for a pattern's {path...}. */
+/* Whether the pattern has each {name} of the redirect. A {name} that it lacks would become empty.
+ * For {path...} in the pattern the redirect has {path}. */
 static bool
 has_names(const char *pattern, const char *redirect)
 {
@@ -224,7 +224,7 @@ read_route(struct config_reader *reader, struct config_route *route)
     return is_header(reader, route) && choose_action(reader, route, is_script);
 }
 
-/* 0, or -errno: sxe_http_router_error says why. */
+/* Add a route to the router. 0; -errno: sxe_http_router_error says why. */
 static int
 add_to_router(struct config_site *site, struct config_route *route)
 {
@@ -234,8 +234,8 @@ add_to_router(struct config_site *site, struct config_route *route)
                                route->pattern, config_routes_handle, &options);
 }
 
-/* Why the router refuses the pattern. It names the methods, which a file does not have, and the
- * pattern, which the message begins with. */
+/* Say why the router refuses the pattern, without the beginning of the router's message: it names
+ * methods, which a file does not have, and the pattern, with which our message begins. */
 static const char *
 fault_of(const struct sxe_http_router *router, const char *pattern)
 {
@@ -275,7 +275,7 @@ read_routes(struct config_reader *reader, struct config_site *site)
         route->auth = site->auth;
         route->auth_line = site->auth_line;
         route->pattern = config_take_text(reader, "routes");
-        if (route->pattern == NULL) /* it has a zero byte */
+        if (route->pattern == NULL) /* the pattern contains a zero byte */
             return false;
         reader->place = config_key(place, route->pattern, strlen(route->pattern));
         if (!read_route(reader, route))

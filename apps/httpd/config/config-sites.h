@@ -48,16 +48,16 @@ struct config_route {
     const char *redirect;
     const char *body;
     const char *type;
-    unsigned status; /* of a reply or a redirect */
+    unsigned status; /* the status of a reply or a redirect */
     const char *headers[CONFIG_HEADERS_MAX];
     unsigned headers_number;
     struct rate_limit rate;
     struct basic_auth auth;
-    unsigned auth_line; /* of "passwords" */
-    unsigned line;      /* of the file, for messages */
+    unsigned auth_line; /* the line of "passwords" */
+    unsigned line;      /* the line of the route in the file, for messages */
     struct sxe_http_files *files;
     const char *proxy;          /* the name of an upstream, or a URL */
-    struct upstream *upstream;  /* of proxy */
+    struct upstream *upstream;  /* the upstream that `proxy` names */
     struct sxe_http_proxy send; /* how requests are sent on to it */
     struct config_route *next;
 };
@@ -66,19 +66,19 @@ struct config_site {
     const char *names[CONFIG_NAMES_MAX];
     unsigned names_number;
     struct sxe_http_router *router;
-    struct basic_auth auth; /* of routes that have none of their own */
+    struct basic_auth auth; /* for its routes that have no passwords of their own */
     unsigned auth_line;
     struct config_route *routes;
     struct config_site *next;
 };
 
 struct config_sites {
-    const char *path; /* of the file */
+    const char *path; /* the path of the file */
     struct config_site *first;
     struct config_site *usual;         /* the site of all other names; NULL: they get 404 */
-    bool has_passwords;                /* a route has a file of them */
+    bool has_passwords;                /* whether a route has a file of passwords */
     const struct config_route *script; /* a route that the script answers; NULL: there is none */
-    struct upstream *upstreams;        /* a list */
+    struct upstream *upstreams;        /* the first upstream of a list */
     struct config_sites *before;
 };
 
@@ -109,9 +109,9 @@ void config_passwords_watch(const struct config_sites *sites);
 /* Whether a route has a file of passwords. sites may be NULL. */
 bool config_has_passwords(const struct config_sites *sites);
 
-/* Open the directories of routes, make the upstreams, and prepare to check passwords; usual has the
- * other settings for files, http those of the server, which is set up for upstreams if there are
- * any. Call it before sxe_init. 0, or -errno after a message. */
+/* Open the directories of routes, make the upstreams, and prepare to check passwords; usual: the
+ * other settings for files; http: the settings of the server, which this function changes as
+ * upstreams need it. Call it before sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
                        struct sxe_http_config *http);
 
@@ -121,7 +121,7 @@ void config_routes_plan_print(const struct config_sites *sites);
 /* Close the directories and upstreams, and forget the passwords. Call it after sxe_fini. */
 void config_routes_close(struct config_sites *sites);
 
-/* The handler of a server whose config.user is the sites. */
+/* The handler of a server whose config.user is a struct config_sites. */
 enum sxe_http_verdict config_routes_handle(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 

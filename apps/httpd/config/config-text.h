@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the text of the configuration file that the workers have, so that a process which is
- * started later, and not for SIGHUP, has the same text, however the file was edited meanwhile.
+ * What: holds the text of the configuration file with which the workers run. A process that is
+ * started later, but not for SIGHUP, gets the same text, even if the file was edited meanwhile.
  *
  * Place: httpd.c holds the text of the start, and reads the file again when the supervisor says so.
  * config-file.c asks for the text; the processes that the supervisor forks inherit it.
@@ -20,8 +20,9 @@
 
 #define CONFIG_FILE_MAX (1u << 20)
 
-/* Copy the text of the load in progress; if none was read for it, that of the workers; if none is
- * held, that of the file. The caller frees it. NULL with errno; EFBIG: it is too long. */
+/* Copy a text: that of the load in progress; if none was read for it, the text that the workers
+ * have; if none is held, the file's. The caller frees the copy. NULL, and errno; EFBIG: it is too
+ * long. */
 char *config_text_copy(const char *path, size_t *length);
 
 /* Hold the text with which this program has started. It is freed by config_text_end. */
@@ -31,7 +32,8 @@ void config_text_hold(char *text, size_t length);
  */
 void config_text_renew(const char *path);
 
-/* The load has succeeded or failed. */
+/* The load has succeeded, so that its text is now the workers'; or failed, so that its text is
+ * dropped. */
 void config_text_settle(bool is_good);
 
 void config_text_end(void);

@@ -18,8 +18,8 @@
 
 /* ---- Numbers ---- */
 
-/* Take the text or number of a key as an option would be taken. *value is not changed if there is
- * no such key. */
+/* Read the text or number of a key in the way in which options are read. *value is not changed if
+ * there is no such key. */
 static bool
 read_as_option(struct config_reader *reader, const char *key, uint32_t *value,
                bool (*take)(const struct command_line *line, const char *what, unsigned long min,

@@ -15,7 +15,7 @@
 #include "config-sites.h"
 #include "config-text.h"
 
-/* The file that was read last; it links those before. */
+/* The file that was read last; it links to the files before it. */
 static struct config_file *last_file;
 
 static const struct command_option *
@@ -79,8 +79,9 @@ struct reading {
     void *settings;
     struct config_options *options;
     int status;
-    const char *keys[COMMAND_OPTIONS_MAX]; /* as written in the file; NULL: not in it */
-    const char *unknown;                   /* the first unknown key; NULL: all are known */
+    /* the key as the file has it; NULL: the file does not have the key */
+    const char *keys[COMMAND_OPTIONS_MAX];
+    const char *unknown; /* the first unknown key; NULL: all are known */
     unsigned unknown_line;
 };
 
@@ -93,7 +94,7 @@ line_of_key(const char *key)
                              config_anywhere(key, length));
 }
 
-/* The row of a key, which may be written with - for _; config_line()->number: there is none. */
+/* Find the row of a key, in which _ may be written as -. config_line()->number: there is none. */
 static unsigned
 row_of_key(const char *key)
 {
@@ -124,7 +125,7 @@ note_unknown(struct reading *reading, const char *key, unsigned line)
 /* Keys that are not options. */
 static const char *const tables[] = {"routes", "sites", "upstreams", NULL};
 
-/* Note the keys of the file. */
+/* Note which keys the file has. */
 static void
 look_at_keys(lua_State *L, struct reading *reading)
 {
@@ -190,7 +191,7 @@ refuse_type(lua_State *L, unsigned row)
     return COMMAND_LINE_WRONG;
 }
 
-/* Take the text or number on top. */
+/* Take the text or number on top of the stack as the value of a row. */
 static int
 take_row_text(lua_State *L, struct reading *reading, unsigned row)
 {

@@ -21,15 +21,15 @@ struct config_sites;
 
 /* The options about the configuration itself. */
 struct config_options {
-    const char *file; /* of --config; NULL: no file */
+    const char *file; /* the argument of --config; NULL: no file */
     bool check;
     bool print;
-    bool is_empty;              /* no option was set: no flag, no variable, no file */
-    struct config_sites *sites; /* of the file; NULL: it has no sites and no routes */
+    bool is_empty;              /* whether no option was set: no flag, no variable, no file */
+    struct config_sites *sites; /* the sites of the file; NULL: it has no sites and no routes */
 };
 
-/* After the flags: take values from the environment and the file. COMMAND_LINE_GO_ON, or
- * COMMAND_LINE_WRONG after a message. */
+/* Call it after the flags were read: it takes values from the environment and the file.
+ * COMMAND_LINE_GO_ON, or COMMAND_LINE_WRONG after a message. */
 int config_read(struct config_options *options, void *settings);
 
 /* In a program that loads again: hold the file's text for processes that are started later, see

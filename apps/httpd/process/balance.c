@@ -19,9 +19,11 @@ struct line {
 };
 
 static struct {
-    struct line *lines; /* shared, one for each slot; NULL: a single worker has no table */
+    /* a shared table with a line for each slot; NULL: a single worker has none */
+    struct line *lines;
     unsigned number;
-    struct line *own; /* NULL: not a worker, or there is no table */
+    /* the line of this worker; NULL: this process is no worker, or there is no table */
+    struct line *own;
 } balance;
 
 int

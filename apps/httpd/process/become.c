@@ -114,8 +114,8 @@ become_is_other(const struct become *become)
     return become->is_given && become->user != 0;
 }
 
-/* O_EXCL follows no link: a user who may write to the directory cannot make root give away another
- * file. */
+/* Create a file for the user. O_EXCL follows no link, so a user who may write to the directory
+ * cannot make root give away another file. */
 void
 become_make_file(const struct become *become, const char *path)
 {
@@ -125,7 +125,7 @@ become_make_file(const struct become *become, const char *path)
         return;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (fd < 0)
-        return; /* it exists, or the process that opens it says why it cannot */
+        return; /* the file exists, or the process that opens it will say why it cannot be opened */
     (void)!fchown(fd, become->user, become->group);
     close(fd);
 }
@@ -137,7 +137,8 @@ struct groups {
     int number;
 };
 
-/* Call it before chroot(2): /etc/group is outside the directory of --chroot. */
+/* Get the user's groups. Call it before chroot(2), because /etc/group is outside the directory of
+ * --chroot. */
 static void
 find_groups(const struct become *become, struct groups *groups)
 {
@@ -166,8 +167,8 @@ become_enter(const struct become *become)
     return result;
 }
 
-/* Only root can set groups: a process that already is this user keeps those it was started with.
- * -EPERM: the process could become root again. */
+/* Become the user. Only root can set groups, so a process that already is this user keeps the
+ * groups it was started with. -EPERM: the process could become root again. */
 static int
 change_user(const struct become *become, const struct groups *groups)
 {
@@ -197,7 +198,7 @@ become_now(const struct become *become)
     (void)prctl(PR_GET_PDEATHSIG, &death);
     result = change_user(become, &groups);
     (void)prctl(PR_SET_PDEATHSIG, death);
-    /* The parent has ended meanwhile; signal 0 does nothing. */
+    /* If the parent has ended meanwhile, send the signal here; signal 0 does nothing. */
     (void)(getppid() == parent || raise(death));
     if (result < 0)
         fprintf(stderr,
@@ -207,7 +208,8 @@ become_now(const struct become *become)
     return result;
 }
 
-/* PR_SET_KEEPCAPS keeps the capabilities over the change of user; then drop all but CAP_KILL. */
+/* Like become_now, but keep CAP_KILL: PR_SET_KEEPCAPS keeps all capabilities over the change of user,
+ * and then this function drops the others. */
 int
 become_admin(const struct become *become)
 {

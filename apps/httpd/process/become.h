@@ -22,10 +22,10 @@
 
 struct become {
     bool is_given;
-    char name[BECOME_NAME]; /* of the user; "": a number without a name */
+    char name[BECOME_NAME]; /* the user's name; "": the user is a number without a name */
     uid_t user;
     gid_t group;
-    const char *root; /* of --chroot, borrowed; NULL: none */
+    const char *root; /* the directory of --chroot, borrowed; NULL: none */
 };
 
 /* Parse NAME or NAME:GROUP; each may be a number. False: there is no such user or group, or a user

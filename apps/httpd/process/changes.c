@@ -15,20 +15,22 @@ struct stamp {
     ino_t inode;
     off_t size;
     struct timespec changed;
-    struct timespec touched; /* changes also where a program that writes sets the time back */
+    /* the time of the last change of the inode, which shows a change even if the writer sets the
+     * file's time back */
+    struct timespec touched;
 };
 
 static struct {
     struct {
         char path[HANDOVER_PATH];
         struct stamp stamp;
-        bool is_of_load; /* the load in progress, or the last one, added it */
+        bool is_of_load; /* whether the load in progress, or the last one, added the file */
     } files[CHANGES_FILES];
     unsigned number;
     bool is_pending;
 } changes;
 
-/* All members are 0 if there is no such file. */
+/* Get the stamp of a file. All members are 0 if there is no such file. */
 static struct stamp
 stamp_of(const char *path)
 {
@@ -70,7 +72,7 @@ changes_add(const char *path)
     changes.files[i].stamp = stamp_of(path);
 }
 
-/* Take the present stamps of all files. True: one has changed. */
+/* Take the present stamps of all files. Returns whether one has changed. */
 static bool
 take_stamps(void)
 {

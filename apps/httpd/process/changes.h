@@ -30,9 +30,9 @@ void changes_add(const char *path);
  * is still being written is not loaded. */
 bool changes_look(void);
 
-/* Call them before a load reads its files, and when it serves. Files that the load in between did
- * not add are forgotten by changes_end_load. changes_begin_load is true if a file has changed since
- * the last look, or a change was not over: the load reads that change. */
+/* Call changes_begin_load before a load reads its files, and changes_end_load when it serves.
+ * changes_end_load forgets files that the load did not add. changes_begin_load is true if a file
+ * has changed since the last look, or a change was still going on: the load reads that change. */
 bool changes_begin_load(void);
 void changes_end_load(void);
 

@@ -33,7 +33,7 @@ free_slot(void)
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].slot == slot) {
             slot++;
-            i = UINT32_MAX; /* begin again with the first child */
+            i = UINT32_MAX; /* start the search again with the first child */
         }
     }
     return slot;
@@ -121,8 +121,8 @@ children_bury(unsigned index, struct child *buried)
     int status = 0;
 
     *buried = children.each[index];
-    /* A child that has ended does not notice the signal. Without it waitpid would block for ever on
-     * a child that closed its link and goes on. */
+    /* A child that has ended already does not get the signal. But a child that only closed its link
+     * and goes on would make waitpid block for ever: end it. */
     (void)kill(buried->pid, SIGKILL);
     waitpid(buried->pid, &status, 0);
     close(buried->link);

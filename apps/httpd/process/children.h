@@ -65,10 +65,10 @@ void children_close_links(void);
  * Returns its status, as of waitpid(2). */
 int children_bury(unsigned index, struct child *buried);
 
-struct child *child_in(enum role role); /* the first child in this role; NULL: none */
+struct child *child_in(enum role role); /* the first child in this role; NULL: there is none */
 
-/* Whether a child at this place has the role `last` or an earlier one. A SERVING child that asked
- * to be replaced does not count. */
+/* Whether the place has a child in the role `last` or in an earlier role. A SERVING child that
+ * asked to be replaced does not count. */
 bool is_taken(unsigned place, enum role last);
 
 /* Send SIGKILL. The caller logs why. */

@@ -19,7 +19,7 @@
 
 #if defined(__x86_64__)
 #    define MACHINE      AUDIT_ARCH_X86_64
-#    define NUMBERS_MOST 0x3fffffff /* above: the numbers of x32, which are other calls */
+#    define NUMBERS_MOST 0x3fffffff /* numbers above are calls of x32, which mean something else */
 #elif defined(__aarch64__)
 #    define MACHINE      AUDIT_ARCH_AARCH64
 #    define NUMBERS_MOST 0x7fffffff
@@ -181,6 +181,7 @@ confine_calls(void)
     if (MACHINE == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return MACHINE == 0 ? -ENOSYS : -errno;
     result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
-    /* Above 0, it is the ID of a thread that could not take this filter, since it has another. */
+    /* Above 0, it is the ID of a thread that could not take this filter, because it has another
+     * one. */
     return result > 0 ? -EBUSY : result < 0 ? -errno : 0;
 }

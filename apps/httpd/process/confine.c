@@ -30,7 +30,8 @@
 #define FS_WRITE  (LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
 #define FS_MAKE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
 #define FS_REMOVE LANDLOCK_ACCESS_FS_REMOVE_FILE
-#define FS_FIRST  ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) /* all rights of version 1 of Landlock */
+/* all access rights of version 1 of Landlock */
+#define FS_FIRST ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 /* ---- The rules ---- */
 
@@ -49,7 +50,7 @@ rights_of_rule(unsigned rights)
            (rights & CONFINE_MAKE ? FS_MAKE : 0) | (rights & CONFINE_REMOVE ? FS_REMOVE : 0);
 }
 
-/* 0 or -errno. */
+/* Add a rule for a path. 0 or -errno. */
 static int
 add_rule(int ruleset, const struct confine_rule *rule, uint64_t known)
 {
@@ -104,7 +105,8 @@ enum { RULES_MAX = 256 };
 
 struct rules {
     struct confine_rule each[RULES_MAX];
-    char directories[2 * (HTTPD_PAIRS_MAX * 3 + 5)][PATH_MAX]; /* of paths, and of links' targets */
+    /* the directories of paths, and of the targets of links */
+    char directories[2 * (HTTPD_PAIRS_MAX * 3 + 5)][PATH_MAX];
     unsigned number;
     unsigned directories_number;
     bool is_full;
@@ -120,8 +122,9 @@ add_path(struct rules *rules, const char *path, unsigned rights)
         rules->each[rules->number++] = (struct confine_rule){path, rights};
 }
 
-/* A file that is replaced by renaming another one has no rule of its own. If the path is a link,
- * its next target is a new file, mostly beside the old one: certbot does that. */
+/* Allow the directory of a file: a new file that is renamed to the path has no rule of its own. If
+ * the path is a link, its next target is a new file, mostly in the same directory as the present
+ * one: certbot does that. */
 static void
 add_directory_of(struct rules *rules, const char *path, unsigned rights)
 {

@@ -15,16 +15,16 @@
 
 #include <stdint.h>
 
-/* Rights on what a path names and, for a directory, on all below it. */
+/* Rights on a path and, if it is a directory, on everything below it. */
 enum confine_rights {
-    CONFINE_READ = 1,   /* files, and lists of directories */
-    CONFINE_WRITE = 2,  /* into files that exist, and truncate them */
-    CONFINE_MAKE = 4,   /* files, and unix sockets */
-    CONFINE_REMOVE = 8, /* files, and unix sockets */
+    CONFINE_READ = 1,   /* read files, and list directories */
+    CONFINE_WRITE = 2,  /* write into files that exist, and truncate them */
+    CONFINE_MAKE = 4,   /* make files and unix sockets */
+    CONFINE_REMOVE = 8, /* remove files and unix sockets */
 };
 
 struct confine_rule {
-    const char *path; /* one that does not exist is left out */
+    const char *path; /* a path that does not exist is left out */
     unsigned rights;
 };
 
@@ -34,12 +34,12 @@ struct httpd_options;
  * message. */
 int confine_begin(const struct httpd_options *options);
 
-/* Refuse all access to files but by these rules. -EOPNOTSUPP, -ENOSYS: the kernel has no Landlock;
- * -EPERM: a container refuses it. Other -errno: it failed. */
+/* Refuse all access to files but what the rules allow. -EOPNOTSUPP, -ENOSYS: the kernel has no
+ * Landlock; -EPERM: a container refuses it. Other -errno: it failed. */
 int confine_files(const struct confine_rule *rules, unsigned number);
 
-/* confine-filter.c: refuse calls, in all threads. -ENOSYS: the kernel has no filters, or
- * there is none for this processor; -EPERM: a container refuses them. */
+/* Refuse system calls, in all threads. -ENOSYS: the kernel has no filters, or we have none for this
+ * processor; -EPERM: a container refuses them. In confine-filter.c. */
 int confine_calls(void);
 
 #endif

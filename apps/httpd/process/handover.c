@@ -20,12 +20,14 @@ struct kept {
     struct sockaddr_storage address;
     socklen_t length;
     struct socket_file file;
-    int fd;            /* -1: in a serving process, after sxe_listen took it */
-    bool is_used;      /* a serving process listens at it */
-    bool is_wanted;    /* a process that is starting listens at it */
-    bool is_inherited; /* from the program that started this one, see inherit.h */
-    bool is_lent;      /* by the program before this one, which serves on if this one fails */
-    bool is_new;       /* opened by this serving process: the supervisor does not have it yet */
+    int fd;            /* the socket; -1: in a serving process, after sxe_listen took it */
+    bool is_used;      /* whether a serving process listens at it */
+    bool is_wanted;    /* whether a process that is starting listens at it */
+    bool is_inherited; /* whether it came from the program that started this one, see inherit.h */
+    /* whether it came from the program before this one, which serves on if this one fails */
+    bool is_lent;
+    /* whether this serving process opened it, and the supervisor does not have it yet */
+    bool is_new;
 };
 
 /* A forked child has a copy of this table, and inherits its descriptors. */
@@ -91,7 +93,7 @@ handover_receive(int link, struct handover_message *message, int *fd)
     struct msghdr packet = {.msg_iov = &part,
                             .msg_iovlen = 1,
                             .msg_control = &control,
-                            /* Room for one descriptor: the kernel closes others. */
+                            /* There is room for one descriptor: the kernel closes further ones. */
                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
@@ -103,7 +105,7 @@ handover_receive(int link, struct handover_message *message, int *fd)
     if (packet.msg_controllen > 0)
         memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
     if (length != (ssize_t)sizeof(*message))
-        message->kind = 0; /* invalid: the packet did not fill the message, or was cut */
+        message->kind = 0; /* an invalid kind: the packet did not fill the message, or was cut */
     return 1;
 }
 
@@ -124,7 +126,7 @@ handover_leave_files(void)
     handover.leaves_files = true;
 }
 
-/* The value of a socket option; -1: getsockopt(2) failed. */
+/* Get the value of a socket option; -1: getsockopt(2) failed. */
 static int
 option_of(int fd, int name)
 {
@@ -134,7 +136,8 @@ option_of(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
 }
 
-/* A serving process runs scripts and parses what clients send, so its messages are not trusted. */
+/* Whether a message that offers a socket is valid. A serving process runs scripts and parses what
+ * clients send, so its messages are not trusted. */
 static bool
 is_sound(const struct handover_message *message, int fd)
 {
@@ -220,9 +223,11 @@ handover_open(const struct sockaddr *address, socklen_t length)
 
 static const char digits[] = "0123456789abcdef";
 
-#define PREFIX "sxe-" /* begins the names, in LISTEN_FDNAMES, of sockets that a sxe-httpd opened */
+/* the names, in LISTEN_FDNAMES, of sockets that a sxe-httpd opened begin with this */
+#define PREFIX "sxe-"
 
-/* Parse the address, in hexadecimal, of a name with PREFIX. Its length; 0: the name is another. */
+/* Parse the address, in hexadecimal, of a name with PREFIX. Returns its length; 0: the name has
+ * another form. */
 static socklen_t
 parse_socket_name(const char *name, size_t length, struct sockaddr_storage *address)
 {

@@ -56,7 +56,7 @@ enum handover_kind {
 struct handover_message {
     uint32_t kind;
     uint32_t number;
-    socklen_t length; /* of the address */
+    socklen_t length; /* the length of the address */
     union {
         struct sockaddr_storage address;
         char path[HANDOVER_PATH];
@@ -93,15 +93,15 @@ unsigned handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS])
  * it, not one that serves. */
 void handover_note(const struct handover_message *message, int fd, bool is_next);
 
-/* The program before this one gives its sockets up: from now on this program removes their files.
- * Until then that program may go on serving at them, so this one leaves the files. */
+/* The program before this one gives its sockets up: so from now on this program removes their
+ * files. Until then that program may go on serving at them, so this one leaves the files. */
 void handover_own_files(void);
 
 /* The processes that were starting are ready: close sockets that they do not use. Or they failed
  * (is_ready is false): close sockets that only they used. */
 void handover_settle(bool is_ready);
 
-/* A process that was starting serves beside the others: mark its sockets as used, too. */
+/* A process that was starting now serves beside the others: mark its sockets as used, too. */
 void handover_join(void);
 
 /* In a child that is about to exec: make all sockets, and then link, the descriptors from `first`
@@ -109,9 +109,9 @@ void handover_join(void);
  * how many descriptors. */
 int handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES]);
 
-/* Call it if serving processes have another root directory or fewer rights than this process: then
- * only the files of sockets that this process names to handover_open are removed, and no file that
- * a message names. */
+/* Call it if serving processes have another root directory or fewer rights than this process. Then
+ * only the files of sockets that this process itself passed to handover_open are removed, and no
+ * file that a message names. */
 void handover_leave_files(void);
 
 /* Remove the files of unix sockets that this program opened or owns. Called before the supervisor,

@@ -7,7 +7,7 @@
 #include "children.h"
 #include "sxe-log.h"
 
-#define ANSWER_NS (250 * SXE_NS_PER_MS) /* a hung child has this long to write where it hangs */
+#define ANSWER_NS (250 * SXE_NS_PER_MS) /* how long a hung child has to write where it hangs */
 
 /* A loop hangs if it has not turned at this many looks in a row. One late look, after the machine
  * slept, is not enough. */
@@ -26,7 +26,7 @@ end_hung(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
     kill_child(child);
 }
 
-/* True: the child was asked where it hangs: look again in ANSWER_NS. */
+/* Look at one child. True: it was asked where it hangs, so look again in ANSWER_NS. */
 static bool
 look_at_heart(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
 {

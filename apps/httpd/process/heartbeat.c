@@ -22,9 +22,9 @@ enum { ORPHAN_SECONDS = 2 };
 /* The heartbeat of this child. */
 static struct heartbeat *own;
 
-/* This process already ends because the supervisor died: ORPHANED must not shorten its time. The
- * kernel closes the supervisor's sockets before it sends ORPHANED, so the loop often learns of the
- * death first. */
+/* Whether this process is ending already because the supervisor died: then ORPHANED must not
+ * shorten its time. The kernel closes the supervisor's sockets before it sends ORPHANED, so the
+ * loop often learns of the death first. */
 static volatile sig_atomic_t is_leaving;
 
 struct heartbeat *
@@ -65,7 +65,8 @@ heartbeat_is_stopped(pid_t child)
     return state == 'T' || state == 't';
 }
 
-/* The supervisor will kill this process next, so the handler need not be async-signal-safe. */
+/* Write where the script is. The supervisor kills this process next, so this handler of a signal
+ * need not be async-signal-safe. */
 static void
 on_stack_asked(int signal_number)
 {
@@ -96,7 +97,8 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
         raise(ORPHANED);
 }
 
-/* libev calls this before and after it waits, so the number alternates between odd and even. */
+/* Turn the number: libev calls this before and after it waits, so it alternates between odd and
+ * even. */
 static void
 count_loop_turn(struct ev_loop *loop)
 {

@@ -42,7 +42,7 @@ void heartbeat_delete(struct heartbeat *heartbeat);
  * not answer. */
 void heartbeat_ask(struct heartbeat *heartbeat, pid_t child);
 
-/* Is the process stopped, by a signal or a debugger? */
+/* Whether a signal or a debugger has stopped the process. */
 bool heartbeat_is_stopped(pid_t child);
 
 /* ---- In the child ---- */

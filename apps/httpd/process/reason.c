@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells each reason for which loads fail once.
+ * If loads fail again and again for the same reason, tells it only once.
  */
 #include "reason.h"
 
@@ -12,7 +12,7 @@
 #include "keyed-digest.h"
 
 static struct {
-    uint32_t told; /* digest of the latest reason; 0: none */
+    uint32_t told; /* digest of the latest reason that was told; 0: none */
     bool is_retry;
     bool is_told;
     /* In a process that loads. */
@@ -47,7 +47,7 @@ reason_is_told(void)
 
 /* ---- In a process that loads ---- */
 
-/* Like write(2) to standard error, but text is held back while a retry loads. */
+/* Write to standard error like write(2), but hold the text back while a retry loads. */
 static ssize_t
 hold_back_text(void *cookie, const char *bytes, size_t length)
 {
@@ -64,7 +64,7 @@ hold_back_text(void *cookie, const char *bytes, size_t length)
     return (ssize_t)length;
 }
 
-/* The stream is never closed: Lua's io.stderr keeps it. */
+/* Watch stderr. The stream is never closed, because Lua's io.stderr keeps it. */
 void
 reason_watch(void)
 {

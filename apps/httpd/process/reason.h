@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: tells once why a load fails, however often the supervisor tries it again. A process that
- * fails for the reason that the process before it told ends without a message.
+ * What: tells once why a load fails, however often the supervisor tries it again. If a process
+ * fails for the same reason as the process before it, it ends without a message.
  *
  * Place: in the supervisor, supervisor.c calls the first three functions; in a process that loads,
  * httpd.c and service.c call the others. A reason is known by a digest of the text that the process
  * wrote to stderr while it loaded; processes send it to the supervisor, and later ones inherit it.
  *
- * Limits: the first REASON_MAX bytes count; in a retry the rest is not shown. Only text that is
- * written through the FILE counts, not lines of the log, which have a time in them.
+ * Limits: only the first REASON_MAX bytes are compared; in a retry the bytes after them are not
+ * shown. Only text that is written through the FILE counts, not lines of the log, which have a time
+ * in them.
  */
 #ifndef REASON_H
 #define REASON_H
@@ -18,7 +19,8 @@
 
 #define REASON_MAX 4096
 
-/* A load begins. Unless it is a retry, its reason is told even if the load before told it. */
+/* A load begins. Unless it is a retry, its reason is told even if the load before it told the same
+ * one. */
 void reason_begin_load(bool is_retry);
 
 /* The load fails for the reason with this digest. */

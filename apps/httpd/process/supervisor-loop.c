@@ -24,7 +24,7 @@
 #include "upgrade.h"
 
 #define LOOK_NS  (250 * SXE_NS_PER_MS) /* the interval of looks at watched files */
-#define GRACE_NS SXE_NS_PER_SECOND     /* a child has this long to exit at the second signal */
+#define GRACE_NS SXE_NS_PER_SECOND     /* how long a child has to exit at the second signal */
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
@@ -110,7 +110,7 @@ take_supervisor_signals(void)
 
     while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         switch (info.ssi_signo) {
-        case SIGCHLD: /* it only has to end poll(2): reap_orphans is called next */
+        case SIGCHLD: /* the signal only has to end poll(2): reap_orphans is called next */
             break;
         case SIGHUP:
             supervisor_reload(true);
@@ -131,7 +131,7 @@ take_supervisor_signals(void)
     }
 }
 
-/* Whether this child is a process of this program, which other code reaps. */
+/* Whether this child is a process of this program, so that other code reaps it. */
 static bool
 is_own(pid_t pid)
 {
@@ -252,7 +252,7 @@ prepare_supervisor(const struct supervisor_config *config)
     changes_clear();
 }
 
-/* 0 or -errno. */
+/* Block the signals, and open the descriptors of the loop. 0 or -errno. */
 static int
 open_signals(void)
 {
@@ -265,7 +265,7 @@ open_signals(void)
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0)
         return -errno;
-    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
+    /* If the parent left SIGCHLD ignored, waitpid would find no child. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
     return 0;

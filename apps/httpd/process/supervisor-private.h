@@ -12,7 +12,7 @@
 #include "supervisor.h"
 #include "sxe-log.h"
 
-/* If a reload is asked for while children are loading, these have this long to become ready. */
+/* How long children that are loading have to become ready after another load was asked for. */
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 
@@ -20,7 +20,7 @@
 #define RETRY_MIN_NS SXE_NS_PER_SECOND
 #define RETRY_MAX_NS (60 * SXE_NS_PER_SECOND)
 
-#define OVERTIME_NS (5 * SXE_NS_PER_SECOND) /* a leaving child has stop_timeout_ms and this long */
+#define OVERTIME_NS (5 * SXE_NS_PER_SECOND) /* how long a leaving child has after stop_timeout_ms */
 
 extern struct supervisor {
     const struct supervisor_config *config;
@@ -32,23 +32,25 @@ extern struct supervisor {
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
     uint64_t look_at_admin_ns;
-    uint64_t alive_ns;    /* when to tell the service manager that this process lives */
-    uint64_t turn_ns;     /* when to call on_turn */
-    uint64_t give_up_ns;  /* when to kill the load in progress; NEVER: no other was asked for */
+    uint64_t alive_ns;   /* when to tell the service manager that this process lives */
+    uint64_t turn_ns;    /* when to call on_turn */
+    uint64_t give_up_ns; /* when to kill the load in progress; NEVER: no other load was asked for */
     uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
-    uint64_t retry_ns;    /* when to load again because a change is not in service; NEVER: it is */
+    /* when to load again because a changed file is not in service; NEVER: all changes are */
+    uint64_t retry_ns;
     uint64_t retry_delay_ns;
-    bool has_served;      /* a load has been ready once */
-    bool is_whole;        /* at start_ns start all workers, not only those that are missing */
-    bool is_fresh;        /* the load in progress has the files as they are now, see on_renew */
-    bool is_fresh_wanted; /* the next one shall have them */
-    bool is_renewing;     /* the load in progress replaces all workers */
-    bool is_waiting;      /* a start waits for the end of a child: there are too many */
-    bool is_changed;      /* a watched file has changed since the last load began */
-    bool is_retrying;     /* start_ns is for another attempt to load a change */
-    bool is_stale;        /* the workers that serve have not read the latest change of a file */
+    bool has_served; /* whether a load has become ready once */
+    bool is_whole;   /* whether to start all workers at start_ns, and not only missing ones */
+    /* whether the load in progress has read the files as they are now, see on_renew */
+    bool is_fresh;
+    bool is_fresh_wanted; /* whether the next load shall read them */
+    bool is_renewing;     /* whether the load in progress replaces all workers */
+    bool is_waiting;  /* whether a start waits for the end of a child, because there are too many */
+    bool is_changed;  /* whether a watched file has changed since the last load began */
+    bool is_retrying; /* whether the start at start_ns is another attempt to load a change */
+    bool is_stale;    /* whether the serving workers have not read the latest change of a file */
     bool is_ending;
-    bool is_told_to_end; /* a signal asked for the end; the next signal ends all at once */
+    bool is_told_to_end; /* whether a signal asked for the end; the next signal ends all at once */
     int status;
 } supervisor;
 
@@ -56,8 +58,9 @@ extern struct supervisor {
  * restore the signal mask. */
 void supervisor_leave_loop(void);
 
-/* Start the missing children, or all if is_whole is set. supervisor_start_all sets it first;
- * supervisor_reload too, or has it set after the load in progress; is_fresh: see on_renew. */
+/* Start the missing children, or all if is_whole is set. supervisor_start_all sets it first. So
+ * does supervisor_reload, but if a load is in progress, only after that load. is_fresh: see
+ * on_renew. */
 void supervisor_start_children(void);
 void supervisor_start_all(void);
 void supervisor_reload(bool is_fresh);
@@ -66,7 +69,7 @@ void supervisor_reload(bool is_fresh);
 void supervisor_note_change(void);
 void supervisor_retry(void);
 
-/* Kill children that still load although another load was asked for. */
+/* Kill children that are still loading although another load was asked for. */
 void supervisor_give_up(void);
 
 /* Tell all children to finish and exit (HANDOVER_END), or to drain because a new program serves

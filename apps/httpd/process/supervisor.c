@@ -26,13 +26,13 @@
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 
-#define MESSAGES_MAX 1024 /* taken from a child in one turn; the kernel queues fewer */
+#define MESSAGES_MAX 1024 /* how many messages of a child one turn takes; the kernel queues fewer */
 
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 struct supervisor supervisor;
 
-/* The name of the load, for the log. */
+/* The name of the load for the log. */
 static const char *
 name_of_load(void)
 {
@@ -103,8 +103,8 @@ replace_missing(uint64_t since_ns)
     start_child_later(since_ns);
 }
 
-/* There are too many children: start when one has ended. Do not kill one for that: its requests
- * would fail. However often a reload was asked for, one load follows. */
+/* There are too many children, so start others when one has ended. Do not kill one for that: its
+ * requests would fail. However often a reload was asked for, one load follows. */
 static void
 wait_for_a_place(void)
 {
@@ -252,8 +252,9 @@ load_again_if_asked(void)
     supervisor.start_ns = sxe_time_ns();
 }
 
-/* A load has failed. If a changed file waits for it, plan another: the obstacle may be a file that
- * is not watched. With --dev all are, and each load would run the script. */
+/* A load has failed. If a changed file is not in service, plan another attempt: the obstacle may be
+ * a file that is not watched. With --dev all files are watched, and each attempt would run the
+ * script. */
 static void
 retry_if_stale(void)
 {
@@ -400,7 +401,8 @@ renew_child(struct child *child)
     replace_missing(child->since_ns);
 }
 
-/* The path may lack its NUL: the process that sent it is not trusted. */
+/* Watch a file that a child names. The path may lack its NUL, because the process that sent it is
+ * not trusted. */
 static void
 note_watched_file(const struct handover_message *message)
 {
@@ -434,8 +436,8 @@ take_child_message(struct child *child, const struct handover_message *message, 
         reason_note(message->number);
 }
 
-/* Handle the messages in the queue, but not without end those of a child that never stops sending.
- * Negative if the child has closed its link. */
+/* Handle the messages in a child's queue, but at most MESSAGES_MAX, because a child may never stop
+ * sending. Negative if the child has closed its link. */
 static int
 hear_child(struct child *child)
 {
@@ -488,7 +490,8 @@ is_given_up(struct child *child)
 void
 supervisor_give_up(void)
 {
-    unsigned number = children.number; /* not those that are started meanwhile */
+    /* a copy: children that are started in the loop do not count */
+    unsigned number = children.number;
     bool is_any = false;
 
     for (unsigned i = 0; i < number; i++) {
@@ -504,8 +507,8 @@ supervisor_give_up(void)
     load_again_if_asked();
 }
 
-/* A child that is loading may have read the script before its last change: load it once more
- * afterwards. However often that is asked for meanwhile, one load follows. */
+/* Children that are loading may have read the script before its last change: load once more
+ * afterwards. However often a reload is asked for meanwhile, one load follows. */
 void
 supervisor_reload(bool is_fresh)
 {
@@ -530,7 +533,7 @@ supervisor_note_change(void)
 void
 supervisor_retry(void)
 {
-    if (is_loading()) { /* a single worker is replaced */
+    if (is_loading()) { /* a single worker is being replaced */
         supervisor.retry_ns = sxe_time_ns() + RETRY_MIN_NS;
         return;
     }

@@ -55,24 +55,27 @@ struct supervisor_config {
     int (*serve)(void *user, const struct worker *worker);
     void (*on_end)(void *user, unsigned slot); /* the child of this slot has ended */
     void (*on_reopen)(void *user);             /* workers will be told to open their log again */
-    /* Called at the start, and again after the seconds that it returns. */
+    /* Called at the start; it returns after how many seconds to call it again. */
     uint32_t (*on_turn)(void *user);
     void *user;
     /* Called before a load of all workers: pass to changes_add the files whose change acts like
      * SIGHUP. */
     void (*on_load)(void *user);
-    /* Before a load that a signal asked for: read again the files that only a signal has read. */
+    /* Called before a load that a signal asked for: it reads again the files that are read only
+     * then. */
     void (*on_renew)(void *user);
     /* A load of all workers serves, or has failed. */
     void (*on_settled)(void *user, bool is_good);
     const char *script;       /* NULL: no script */
     char **argv;              /* the command line, for SIGUSR2 */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
-    uint32_t stop_timeout_ms; /* for a child that leaves */
-    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
-    bool reopens_by_load;     /* SIGUSR1 loads again: children cannot open the log again */
-    bool is_dev;              /* a change of the script's files acts like SIGHUP */
-    bool watches_files;       /* a change of other files that children load acts like SIGHUP, too */
+    uint32_t stop_timeout_ms; /* how long a child may take to leave */
+    uint32_t hang_timeout_ms; /* the longest turn of a child's loop; 0: no limit */
+    /* at SIGUSR1 load again, because children cannot open the log again themselves */
+    bool reopens_by_load;
+    bool is_dev; /* whether a change of the script's files acts like SIGHUP */
+    /* whether a change of other files that children load acts like SIGHUP, too */
+    bool watches_files;
 };
 
 /* Run the supervisor until its end. Returns the program's exit status. */

@@ -21,11 +21,11 @@
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
 static struct {
-    pid_t pid;         /* of the new program */
-    int link;          /* to the new program; -1: none is starting */
+    pid_t pid;         /* the process of the new program */
+    int link;          /* the link to the new program; -1: none is starting */
     int old;           /* the link to the program before this one; -1: there is none */
     uint64_t due_ns;   /* when the new program is killed */
-    bool is_cancelled; /* this program ends, and the new one with it */
+    bool is_cancelled; /* whether this program is ending, and the new one with it */
 } upgrade = {.link = -1, .old = -1};
 
 /* ---- In the new program ---- */
@@ -135,7 +135,7 @@ upgrade_due_ns(void)
     return upgrade.link < 0 ? UINT64_MAX : upgrade.due_ns;
 }
 
-/* The new program closed its link: kill it if it goes on nevertheless, and reap it. */
+/* The new program closed its link: kill it, in case it goes on all the same, and reap it. */
 static void
 bury_new_program(void)
 {

@@ -34,8 +34,9 @@
 /* Run this command line, with this signal mask. A failure is logged. */
 void upgrade_start(char **argv, const sigset_t *mask);
 
-int upgrade_fd(void);          /* if readable call upgrade_hear; -1: no new program is starting */
-pid_t upgrade_pid(void);       /* of the new program that is starting; 0: there is none */
+/* when this descriptor is readable, call upgrade_hear; -1: no new program is starting */
+int upgrade_fd(void);
+pid_t upgrade_pid(void); /* the process of the new program that is starting; 0: there is none */
 uint64_t upgrade_due_ns(void); /* when to call upgrade_kill_late */
 
 /* Receive the new program's READY: its process id. 0: it is not ready, or it has failed, which is
@@ -43,7 +44,7 @@ uint64_t upgrade_due_ns(void); /* when to call upgrade_kill_late */
 pid_t upgrade_hear(void);
 void upgrade_kill_late(uint64_t now_ns);
 
-/* This program ends: end the new program too. It is killed after within_ns. */
+/* This program is ending: end the new program too, and kill it after within_ns. */
 void upgrade_cancel(uint64_t within_ns);
 
 /* ---- In the new program ---- */

@@ -12,10 +12,10 @@
 #define WORKERS_MAX 64
 
 struct worker {
-    int link;         /* to the supervisor */
-    unsigned workers; /* the number of places */
-    unsigned place;   /* from 0 */
-    unsigned slot;    /* from 0, less than SUPERVISOR_CHILDREN * workers */
+    int link;         /* the socket to the supervisor */
+    unsigned workers; /* how many places there are */
+    unsigned place;   /* the place, from 0 */
+    unsigned slot;    /* the slot, from 0, less than SUPERVISOR_CHILDREN * workers */
     unsigned load;    /* how many processes the place had before */
 };
 

@@ -19,16 +19,16 @@
 struct access_log {
     const char *path;
     const struct log_format *format;
-    bool has_ids;    /* objects have the id of the request */
-    unsigned worker; /* its number, for lines that have it */
+    bool has_ids;    /* whether objects have the id of the request */
+    unsigned worker; /* the number of the worker, for lines that have it */
     bool is_sampled;
-    double rate;        /* the part of requests that is logged, if is_sampled */
-    uint64_t draw_from; /* the least draw_of of a request that is logged */
+    double rate;        /* the share of requests that is logged, if is_sampled */
+    uint64_t draw_from; /* a request is logged if its draw_of is at least this */
     uint64_t slow_ns;
     int fd;
     struct log_clock clock;
     uint64_t dropped;
-    uint64_t reported; /* dropped lines that a warning has counted */
+    uint64_t reported; /* how many dropped lines warnings have reported */
     size_t torn;       /* bytes of the buffer's first line that the file already has */
     unsigned used;
     struct log_line line;
@@ -37,10 +37,11 @@ struct access_log {
 
 /* ---- Sampling ---- */
 
-#define DRAW_BITS 56 /* bits at the end of a trace id that are random: W3C Trace Context 2 */
+#define DRAW_BITS 56 /* how many bits at the end of a trace id are random (W3C Trace Context 2) */
 
-/* A number below 2^56, the same in all servers that see the trace. Without a trace it is made of
- * the request's id, by FNV-1a and the finalizer of MurmurHash3. */
+/* The number by which a request is chosen, below 2^56. All servers that see its trace compute the
+ * same number. Without a trace it is made from the request's id, by FNV-1a and the finalizer of
+ * MurmurHash3. */
 static uint64_t
 draw_of(const struct sxe_http_request *request)
 {
@@ -89,9 +90,9 @@ access_log_sample(struct access_log *log, double rate, uint32_t slow_ms)
 
 #define FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
-/* O_NONBLOCK is a flag of the open file description, which standard output shares with the shell:
- * open the file again, so that only ours does not block. A socket cannot be opened again: set the
- * flag at a duplicate. */
+/* Get a descriptor that does not block. O_NONBLOCK belongs to the open file description, which
+ * standard output shares with the shell: so open the file again, and only our descriptor does not
+ * block. A socket cannot be opened again: set the flag at a duplicate. */
 static int
 open_output(void)
 {
@@ -169,7 +170,7 @@ drop_first_line(struct access_log *log)
 
 /* ---- Writing ---- */
 
-/* Bytes that cannot be written now stay in the buffer. */
+/* Write the buffer. Bytes that cannot be written now stay in it. */
 void
 access_log_flush(struct access_log *log)
 {
@@ -186,8 +187,9 @@ access_log_flush(struct access_log *log)
         report_drops(log);
 }
 
-/* Cut off the beginning of a line whose rest will not follow: the next program that writes to this
- * file begins with a whole line. If another process has written after it, it stays. */
+/* Cut off the beginning of a line whose rest will not follow, so that the next program that writes
+ * to this file begins with a whole line. If another process has written after it, the beginning
+ * stays. */
 static void
 cut_torn_line(const struct access_log *log)
 {

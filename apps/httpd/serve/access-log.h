@@ -23,14 +23,16 @@ struct access_log;
  * errno. */
 struct access_log *access_log_open(const char *path, const struct log_format *format, bool has_ids);
 
-/* The number of this process's worker, for lines that have it; 0 at first. NULL is allowed. */
+/* Set the number of this process's worker, for lines that have it; it is 0 at first. NULL is
+ * allowed. */
 void access_log_set_worker(struct access_log *log, unsigned worker);
 
-/* Log this part of the requests only, 0 to 1, and all that were answered by 500 and above or took
- * slow_ms. A request is chosen by its trace or its id, so that all servers choose the same ones. */
+/* Log only this share of the requests, 0 to 1, and all requests that were answered by 500 or above
+ * or took slow_ms. A request is chosen by its trace or its id, so that all servers choose the same
+ * ones. */
 void access_log_sample(struct access_log *log, double rate, uint32_t slow_ms);
 
-void access_log_close(struct access_log *log); /* flushes; NULL is allowed */
+void access_log_close(struct access_log *log); /* flush and close the log; NULL is allowed */
 
 void access_log_add(struct access_log *log, const struct sxe_http_request *request,
                     const struct sxe_http_summary *summary);

@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 
 struct client_key {
-    uint64_t family; /* 4, 6, or 0: unix sockets */
+    uint64_t family; /* 4, 6, or 0 for unix sockets */
     unsigned char bytes[8];
 };
 
-/* The client at an address, as sxe_http_peer returned it. */
+/* The client at an address that sxe_http_peer returned. */
 struct client_key client_key_of(const struct sockaddr_storage *address, socklen_t length);
 
 #endif

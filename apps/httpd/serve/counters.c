@@ -14,9 +14,9 @@
 #include "sxe-lua-stats.h"
 
 #define TEXT_SIZE (64 * 1024)
-#define END_SIZE  8 /* bytes kept free for closing brackets */
+#define END_SIZE  8 /* bytes that are kept free for closing brackets */
 
-enum { CLASSES = 6 }; /* the first digit of a status; 0: no status was sent */
+enum { CLASSES = 6 }; /* the classes of a status: its first digit; 0: no status was sent */
 
 static struct {
     const struct httpd_options *options;
@@ -25,7 +25,7 @@ static struct {
     uint64_t requests;
     uint64_t classes[CLASSES];
     uint64_t bytes;
-    const struct access_log *log; /* NULL: no access log */
+    const struct access_log *log; /* the access log; NULL: none */
 } stats;
 
 void
@@ -43,7 +43,7 @@ stats_watch_log(const struct access_log *log)
     stats.log = log;
 }
 
-/* Lines of the program's log and of the access log that could not be written. */
+/* How many lines of the program's log and of the access log could not be written. */
 static uint64_t
 lost_lines(void)
 {
@@ -73,7 +73,7 @@ count_connections(void)
 struct text {
     size_t used;
     unsigned groups;
-    char group[32]; /* the open group's name */
+    char group[32]; /* the name of the open group */
     bool is_full;
     char room[TEXT_SIZE];
 };

@@ -23,7 +23,8 @@
 
 /* Set all counters to 0. load: how many processes served before this one, see worker-place.h. */
 void stats_begin(const struct httpd_options *options, unsigned load);
-void stats_watch_log(const struct access_log *log); /* counts its dropped lines; NULL: no log */
+/* count the dropped lines of this log; NULL: no log */
+void stats_watch_log(const struct access_log *log);
 
 void stats_count(const struct sxe_http_summary *summary);
 

@@ -16,7 +16,7 @@
 
 /* ---- The option ---- */
 
-/* The status if the text begins with one and a space, like "404 "; otherwise 0. */
+/* Read the status and the space, "404 ", with which the text begins; 0: it does not begin so. */
 static unsigned
 status_of_name(const char *text)
 {

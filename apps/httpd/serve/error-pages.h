@@ -15,7 +15,7 @@
 #include "sxe-http.h"
 
 #define ERROR_PAGES_MAX 64
-#define ERROR_PAGE_MAX  65536 /* bytes */
+#define ERROR_PAGE_MAX  65536 /* most bytes of a page */
 
 struct error_pages {
     const char *paths[ERROR_PAGES_MAX];

@@ -27,7 +27,7 @@
 #define TOO_MANY "pass fewer sockets, a server has 8 at most"
 
 static char said[SAID_MAX];
-static unsigned short https_port; /* the first one with TLS, for --http-redirect */
+static unsigned short https_port; /* the first port with TLS, to which --http-redirect leads */
 
 /* Whether an inherited socket has this port at another address, perhaps at all of them. */
 static bool
@@ -95,7 +95,7 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
-/* Places of --listen replace the default address. */
+/* Whether to open the default address: places of --listen replace it. */
 static bool
 is_port_wanted(const struct httpd_options *options)
 {
@@ -104,8 +104,8 @@ is_port_wanted(const struct httpd_options *options)
 
 /* ---- Opening ---- */
 
-/* bind(2) creates the file with the permissions of the umask. A chmod afterwards would come too
- * late for a client that connects at once. */
+/* Open a unix socket. bind(2) creates the file with the permissions of the umask; a chmod
+ * afterwards would come too late for a client that connects at once. */
 static int
 open_path(const struct httpd_options *options, const char *path)
 {
@@ -126,7 +126,7 @@ open_path(const struct httpd_options *options, const char *path)
     return result < 0 ? cannot_listen_at_path(path, -result) : 0;
 }
 
-/* 0 or -errno. */
+/* Open an IP address. 0 or -errno. */
 static int
 open_address(const char *ip, unsigned short port)
 {
@@ -135,7 +135,8 @@ open_address(const char *ip, unsigned short port)
 
     if (inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1)
         return handover_open((const struct sockaddr *)&in6, sizeof(in6));
-    (void)inet_pton(AF_INET, ip, &in4.sin_addr); /* cannot fail: the options were checked */
+    /* this cannot fail, because the options were checked */
+    (void)inet_pton(AF_INET, ip, &in4.sin_addr);
     return handover_open((const struct sockaddr *)&in4, sizeof(in4));
 }
 
@@ -200,7 +201,7 @@ has_redirect_port(const struct httpd_options *options, const struct sockaddr_sto
                      INET6_ADDRSTRLEN) != NULL;
 }
 
-/* The address of --http-redirect: that of an inherited socket with its port, if there is one. */
+/* The address for --http-redirect: if an inherited socket has its port, that socket's address. */
 static const char *
 redirect_ip_of(const struct httpd_options *options)
 {
@@ -347,7 +348,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     https_port = 0;
     if (options->is_place_wanted)
         result = serve_at_places(http, options);
-    number = handover_inherited(addresses); /* those that are not taken yet */
+    number = handover_inherited(addresses); /* the inherited sockets that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++) {
         if (!has_redirect_port(options, &addresses[i], ip))
             result = serve_at_address(http, &addresses[i]);
@@ -358,7 +359,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
 void
 listening_say(const struct httpd_options *options)
 {
-    /* If the access log goes to standard output, print on standard error instead. */
+    /* If the access log goes to standard output, print the addresses on standard error. */
     bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
     FILE *out = is_log ? stderr : stdout;
 

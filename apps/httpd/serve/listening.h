@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the listeners of sxe-httpd: opens them, prints their addresses, and says what to do if one
- * cannot be opened. And the loop's configuration, which has them.
+ * cannot be opened. It also configures the loop, whose configuration names them.
  */
 #ifndef LISTENING_H
 #define LISTENING_H

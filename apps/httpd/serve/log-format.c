@@ -15,13 +15,13 @@
 #define COMBINED COMMON " \"$http_referer\" \"$http_user_agent\""
 
 #define PREFIX    (sizeof("http_") - 1)
-#define DEPTH_MAX 16 /* of brackets in JSON */
+#define DEPTH_MAX 16 /* most open brackets in JSON */
 
 static const struct {
     const char *name;
     enum log_variable variable;
-    bool is_number; /* it may stand outside of the strings of JSON */
-    unsigned texts; /* of clients */
+    bool is_number; /* whether the variable may stand outside of the strings of JSON */
+    unsigned texts; /* how many texts of clients it has */
 } variables[] = {
     {"remote_addr", LOG_REMOTE_ADDR, false, 1},
     {"remote_user", LOG_REMOTE_USER, false, 1},
@@ -50,17 +50,17 @@ struct reader {
     struct log_format *format;
     const char *at;
     char *problem;
-    unsigned used; /* of format->bytes */
+    unsigned used; /* how many bytes of format->bytes are used */
     unsigned texts;
     bool is_quoted;
-    bool is_escaped; /* the last byte was a \ in a string of JSON */
+    bool is_escaped; /* whether the last byte was a \ in a string of JSON */
     unsigned depth;
-    char closing[DEPTH_MAX]; /* of JSON: the brackets that have to follow, the last one first */
+    char closing[DEPTH_MAX]; /* in JSON: the brackets that must still close, the innermost first */
 };
 
 static bool say_problem(struct reader *reader, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Always false. */
+/* Write the problem. Always returns false. */
 static bool
 say_problem(struct reader *reader, const char *format, ...)
 {
@@ -74,7 +74,7 @@ say_problem(struct reader *reader, const char *format, ...)
 
 /* ---- Parts ---- */
 
-/* The next part; NULL after a message. */
+/* Begin the next part; NULL after a message. */
 static struct log_part *
 add_format_part(struct reader *reader, enum log_variable variable)
 {
@@ -139,7 +139,7 @@ read_byte(struct reader *reader)
 
     if ((byte < ' ' && (byte != '\t' || (format->is_json && reader->is_quoted))) || byte == 0x7f)
         return say_problem(reader, "it has a control byte, which a line of the log must not have");
-    reader->at += byte == '$' ? 2 : 1; /* $$ */
+    reader->at += byte == '$' ? 2 : 1; /* "$$" stands for one $ */
     if (part != NULL && part->variable != LOG_LITERAL)
         part->after = (char)byte;
     if (part == NULL || part->variable != LOG_LITERAL)
@@ -177,7 +177,7 @@ refuse_variable_name(struct reader *reader, const char *name, unsigned length)
                        nearest);
 }
 
-/* The row of `variables` with this name; -1: none. */
+/* Find the row of `variables` with this name; -1: there is none. */
 static int
 row_of_variable(const char *name, unsigned length)
 {
@@ -229,7 +229,7 @@ take_variable(struct reader *reader, const char *name, unsigned length)
                        LOG_FORMAT_TEXTS);
 }
 
-/* $name or ${name}. */
+/* Read $name or ${name}. */
 static bool
 read_format_variable(struct reader *reader)
 {

@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_FORMAT_BYTES   2048 /* of the text, with its final NUL */
+#define LOG_FORMAT_BYTES   2048 /* most bytes of the text, with its final NUL */
 #define LOG_FORMAT_PARTS   64
-#define LOG_FORMAT_TEXTS   24  /* texts of clients; $request has two: method and target */
+#define LOG_FORMAT_TEXTS   24  /* most texts of clients; $request has two: method and target */
 #define LOG_FORMAT_PROBLEM 192 /* bytes of a message */
 
 enum log_variable {
@@ -53,15 +53,17 @@ enum log_variable {
 
 struct log_part {
     enum log_variable variable;
-    uint16_t start;  /* in bytes: the literal, or the name of the field, which ends with a NUL */
-    uint16_t length; /* of the literal */
+    /* index in bytes: the literal, or the name of the field, which ends with a NUL */
+    uint16_t start;
+    uint16_t length; /* the length of the literal */
     char before;     /* the literal byte before the variable, and the one after it; '\0': none */
     char after;
-    bool is_quoted; /* it stands in double quotes */
+    bool is_quoted; /* whether the variable stands in double quotes */
 };
 
 struct log_format {
-    bool is_object; /* "json": no parts, but an object with all members that have a value */
+    /* true for "json": no parts, but an object with all members that have a value */
+    bool is_object;
     bool is_json;
     unsigned number;
     struct log_part parts[LOG_FORMAT_PARTS];

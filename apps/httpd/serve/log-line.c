@@ -11,8 +11,8 @@
 #include "secure.h"
 #include "sxe-json.h"
 
-#define TEXT_MAX 1200u /* bytes of one escaped text; its last escape may exceed them */
-#define PART_MAX 64u   /* bytes that a variable has besides texts of clients */
+#define TEXT_MAX 1200u /* most bytes of one escaped text; its last escape may go beyond */
+#define PART_MAX 64u   /* most bytes that a variable has besides texts of clients */
 
 _Static_assert(LOG_FORMAT_TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + LOG_FORMAT_PARTS * PART_MAX +
                        LOG_FORMAT_BYTES <=
@@ -82,7 +82,8 @@ add_escaped(struct log_line *line, const struct log_part *part, struct sxe_span 
 static struct sxe_span
 peer_of(const struct sxe_http_request *request)
 {
-    static const char mapped[] = "::ffff:"; /* how a listener on :: sees an IPv4 address */
+    /* the form in which a listener on :: sees an IPv4 address */
+    static const char mapped[] = "::ffff:";
     const char *ip = sxe_http_peer_ip(request);
 
     if (*ip == '\0')
@@ -99,7 +100,8 @@ status_of(const struct sxe_http_summary *summary)
     return summary->status != 0 ? summary->status : 499;
 }
 
-/* Body bytes that were sent: none for HEAD, although its summary has the length of a GET's body. */
+/* How many bytes of the body were sent: none for HEAD, although its summary has the length of a
+ * GET's body. */
 static unsigned long long
 body_bytes(const struct log_entry *entry)
 {
@@ -112,7 +114,7 @@ duration_us(const struct log_entry *entry)
     return entry->summary->duration_ns / SXE_NS_PER_US;
 }
 
-/* A request line that was refused or incomplete may lack its version. */
+/* Add the version. A request line that was refused or incomplete may lack it. */
 static bool
 has_version(const struct log_entry *entry)
 {
@@ -209,7 +211,7 @@ text_of_part(const struct log_format *format, const struct log_part *part,
     }
 }
 
-/* Texts of the server itself need no escapes. */
+/* Add a text of the server itself, which needs no escapes. */
 static void
 add_own_text(struct log_line *line, const struct log_format *format, const char *text)
 {

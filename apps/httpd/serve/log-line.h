@@ -40,8 +40,8 @@ struct log_entry {
     const struct sxe_http_summary *summary;
     const struct log_clock *clock;
     unsigned worker;
-    bool has_id;        /* objects of "json" have the id of the request */
-    double sample_rate; /* 0: all requests are logged */
+    bool has_id;        /* whether objects of "json" have the id of the request */
+    double sample_rate; /* the share of requests that is logged; 0: all are */
 };
 
 /* Make the line, which ends with a newline. */

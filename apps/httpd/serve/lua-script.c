@@ -21,7 +21,7 @@
 #include "sxe-lua-repl.h"
 #include "sxe.h"
 
-#define TEXT_SIZE 16384 /* bytes of an error with its traceback, at most */
+#define TEXT_SIZE 16384 /* most bytes of an error with its traceback */
 
 static struct {
     struct sxe_lua *lua;
@@ -92,13 +92,13 @@ count_script_lines(void)
 
 /* ---- --confine ---- */
 
-/* The kernel refuses them as well, but libc's popen and system call that a lack of memory, or an
- * exit of the program. */
+/* Remove popen and execute. The kernel refuses these calls as well, but libc's popen and system
+ * call that a lack of memory, or an exit of the program. */
 static int
 refuse_programs(void)
 {
     static const char text[] =
-        "if not package then return end\n" /* a sandbox has none of these */
+        "if not package then return end\n" /* a sandbox has none of these functions */
         "local function refuse(command)\n"
         "    if type(command) == 'table' then command = command[1] end\n"
         "    local why = ': Operation not permitted: --confine lets no program run'\n"

@@ -40,7 +40,7 @@ void script_stop_shell(void);
 /* True if the script uses more than nine tenths of its memory after a full collection. */
 bool script_is_full(void);
 
-struct sxe_lua *script_state(void); /* NULL: no script */
+struct sxe_lua *script_state(void); /* the script's state; NULL: there is no script */
 
 /* Free the script, after sxe_fini. Does nothing if there is no script. */
 void script_end(void);

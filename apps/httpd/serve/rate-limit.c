@@ -15,8 +15,9 @@
 
 #define CELL_SIZE 128
 #define SHARDS    8
-#define WAIT_S    0.002 /* longest wait for a lock of the dict, whose owner may be stopped */
-#define TRIES     64    /* to update a bucket that other processes change; then a request passes */
+#define WAIT_S    0.002 /* the longest wait for a lock of the dict, whose owner may be stopped */
+/* how often to try to update a bucket that other processes change; then the request passes */
+#define TRIES 64
 
 static SXE_DICT *clients;
 
@@ -79,8 +80,9 @@ struct key {
     struct client_key client;
 };
 
-/* When the bucket will be empty, after one more request at now_ns. At most most_ns, which is when a
- * full bucket will be: a slower rate, before a reload, may have left a later time. */
+/* The time at which the bucket will be full again after one more request at now_ns. It is at most
+ * most_ns, the value for a bucket that is empty: a slower rate, before a reload, may have left a
+ * later time. */
 static uint64_t
 fill_bucket(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns, uint64_t most_ns)
 {
@@ -89,7 +91,8 @@ fill_bucket(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns,
     return from_ns > most_ns ? most_ns : from_ns + limit->interval_ns;
 }
 
-/* Take one request from the client's bucket. Nanoseconds until one may pass; 0: this one may. */
+/* Take one request from the client's bucket. Returns how many nanoseconds to wait until one may
+ * pass; 0: this one may. */
 static uint64_t
 take_from_bucket(const struct rate_limit *limit, const struct key *key)
 {

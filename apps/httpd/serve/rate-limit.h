@@ -29,10 +29,11 @@
 #include <sys/socket.h>
 
 #define RATE_LIMIT_CLIENTS 16384
-#define RATE_LIMIT_MOST    1000000 /* requests per second, minute or hour, and in a burst */
+/* most requests per second, minute or hour, and most in a burst */
+#define RATE_LIMIT_MOST 1000000
 
 struct rate_limit {
-    uint64_t route; /* a hash of its place in the configuration: the same in all processes */
+    uint64_t route; /* a hash of the route's place in the configuration, equal in all processes */
     uint64_t interval_ns;
     uint32_t burst; /* 0: there is no limit */
 };

@@ -12,11 +12,12 @@
 
 #define CONNECTIONS_MOST 1000u
 #define NAME_SIZE        256u
-#define PREFIX_ROOM      320u   /* "https://", a name and a port */
-#define TARGET_MOST      61440u /* a target is no longer than a head, see HEAD_MOST in options.c */
+#define PREFIX_ROOM      320u /* room for "https://", a name and a port */
+/* the longest target: it is no longer than a head, see HEAD_MOST in options.c */
+#define TARGET_MOST 61440u
 
 static struct {
-    struct sxe_http *http; /* NULL: no --http-redirect */
+    struct sxe_http *http; /* the second server; NULL: no --http-redirect */
     unsigned short https_port;
 } redirect;
 
@@ -41,8 +42,8 @@ copy_name(struct sxe_span authority, char name[NAME_SIZE])
     return true;
 }
 
-/* The host that the client asked for if a certificate has that name, or else the first name of the
- * first certificate. NULL: the certificates have no name. */
+/* The host that the client asked for, if a certificate has that name; otherwise the first name of
+ * the first certificate. NULL: the certificates have no name. */
 static const char *
 host_of_request(const struct sxe_http_request *request, char name[NAME_SIZE])
 {

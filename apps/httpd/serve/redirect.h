@@ -19,7 +19,7 @@
 int redirect_plan(const struct httpd_options *options,
                   void (*on_reply)(struct sxe_http_request *request,
                                    const struct sxe_http_summary *summary));
-void redirect_delete(void); /* after sxe_fini */
+void redirect_delete(void); /* call it after sxe_fini */
 
 /* Listen at ip, and redirect to https_port. Returns the port it listens on; 0: no --http-redirect;
  * -errno: it cannot listen. */

@@ -42,21 +42,23 @@ static struct {
     struct httpd_options *options;
     struct sxe_http *http;
     struct sxe_http_files *files;
-    struct sxe_http_router *router; /* for --stats and --proxy; NULL: there is neither */
+    /* the router for --stats and --proxy; NULL: neither was given */
+    struct sxe_http_router *router;
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
-    struct sxe_timer progress; /* polls a script's top level, and at the end connections */
-    struct sxe_timer alive;    /* for a service manager's watchdog */
-    struct sxe_timer grace;    /* limits the drain to --stop-timeout */
+    /* looks again and again at the script's top level, and at the end at connections */
+    struct sxe_timer progress;
+    struct sxe_timer alive; /* for a service manager's watchdog */
+    struct sxe_timer grace; /* limits the drain to --stop-timeout */
     ev_io supervisor;
-    int link; /* -1: no supervisor */
+    int link; /* the socket to the supervisor; -1: there is none */
     struct worker worker;
     struct error_pages error_pages;
     enum ending ending;
-    bool has_asked; /* the supervisor was asked to replace this process, which is short of memory */
-    unsigned drained_s; /* since this process began to drain */
-    bool was_over;      /* the last on_progress_of_end found no task and no client that waits */
+    bool has_asked; /* whether this process, short of memory, asked the supervisor to be replaced */
+    unsigned drained_s; /* how many seconds ago this process began to drain */
+    bool was_over; /* whether the last on_progress_of_end found no task and no client that waits */
     int result;
 } service;
 
@@ -71,7 +73,7 @@ reply_hello(struct sxe_http_request *request, struct sxe_http_response *response
 
 /* ---- Counters, the access log and memory ---- */
 
-/* on_reply if --admin is given, but neither --access-log nor --stats. */
+/* The on_reply for --admin without --access-log and --stats. */
 static void
 count_admin_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
@@ -106,8 +108,8 @@ on_server_stopped(struct sxe_http *http)
     sxe_stop();
 }
 
-/* This process has earlier passwords, so its clients have less than --stop-timeout for their last
- * request: two ticks, so that a request which is on its way arrives. */
+/* This process has the passwords of an earlier file, so its clients get less than --stop-timeout
+ * for their last request: two ticks, so that a request which is on its way arrives. */
 static void
 end_earlier_passwords(void)
 {
@@ -126,7 +128,7 @@ on_second(struct sxe_timer *timer)
     stats_publish();
     look_at_memory();
     if (service.link < 0 || !become_is_other(&service.options->user))
-        secure_look(); /* with --user the supervisor looks at the certificates, as root */
+        secure_look(); /* with --user the supervisor, which is root, looks at the certificates */
 }
 
 static void
@@ -148,7 +150,7 @@ reopen_access_log(void)
 
 /* ---- The end ---- */
 
-/* End now, with replies in progress: their clients see a reset. */
+/* End now, although replies are in progress: their clients see a reset. */
 static void
 stop_service_at_once(void)
 {
@@ -572,7 +574,8 @@ service_run(struct httpd_options *options, const struct worker *worker)
         result = secure_open(options);
     if (result == 0)
         result = serve_as_open_log(options, worker, &service.log);
-    /* Landlock confines this thread and those that it starts: sxe_init starts threads. */
+    /* Confine before sxe_init starts threads: Landlock confines this thread and those that it
+     * starts. */
     if (result == 0)
         result = confine_begin(options);
     if (result == 0) {

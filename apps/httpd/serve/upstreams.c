@@ -11,16 +11,17 @@
 #include <string.h>
 
 #define UNIX_PATH_MAX_BYTES 107
-#define FIELDS_OF_REPLY     16384 /* bytes; that of many applications is larger than our default */
-#define ADDED_TO_HEAD       4096  /* bytes that the proxy may add to a request */
-#define IP_SIZE             64
+/* bytes for the fields of a reply: many applications send more than our default */
+#define FIELDS_OF_REPLY 16384
+#define ADDED_TO_HEAD   4096 /* how many bytes the proxy may add to a request */
+#define IP_SIZE         64
 
 /* ---- Places ---- */
 
 struct place {
     char host[256];
     char port[8];
-    const char *path; /* of a unix socket; NULL: host and port */
+    const char *path; /* the path of a unix socket; NULL: host and port */
     char path_text[UNIX_PATH_MAX_BYTES + 1];
     uint16_t weight;
 };
@@ -157,8 +158,9 @@ struct found {
     unsigned number;
 };
 
-/* Add the addresses of a name, at most so many, or those of an address: itself. A name that is not
- * found has none: the other servers, and the rest of the site, do without it. */
+/* Add the addresses of a name, at most as many as there is room for; a text that is an address adds
+ * itself. A name that is not found has no address: the other servers, and the rest of the site, do
+ * without it. */
 static void
 look_place_up(const struct upstream *upstream, const struct place *place, unsigned most,
               struct found *found)
@@ -180,7 +182,7 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
 
         if (getnameinfo(one->ai_addr, one->ai_addrlen, text, IP_SIZE, NULL, 0, NI_NUMERICHOST) ==
                 0 &&
-            strchr(text, '%') == NULL) /* an address of a link needs its interface */
+            strchr(text, '%') == NULL) /* a link-local address needs its interface */
             found->addresses[found->number++] =
                 (struct sxe_http_upstream_address){.ip = text,
                                                    .port = (uint16_t)strtoul(place->port, NULL, 10),
@@ -189,7 +191,7 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
     freeaddrinfo(all);
 }
 
-/* All places have room for the same number of addresses. */
+/* Share the room for addresses equally among all places. */
 static void
 find_addresses(const struct upstream *upstream, struct found *found)
 {
@@ -263,7 +265,7 @@ upstream_close(struct upstream *upstream)
     upstream->made = NULL;
 }
 
-/* ---- All --proxy ---- */
+/* ---- All options --proxy ---- */
 
 int
 passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http)

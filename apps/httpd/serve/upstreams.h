@@ -5,9 +5,9 @@
  * Place: config-upstreams.c and the options fill them in; service.c and config-routes.c open them
  * in the process that serves.
  *
- * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name";
- * " weight=N" may follow. A name is looked up when the upstream is opened, and each of its
- * addresses is one of the upstream's.
+ * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name"; "
+ * weight=N" may follow. A name is looked up when the upstream is opened, and the upstream gets all
+ * its addresses.
  *
  * Limits: UPSTREAM_PLACES_MAX places, HTTPD_PROXIES_MAX --proxy.
  */
@@ -28,15 +28,17 @@ struct upstream {
     const char *where; /* for messages: "site.lua:3: upstreams: " or "" */
     const char *places[UPSTREAM_PLACES_MAX];
     unsigned places_number;
-    char place[UPSTREAM_PLACE_SIZE];          /* places[0], if it is that of a URL */
-    struct sxe_http_upstream_config settings; /* all but its name and addresses */
-    struct sxe_http_upstream *made;           /* NULL: it is not open, or has no address */
+    /* the place of an upstream that a URL names; then places[0] points here */
+    char place[UPSTREAM_PLACE_SIZE];
+    struct sxe_http_upstream_config settings; /* all settings but its name and addresses */
+    struct sxe_http_upstream *made; /* the open upstream; NULL: it is not open, or has no address */
     struct upstream *next;
 };
 
-/* A --proxy. */
+/* One option --proxy. */
 struct httpd_proxy {
-    char patterns[2][HTTPD_PATTERN_SIZE]; /* of the prefix, and of what is below it; "": none */
+    /* patterns for the prefix itself, and for all paths below it; "": none */
+    char patterns[2][HTTPD_PATTERN_SIZE];
     char path[HTTPD_PATTERN_SIZE];
     struct upstream upstream;
     struct sxe_http_proxy send;
@@ -59,24 +61,25 @@ bool upstream_is_path(const char *path);
 /* Read PREFIX=URL. NULL, or what the text must be, for a message. */
 const char *upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
 
-/* Look the names up, and reserve the connections; http has the limits of heads, and gets room for
- * fields of replies. A server whose name is not found has no address, after a message; if none has
- * one, `made` stays NULL. Before sxe_init. 0, or -errno after a message. */
+/* Look the names up, and reserve the connections; http: it has the limits of heads, and gets room
+ * for fields of replies. If a server's name is not found, a message says so, and the server has no
+ * address; if no server has an address, `made` stays NULL. Call it before sxe_init. 0, or -errno
+ * after a message. */
 int upstream_open(struct upstream *upstream, struct sxe_http_config *http);
 
 void upstream_plan_print(const struct upstream *upstream);
 
-/* Send the request on; 502, with a line in the log, if no server has an address. */
+/* Send the request on. If no server has an address, answer 502, and log a line. */
 enum sxe_http_verdict upstream_send(const struct upstream *upstream,
                                     const struct sxe_http_proxy *send,
                                     struct sxe_http_request *request,
                                     struct sxe_http_response *response);
 
-/* After sxe_fini, or without upstream_open. */
+/* Call it after sxe_fini. An upstream that was not opened may be closed, too. */
 void upstream_close(struct upstream *upstream);
 
-/* Open and close the upstreams of all --proxy, print their memory, and add their routes. 0 or
- * -errno. */
+/* For all options --proxy: open and close their upstreams, print their memory, and add their
+ * routes. 0 or -errno. */
 int passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http);
 void passes_plan_print(const struct httpd_proxy *passes, unsigned number);
 int passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);

@@ -14,7 +14,7 @@ static struct {
     const struct httpd_options *options;
     struct sxe_tls_tickets *tickets;
     struct sxe_tls *tls;
-    unsigned failures; /* how many times in a row the files could not be read again */
+    unsigned failures; /* how many times in a row reading the files again has failed */
 } secure;
 
 static const char plain_reply[] =
@@ -39,7 +39,7 @@ secure_begin(const struct httpd_options *options)
         fprintf(stderr, "sxe-httpd: cannot make keys for TLS: %s\n", strerror(error));
         return -error;
     }
-    /* Make the certificate of --tls-dev here: all workers have the same one. */
+    /* Make the certificate of --tls-dev here, so that all workers have the same one. */
     return options->tls.is_dev ? secure_open(options) : 0;
 }
 

@@ -26,7 +26,7 @@ void secure_end(void);
 
 /* In each serving process: read the files. 0, or -errno after a message. */
 int secure_open(const struct httpd_options *options);
-bool secure_is_open(void); /* whether it has certificates */
+bool secure_is_open(void); /* whether this process has certificates */
 void secure_close(void);
 
 /* Have the connections of this listener speak TLS. Call it after sxe_init. 0, or -errno after a
