@@ -24,7 +24,7 @@
 #define LOAD_STAGES_MAX 32
 #define LOAD_HOSTS_MAX  16
 
-#define LOAD_ADDRESSES_MAX 16 /* of a name */
+#define LOAD_ADDRESSES_MAX 16 /* most addresses of a name */
 #define LOAD_IP_SIZE       64
 
 /* Sockets of the probe. It needs its rate times the server's latency: 16 are enough for 100
@@ -45,7 +45,7 @@ enum load_model {
 enum load_arrivals { LOAD_POISSON, LOAD_FIXED };
 
 enum load_stop {
-    LOAD_STOP_PER_SOCKET, /* -n: each socket has had its queries (2010) */
+    LOAD_STOP_PER_SOCKET, /* -n: each socket has sent its queries (2010) */
     LOAD_STOP_TOTAL,      /* --requests: requests_max were offered, over all sockets */
     LOAD_STOP_TIME,       /* -d: nothing is offered after duration_ns */
     LOAD_STOP_REPLAY      /* the log that is replayed has ended */
@@ -54,14 +54,15 @@ enum load_stop {
 /* A stage of --stages: the rate changes evenly until the stage's end. The first stage begins at
  * 0/s, each other one at the rate at which the stage before it ended. */
 struct load_stage {
-    uint64_t end_ns; /* after the load's begin; equal to the stage before: a step of the rate */
-    double rate;     /* queries a second over all workers, at the stage's end */
+    /* time after the load's begin; equal to that of the stage before: the rate changes at once */
+    uint64_t end_ns;
+    double rate; /* queries a second over all workers, at the stage's end */
 };
 
 /* The addresses of a host's name: new connections take the used ones in turn. */
 struct load_addresses {
     unsigned number;
-    unsigned used; /* the first ones; connections do not take the others */
+    unsigned used; /* how many are used: the first ones; connections do not take the others */
     char ip[LOAD_ADDRESSES_MAX][LOAD_IP_SIZE]; /* IPv4 or IPv6 text, perhaps with %zone */
 };
 
@@ -69,20 +70,20 @@ struct load_addresses {
 struct load_host {
     char ip[LOAD_IP_SIZE];
     uint16_t port;
-    char path[108];                      /* of a unix socket; "": use ip and port */
-    char authority[LOAD_AUTHORITY_SIZE]; /* of its Host field, as in struct load_plan */
-    struct load_addresses addresses;     /* ip is the first; none of a unix socket */
+    char path[108];                      /* the path of a unix socket; "": use ip and port */
+    char authority[LOAD_AUTHORITY_SIZE]; /* the host's Host field, as in struct load_plan */
+    struct load_addresses addresses;     /* ip is the first of them; none for a unix socket */
 };
 
-/* Options of https. Files are in PEM. */
+/* Options for https. Files are in PEM. */
 struct load_tls {
     bool is_used;            /* the URLs are https */
     bool is_insecure;        /* the server's certificate is not verified */
     const char *authorities; /* file of CA certificates to trust; NULL: the system's */
     const char *certificate; /* file of the client's certificate; NULL: it has none */
     const char *key;         /* file of the certificate's key */
-    const char *name;        /* must be in the server's certificate; NULL: the URL's host */
-    unsigned resume;         /* percent of new connections that resume a session, 0 to 100 */
+    const char *name; /* the name that must be in the server's certificate; NULL: the URL's host */
+    unsigned resume;  /* percent of new connections that resume a session, 0 to 100 */
 };
 
 struct load_requests; /* requests.h */
@@ -91,12 +92,13 @@ struct load_sources;  /* source.h */
 
 struct load_plan {
     /* Where to: one server. */
-    char ip[LOAD_IP_SIZE];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
-    struct load_addresses addresses; /* of the URL's host; ip is the first; none: -i, --unix */
-    uint16_t port;                   /* 1 to 65535 */
-    const char *unix_path; /* connect to this instead: at most 107 bytes, "@name" is abstract; NULL:
-                              to ip and port */
-    char what[LOAD_TEXT_MAX]; /* for a report's first line: "GET http://127.0.0.1:8000/" */
+    char ip[LOAD_IP_SIZE]; /* the address to connect to: IPv4 or IPv6 text, perhaps with %zone */
+    /* the addresses of the URL's host, of which ip is the first; none with -i or --unix */
+    struct load_addresses addresses;
+    uint16_t port; /* 1 to 65535 */
+    /* connect to this path instead: at most 107 bytes, "@name" is abstract; NULL: to ip and port */
+    const char *unix_path;
+    char what[LOAD_TEXT_MAX]; /* text for a report's first line: "GET http://127.0.0.1:8000/" */
     char authority[LOAD_AUTHORITY_SIZE]; /* "127.0.0.1:8000": the Host field of the first request */
     unsigned hosts_number; /* 0: only the server above; otherwise hosts[0] is that server, worker i
                               loads host i % hosts_number, and workers is a multiple of it */
@@ -106,16 +108,17 @@ struct load_plan {
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
 
     /* How much */
-    uint32_t sockets; /* over all workers */
-    unsigned workers; /* processes */
+    uint32_t sockets; /* how many sockets, over all workers */
+    unsigned workers; /* how many processes */
     enum load_stop stop;
-    uint64_t queries;      /* STOP_PER_SOCKET: of each socket */
-    uint64_t requests_max; /* STOP_TOTAL: of all sockets */
-    uint64_t duration_ns;  /* STOP_TIME */
-    uint64_t warmup_ns;    /* at the beginning, not measured; 0: none */
-    bool is_warmup_auto;   /* the warm-up ends when figures have no trend, or after warmup_ns */
-    uint64_t drain_ns;     /* at the end, how long to wait for replies to queries in flight */
-    uint64_t start_at_ns;  /* when the first trial begins, since 1970; 0: at once */
+    uint64_t queries;      /* STOP_PER_SOCKET: how many queries each socket sends */
+    uint64_t requests_max; /* STOP_TOTAL: how many requests all sockets send */
+    uint64_t duration_ns;  /* STOP_TIME: how long */
+    uint64_t warmup_ns;    /* the first part of the load, which is not measured; 0: none */
+    /* whether the warm-up ends when figures have no trend, or after warmup_ns */
+    bool is_warmup_auto;
+    uint64_t drain_ns;    /* how long to wait at the end for replies to queries in flight */
+    uint64_t start_at_ns; /* when the first trial begins, since 1970; 0: at once */
 
     /* When */
     enum load_model model;
@@ -125,21 +128,23 @@ struct load_plan {
     unsigned
         stages_number; /* 0: no stages; else rate and rate_end are the stages' first and last */
     struct load_stage stages[LOAD_STAGES_MAX];
-    double replay_speed;  /* times the log's own speed; 0 unless STOP_REPLAY */
-    uint64_t think_ns;    /* between a reply and the socket's next query */
+    /* the speed of a replay, in multiples of the log's own; 0 unless STOP_REPLAY */
+    double replay_speed;
+    uint64_t think_ns;    /* how long a socket waits between a reply and its next query */
     uint64_t deadline_ns; /* a query that waited longer for a socket is shed; 0: no limit */
     unsigned depth;       /* most queries in flight on a socket; 2 or more is pipelining */
-    unsigned ramp;        /* connects under way, over all workers */
-    double ramp_rate;     /* connects a second over all workers; 0: as fast as they go */
-    uint64_t timeout_ns;  /* for a connect, and for the oldest query in flight on a socket */
-    bool is_aborting;     /* end connections with a reset (RST) instead of FIN */
-    uint64_t seed;        /* of all random numbers; each trial derives its own seed from it */
-    double probe_rate;    /* queries a second of the probe, see run.h; 0: there is none */
+    unsigned ramp;        /* how many sockets may connect at a time, over all workers */
+    double ramp_rate;     /* how many sockets connect in a second; 0: as fast as they can */
+    /* how long a connect, and the oldest query in flight on a socket, may take */
+    uint64_t timeout_ns;
+    bool is_aborting;  /* end connections with a reset (RST) instead of FIN */
+    uint64_t seed;     /* seed of all random numbers; each trial derives its own seed from it */
+    double probe_rate; /* queries a second of the probe, see run.h; 0: there is none */
 
     /* --shard: several processes each make a part of the load. All other fields describe the whole
      * load. */
-    unsigned shards;                 /* parts of the load; 0: this process makes all of it */
-    unsigned shard;                  /* from 0: the part that this process makes */
+    unsigned shards; /* how many parts the load has; 0: this process makes all of it */
+    unsigned shard;  /* which part this process makes, from 0 */
     bool has_shard[LOAD_SHARDS_MAX]; /* [shards] whether this run, or merged run, has that part */
 
     /* Requests and judgement of replies */
@@ -147,33 +152,34 @@ struct load_plan {
     const struct load_expect *expect; /* never NULL: by default any 2xx with all of its body */
 
     /* Judging, by the parent only */
-    unsigned trials; /* at most LOAD_TRIALS_MAX; 1: a single run */
-    double until_ci; /* stop when the interval is narrower than this part of the median; 0: no */
-    unsigned until_ci_figure; /* enum load_figure: the figure whose interval until_ci is about */
+    unsigned trials; /* how many trials, at most LOAD_TRIALS_MAX; 1: a single run */
+    /* stop when the interval is narrower than this part of the median; 0: do not look */
+    double until_ci;
+    unsigned until_ci_figure; /* the figure whose interval until_ci is about (enum load_figure) */
     const char *server_cmd;   /* starts the server for each trial; NULL: it runs already */
     const char *baseline_cmd; /* starts a second server, measured in turn; NULL: no such server */
-    double min_effect;        /* a comparison calls smaller differences none; 0.02 is 2 % */
+    double min_effect;        /* a comparison shows no smaller difference; 0.02 is 2 % */
     /* 'p99<20ms', as given and already checked; NULL ends the list */
     const char *thresholds[LOAD_THRESHOLDS_MAX + 1];
     const char *find;     /* find the highest rate at which this condition holds; NULL: no search */
-    const char *baseline; /* a .json to compare with; NULL: no comparison */
-    bool aa;              /* run twice, interleaved: the machine's noise floor */
+    const char *baseline; /* a JSON file to compare with; NULL: no comparison */
+    bool aa; /* whether to run everything twice, interleaved, to measure the machine's noise */
 
     /* Output, by the parent only: paths; "-": stdout; NULL: not written */
     const char *json;
     const char *csv;
-    const char *candles; /* the five columns of S8 */
+    const char *candles; /* path for the five columns of S8, a format of candlesticks */
     const char *hgrm;
     const char *hdr;
     const char *html;
     const char *junit;
-    const char *jsonl;   /* written while it runs */
+    const char *jsonl;   /* path of a file that is written while the load runs */
     const char *metrics; /* the address where scrapers ask for metrics; NULL: none */
     const char *markdown;
-    unsigned fanout; /* queries that a page needs at once; 0: the report has no page times */
-    bool annotate;   /* print lines that GitHub shows beside a run */
-    bool quiet;      /* no progress on stderr */
-    int argc;        /* for the fingerprint */
+    unsigned fanout; /* how many queries a page needs at once; 0: the report has no page times */
+    bool annotate;   /* whether to print lines that GitHub shows beside a run */
+    bool quiet;      /* whether to show no progress on stderr */
+    int argc;        /* the command line, for the report */
     char **argv;
 };
 
@@ -199,14 +205,14 @@ load_plan_is_level(const struct load_plan *plan)
            !(plan->rate > plan->rate_end);
 }
 
-/* When a stage begins, ns after the load's begin. */
+/* When a stage begins, in ns after the load's begin. */
 static inline uint64_t
 load_plan_stage_ns(const struct load_plan *plan, unsigned stage)
 {
     return stage == 0 ? 0 : plan->stages[stage - 1].end_ns;
 }
 
-/* The stage at ns after the load's begin; stages_number: after the last stage. */
+/* Find the stage at ns after the load's begin; stages_number: after the last stage. */
 static inline unsigned
 load_plan_stage_at(const struct load_plan *plan, uint64_t ns)
 {

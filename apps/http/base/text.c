@@ -21,7 +21,8 @@ next_text_room(void)
     return texts[at++ % TEXTS];
 }
 
-/* Three digits. The limits are not 10 and 100, because 9.995 would be rounded to "10.00". */
+/* Write a number with three digits. The limits are not 10 and 100, because 9.995 would be rounded
+ * to "10.00". */
 static const char *
 three_digits(double value, const char *unit)
 {
@@ -104,7 +105,7 @@ load_duration_text(uint64_t ns)
 void
 load_sparkline(char *text, size_t size, const double *values, unsigned number)
 {
-    /* Draw at least the lowest block for a value above 0. */
+    /* The bars. A value above 0 gets at least the lowest one. */
     static const char blocks[][LOAD_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                                         "\u2585", "\u2586", "\u2587", "\u2588"};
     double highest = 0;

@@ -40,7 +40,7 @@ void load_sparkline(char *text, size_t size, const double *values, unsigned numb
 /* The columns that the text takes on a terminal: one for each UTF-8 character. */
 unsigned load_columns(const char *text);
 
-/* FNV (Fowler, Noll, Vo): fast, but an attacker can choose texts that collide. */
+/* The hash FNV (Fowler, Noll, Vo): fast, but an attacker can choose texts that collide. */
 uint64_t load_text_hash(const char *text, size_t length);
 
 /* Cut the text to at most that many columns, 3 or more; a cut text ends with "...". */

@@ -10,7 +10,7 @@
 #define LOAD_WHOLE_FILE_MAX (64 << 20)
 
 /* Returns the file's bytes and, not counted in *length, a NUL after them; the caller frees them.
- * NULL with errno on errors; EFBIG: the file has more than LOAD_WHOLE_FILE_MAX bytes. */
+ * NULL: errno says why; EFBIG: the file has more than LOAD_WHOLE_FILE_MAX bytes. */
 char *load_whole_file(const char *path, size_t *length);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define LOAD_WRONG_MAX 512
 
-/* Returns the text; never NULL. */
+/* Make the text, and return it; never NULL. */
 const char *load_wrong(const char *format, ...) SXE_PRINTF(1, 2);
 
 #endif
