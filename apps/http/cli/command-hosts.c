@@ -46,15 +46,16 @@ load_command_look_up(const struct load_command *command, const struct load_url *
         return problem;
     if (command->plan.sources != NULL)
         load_url_use_family(addresses, command->sources.family);
-    /* The server of --server-cmd does not listen yet, so it is not known at which address it will:
-     * use the first. */
+    /* The server of --server-cmd does not listen yet, so it is not known which address it will
+     * listen at: use the first one. */
     if (command->plan.server_cmd != NULL)
         addresses->number = addresses->used = 1;
     memcpy(ip, addresses->ip[0], LOAD_IP_SIZE);
     return NULL;
 }
 
-/* Add the host of a URL, unless it is there. The first host's name has been resolved already. */
+/* Add the host of a URL, unless the plan has it. The first host's name has been looked up
+ * already. */
 static const char *
 add_url_host(struct load_command *command, const struct load_url *url)
 {

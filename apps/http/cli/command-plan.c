@@ -22,9 +22,10 @@
 
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
-#define FIND_SECONDS  60       /* longest step of --find */
-#define UNTIL_CI_MOST 50       /* most trials of --until-ci */
-#define SIDE_TRIALS   10       /* of each side of --baseline-cmd: they show a difference of 5 % */
+#define FIND_SECONDS  60 /* most seconds of a step of --find */
+#define UNTIL_CI_MOST 50 /* most trials of --until-ci */
+/* how many trials of each of the two servers of --baseline-cmd: they show a difference of 5 % */
+#define SIDE_TRIALS   10
 #define MANY          10000000 /* warn if -n is larger: the user may mean a total */
 #define OUT_OF_MEMORY "out of memory"
 
@@ -404,7 +405,7 @@ set_probe(struct load_command *command)
         return load_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
-    /* All shards together have one probe: that of the first. */
+    /* All shards together have one probe: the first shard sends it. */
     if (plan->shard > 0)
         plan->probe_rate = 0;
     return COMMAND_LINE_GO_ON;

@@ -103,7 +103,7 @@ load_command_stages(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Refuse conditions about stages that do not exist. */
+/* Refuse conditions about stages that the plan does not have. */
 int
 load_command_check_conditions(struct load_command *command)
 {
@@ -125,7 +125,7 @@ load_command_check_conditions(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Before the plan is made: refuse other options that say how much is sent, and when. */
+/* Before the plan is made: refuse other options about how much is sent, and when. */
 int
 load_command_check_stages(struct load_command *command)
 {

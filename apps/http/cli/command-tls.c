@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of TLS, and what goes with https.
+ * The options of TLS, and which options https allows.
  */
 #include <stdio.h>
 #include <stdlib.h>

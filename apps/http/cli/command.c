@@ -301,8 +301,8 @@ take_stop(struct load_command *command, const char *option, enum load_stop stop)
     return result;
 }
 
-/* "16" or "100/s". The "/" is overwritten only while the number is read, because the command line
- * is recorded later. */
+/* Parse --ramp: "16" or "100/s". The "/" is overwritten only while the number is read, because the
+ * command line is recorded later. */
 static int
 take_ramp(struct load_plan *plan)
 {
@@ -377,7 +377,7 @@ take_judgement(struct load_command *command, int val)
 
     switch (val) {
     case EXPECT_STATUS:
-        /* The first --expect-status replaces the default, others add to the first. */
+        /* The first --expect-status replaces the default; further ones add to the first. */
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;
@@ -576,7 +576,8 @@ load_command_parse(struct load_command *command, int argc, char **argv)
     command->typed.url.target = "/";
     load_expect_add_status(&command->expect, LOAD_EXPECT_DEFAULT_STATUS);
     if (argc == 1) {
-        /* Not 0: a shell script that forgot the URL must notice that nothing was measured. */
+        /* The status is not 0: a shell script that forgot the URL must notice that nothing was
+         * measured. */
         command_line_print_help(&line, false);
         return LOAD_EXIT_USAGE;
     }

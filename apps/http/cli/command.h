@@ -28,9 +28,9 @@ enum load_command_what {
 
 /* Options as they were typed, for load_command_plan; texts point into argv. */
 struct load_typed {
-    char **words; /* URLs, or the files of compare and html */
+    char **words; /* the URLs; for compare and html the files */
     unsigned words_number;
-    const char **fields; /* "Name: value" */
+    const char **fields; /* header fields, "Name: value" */
     unsigned fields_number;
     const char *method;
     const char *body; /* a text, or @FILE */
@@ -43,7 +43,7 @@ struct load_typed {
     const char *rate;
     const char *stages;
     const char *probe;
-    char *body_bytes;    /* owned: content of @FILE */
+    char *body_bytes;    /* the content of @FILE; owned */
     struct load_url url; /* the first URL; without any, its target is "/" */
     unsigned thresholds;
     double speed;
@@ -56,17 +56,19 @@ struct load_typed {
     bool is_open;
     bool is_http_1_0;
     bool is_selftest;
-    unsigned min_effect_words; /* words of the command line that are --min-effect and its value */
-    bool is_for_run;           /* there is an option that a report of merged runs does not have */
+    /* how many words of the command line are --min-effect and its value */
+    unsigned min_effect_words;
+    bool is_for_run; /* whether there is an option that a report of merged runs does not have */
 };
 
 struct load_command {
     enum load_command_what what;
     int argc; /* files of compare, html and merge; or a script's own arguments */
     char **argv;
-    struct load_plan plan;        /* RUN */
-    struct load_requests *script; /* RUN: the plan's requests, if a script makes them; or NULL */
-    struct load_typed typed;      /* this and all that follows is private; the plan points to it */
+    struct load_plan plan; /* for RUN */
+    /* for RUN: the plan's requests, if a script makes them; or NULL */
+    struct load_requests *script;
+    struct load_typed typed; /* this member and all after it are private; the plan points to it */
     struct load_expect expect;
     struct load_sources sources;
     struct load_template_options request;
@@ -109,11 +111,12 @@ const char *load_stages_parse(struct load_plan *plan, const char *text);
  * options that contradict it. Both return like load_command_plan. */
 int load_command_stages(struct load_command *command);
 int load_command_check_stages(struct load_command *command);
-int load_command_check_conditions(struct load_command *command); /* refuse one on a missing stage */
+/* refuse conditions on a missing stage */
+int load_command_check_conditions(struct load_command *command);
 
 /* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);
-int load_command_check_outputs(struct load_command *command); /* refuse two into one file */
+int load_command_check_outputs(struct load_command *command); /* refuse two outputs into one file */
 
 /* Take optarg as the path of the output whose option has this val (command-options.h). */
 int load_command_output(struct load_plan *plan, int val);
@@ -138,7 +141,7 @@ int load_command_ip(struct load_command *command);
 int load_command_arrivals(struct load_command *command);
 int load_command_positive(const char *what, const char *unit, double max, double *value);
 int load_command_min_effect(struct load_command *command);
-int load_command_until_ci(struct load_plan *plan); /* [FIGURE:]P% */
+int load_command_until_ci(struct load_plan *plan); /* parse [FIGURE:]P% */
 int load_command_condition(const char *what, const char **to);
 int load_command_threshold(struct load_command *command);
 int load_command_start_at(struct load_plan *plan);

@@ -33,7 +33,7 @@ rank_of_status(int status)
     return i;
 }
 
-/* Change the run's exit status if a failure after the run is worse. */
+/* Change the run's exit status, if a failure after the run is worse. */
 static void
 add_status(struct load_run *run, int status)
 {
