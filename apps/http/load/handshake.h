@@ -14,19 +14,20 @@
 
 struct sxe_tls;
 
-/* The name that the plan's server must have: --tls-name, or the host of its authority. */
+/* The name that the server's certificate must have: --tls-name, or the host of the plan's
+ * authority. */
 void load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]);
 
 /* Check that TLS can be used as the plan says: NULL, or a sentence that says what is wrong, valid
  * until this thread's next call. */
 const char *load_handshake_check(const struct load_plan *plan);
 
-/* Open the context, in a worker. sessions is how many sessions it keeps for connections to resume;
- * 0: none. NULL: no memory (load_handshake_check has found other errors). */
+/* Open a context, in a worker. `sessions` is how many sessions it keeps for connections to resume;
+ * 0: none. NULL: no memory (load_handshake_check has found all other errors). */
 struct sxe_tls *load_handshake_open(const struct load_plan *plan, uint32_t sessions);
-void load_handshake_close(struct sxe_tls *tls); /* call after sxe_fini; tls may be NULL */
+void load_handshake_close(struct sxe_tls *tls); /* call it after sxe_fini; tls may be NULL */
 
-/* To be called before sxe connects: 0, or -errno. on_ready is called once, when the handshake is
+/* Call it before the socket connects. 0 or -errno. on_ready is called once, when the handshake is
  * done; it must not read, write or close. */
 int load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name,
                          void (*on_ready)(SXE *sxe));

@@ -31,7 +31,7 @@ struct load_heap {
     size_t room;              /* ro */
 };
 
-/* 0 or -ENOMEM. */
+/* Allocate the entries. 0 or -ENOMEM. */
 int load_heap_init(struct load_heap *heap, size_t room);
 void load_heap_free(struct load_heap *heap);
 

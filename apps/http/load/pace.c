@@ -10,7 +10,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* splitmix64: makes unrelated numbers even from consecutive seeds. */
+/* One step of splitmix64, which makes unrelated numbers even from consecutive seeds. */
 static uint64_t
 next_random(uint64_t *seed)
 {

@@ -23,21 +23,23 @@
 struct load_pace {
     enum load_arrivals arrivals;
     unsigned shards;
-    double rate; /* arrivals a second: of all shards if they are fixed, else of this shard */
+    double rate; /* arrivals a second: fixed ones of all shards, Poisson ones of this shard */
     double rate_end;
-    uint64_t start_ns;               /* begin of the present piece, after the load's begin */
-    uint64_t length_ns;              /* of the present piece; UINT64_MAX: no end, constant rate */
-    double start_area;               /* area of the pieces before the present one */
+    uint64_t start_ns;  /* when the present piece begins, in ns after the load's begin */
+    uint64_t length_ns; /* how long the present piece is; UINT64_MAX: no end, constant rate */
+    double start_area;  /* the area of the pieces before the present one */
     const struct load_stage *stages; /* the stages after the present piece */
     unsigned stages_left;
-    double area;      /* under the rate at the next arrival, from the begin or from when the rate
-                         was set; below 0: the arrival was due before that */
-    double stride;    /* of fixed arrivals: this shard has one of every `stride` */
-    uint64_t last_ns; /* the latest arrival that was returned */
+    /* the area under the rate up to the next arrival, counted from the begin or from when the rate
+     * was set; below 0: the arrival was due before that */
+    double area;
+    double stride;    /* for fixed arrivals: this shard has one of every `stride` */
+    uint64_t last_ns; /* the time of the arrival that was returned last */
     uint64_t random[2];
 };
 
-/* xoroshiro128+, used for all random numbers of a run: a number in [0, 1), and one in [0, n). */
+/* xoroshiro128+, the generator of all random numbers of a run: load_random_fraction returns a
+ * number in [0, 1), load_random_below one in [0, n). */
 void load_random_init(uint64_t state[2], uint64_t seed);
 double load_random_fraction(uint64_t state[2]);
 uint64_t load_random_below(uint64_t state[2], uint64_t n);
@@ -48,11 +50,11 @@ uint64_t load_random_below(uint64_t state[2], uint64_t n);
 void load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned shard,
                     unsigned shards);
 
-/* The next arrival, ns after the load's begin; never earlier than the one before it. UINT64_MAX:
- * there is none, because the rate stays 0. */
+/* Return the next arrival, in ns after the load's begin; never earlier than the one before it.
+ * UINT64_MAX: there is none, because the rate stays 0. */
 uint64_t load_pace_next(struct load_pace *pace);
 
-/* The expected number of all shards' arrivals before before_ns; it may have a fraction. */
+/* The expected number of arrivals of all shards before before_ns; it may have a fraction. */
 double load_pace_expected(const struct load_plan *plan, uint64_t before_ns);
 
 /* Skip all arrivals before before_ns (after the load's begin), in constant time; returns their

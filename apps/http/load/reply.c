@@ -56,7 +56,7 @@ remember_head(const struct load_reply *reply, const struct sxe_http_parser *head
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
     memo->head = *head;
-    memo->head.fields = NULL; /* the fields were in the caller's memory */
+    memo->head.fields = NULL; /* those fields were in the memory of the caller, which is gone */
     memo->length = length;
     memcpy(memo->bytes, data, length);
 }

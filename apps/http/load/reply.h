@@ -44,10 +44,10 @@ struct load_reply {
 
 #define LOAD_REPLY_MEMO_MAX 1024
 
-/* The last head that was parsed, of any connection. All zero: none yet. */
+/* The last head that was parsed, of any connection. All zero: no head was parsed yet. */
 struct load_reply_memo {
-    struct sxe_http_parser head; /* private: the parsed head */
-    size_t length;               /* private: of bytes; 0: there is no head */
+    struct sxe_http_parser head; /* private: the parsed form of the head */
+    size_t length;               /* private: how many bytes the head has; 0: there is none */
     char bytes[LOAD_REPLY_MEMO_MAX];
 };
 

@@ -10,9 +10,10 @@
 
 #include "sxe-time.h"
 
-#define UNSET UINT64_C(0) /* the timerfd expired, and has not been set again */
+#define UNSET UINT64_C(0) /* no time is set: the timerfd expired, or was never set */
 
-/* Called by libev for the timer, or by ev_invoke: lib-sxe then flushes what on_tick writes. */
+/* Tick, if the time has come. libev calls this for the timer, or by ev_invoke; lib-sxe then flushes
+ * what on_tick writes. */
 static void
 on_ticker(struct sxe_timer *timer)
 {
@@ -106,7 +107,8 @@ on_readable(struct ev_loop *loop, ev_io *readable, int events)
         return;
     }
     ticker->set_ns = UNSET;
-    /* Read it, or it stays readable in each turn of a spin. A read is cheaper than setting it. */
+    /* Read the timerfd, or it stays readable in each turn of a spin. Reading is cheaper than
+     * setting it. */
     SXE_UNUSED_PARAMETER(read(ticker->fd, &expirations, sizeof(expirations)) < 0);
     if (ticker->asked_ns <= sxe_time_ns())
         ev_invoke(loop, &ticker->timer.ev, EV_TIMER);

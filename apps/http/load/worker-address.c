@@ -6,7 +6,7 @@
 
 #include "worker-private.h"
 
-/* The entry of the socket's address; NULL: the host has only one address. */
+/* The result's entry for the socket's address; NULL: the host has only one address. */
 static struct load_address_result *
 address_of(const struct load__socket *socket)
 {

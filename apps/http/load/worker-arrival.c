@@ -5,8 +5,9 @@
  */
 #include "worker-private.h"
 
-#define ARRIVE_MAX 1024  /* most arrivals to send in one event */
-#define WALK_MAX   65536 /* arrivals to count in a turn of the loop: takes 2 ms */
+#define ARRIVE_MAX 1024 /* most arrivals that are sent in one event */
+/* most arrivals that are counted in a turn of the loop, which takes 2 ms */
+#define WALK_MAX 65536
 
 void
 load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals)
@@ -72,7 +73,7 @@ load__count_waiting(struct load__worker *worker, uint64_t now_ns)
         count_ahead(worker, 1);
 }
 
-/* The end of the stage that has the time ns; LOAD_NEVER: there are no stages. */
+/* The end of the stage to which the time ns belongs; LOAD_NEVER: there are no stages. */
 static uint64_t
 stage_end_ns(const struct load__worker *worker, uint64_t ns)
 {
@@ -146,7 +147,8 @@ ask_for_tick(struct load__worker *worker)
     const struct load_due *top = load_heap_top(&worker->heap);
     uint64_t due_ns = arrival_due_ns(worker);
 
-    /* Move the tick, even to later: its arrival may have been sent already, after a reply. */
+    /* Move the tick, even to a later time: its arrival may have been sent already, after a
+     * reply. */
     load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
 }
 
@@ -164,7 +166,7 @@ take_arrival(struct load__worker *worker)
     load__pass_arrival(worker, &worker->arrivals);
 }
 
-/* The socket to send the next arrival on; NULL: none is free. */
+/* Choose the socket to send the next arrival on; NULL: none is free. */
 static struct load__socket *
 find_free_socket(struct load__worker *worker, uint64_t now_ns)
 {
@@ -208,7 +210,7 @@ serve_arrivals(struct load__worker *worker, uint64_t now_ns)
     const struct load_plan *plan = worker->plan;
     struct load__socket *socket = find_free_socket(worker, now_ns);
 
-    /* Limited, so that replies are read, too, however many arrivals are due. */
+    /* At most ARRIVE_MAX, so that replies are read, too, however many arrivals are due. */
     for (unsigned i = 0;
          i < ARRIVE_MAX && load__may_arrive(worker) && worker->arrivals.next_ns <= now_ns; i++) {
         if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {

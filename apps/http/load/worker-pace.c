@@ -136,7 +136,7 @@ lose_patience(struct load__worker *worker, uint64_t now_ns)
     }
     worker->ended_ns = now_ns;
     worker->is_offering = false;
-    /* Nothing is in flight: all requests have timed out meanwhile. */
+    /* All requests have timed out meanwhile: nothing is in flight. */
     worker->has_given_up = true;
 }
 
@@ -215,7 +215,7 @@ handle_due(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__push(worker, now_ns + LOAD__LOOK_NS, LOAD__LOOK, 0);
         break;
     case LOAD__END:
-        /* Send the requests that were due before the end, since this tick may be late. */
+        /* This tick may be late: send the requests that were due before the end. */
         load__arrive(worker, now_ns);
         load__stop(worker, worker->end_ns);
         break;

@@ -65,14 +65,16 @@
 #define LOAD__LATE_NS   SXE_NS_PER_MS
 #define LOAD__REOPEN_NS (100 * SXE_NS_PER_MS)
 #define LOAD__LOOK_NS   (100 * SXE_NS_PER_MS)
-#define LOAD__STILL_NS \
-    (100 * SXE_NS_PER_MS) /* a turn of the loop that comes this late: the client stood still */
-#define LOAD__SPUN_MAX \
-    (20 *              \
-     SXE_NS_PER_US) /* a turn that only looked for events, and took longer: another process ran */
+
+/* If a turn of the loop comes this late, the client stood still. */
+#define LOAD__STILL_NS (100 * SXE_NS_PER_MS)
+
+/* If a turn that only looked for events took longer than this, another process ran. */
+#define LOAD__SPUN_MAX (20 * SXE_NS_PER_US)
+
 #define LOAD__BODY_MAX   (16u << 20) /* most bytes of a reply that are kept for the source */
 #define LOAD__UNBOUNDED  UINT64_MAX
-#define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* wait if a unix listener's backlog is full */
+#define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* how long to wait if a unix listener's backlog is full */
 
 enum load__what {
     LOAD__QUERY,
@@ -92,7 +94,7 @@ struct load__flight {
     uint64_t intended_ns;
     uint64_t sent_ns;
     const struct load_expect *expect;
-    uint32_t entry; /* index in the log that is replayed */
+    uint32_t entry; /* the query's index in the log that is replayed */
     uint16_t kind;
     bool is_head : 1;      /* its method is HEAD */
     bool is_last : 1;      /* it asks the server to close the connection */
@@ -106,7 +108,7 @@ _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in fligh
 
 /* A growing buffer. A socket has one only if the source delays queries or wants to see replies. */
 struct load__bytes {
-    char *data; /* grows by malloc(3); freed at the end */
+    char *data; /* allocated by malloc(3), and freed at the end */
     size_t used;
     size_t room;
 };
@@ -128,31 +130,33 @@ struct load__held {
 
 struct load__socket {
     struct load__worker *worker;
-    struct load__flight *ring; /* [depth] */
-    SXE *sxe;                  /* NULL: no connection; the state is UNOPENED, LOST or DONE */
-    uint64_t connect_ns;       /* when the connect began */
-    uint64_t shake_ns;         /* when its TLS handshake began */
-    uint64_t ready_ns;         /* when that handshake was done */
-    uint64_t left;             /* how many queries this socket may still offer */
-    uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: not yet */
+    struct load__flight *ring; /* an array of `depth` elements */
+    SXE *sxe; /* the connection; NULL: there is none, and the state is UNOPENED, LOST or DONE */
+    uint64_t connect_ns;    /* when the connect began */
+    uint64_t shake_ns;      /* when its TLS handshake began */
+    uint64_t ready_ns;      /* when that handshake was done */
+    uint64_t left;          /* how many queries this socket may still offer */
+    uint64_t first_byte_ns; /* when the present reply's first byte came; 0: not yet */
     struct load_expect_body body;
-    uint16_t in_flight;  /* queries in the ring that wait for replies */
-    uint16_t oldest;     /* index in the ring of the oldest query in flight */
-    uint16_t again;      /* queries after those in flight, to send again on a new connection */
-    uint16_t ready;      /* closed loop: queries to send as soon as the socket is open */
-    uint16_t thinking;   /* entries QUERY in the heap */
-    uint8_t state;       /* ro: enum load_socket_state, also its state in the pool */
-    uint8_t end;         /* enum load_end: the first thing wrong with the present reply so far */
-    uint8_t failure;     /* enum load_end: why the worker closed it; LOAD_ENDS: it did not */
+    uint16_t in_flight; /* how many queries in the ring wait for replies */
+    uint16_t oldest;    /* index in the ring of the oldest query in flight */
+    /* how many queries after those in flight are to be sent again on a new connection */
+    uint16_t again;
+    uint16_t ready; /* in a closed loop: how many queries to send as soon as the socket is open */
+    uint16_t thinking; /* how many QUERY events the heap has for this socket */
+    uint8_t state;     /* ro: enum load_socket_state, also its state in the pool */
+    uint8_t end; /* enum load_end: the first fault of the present reply; LOAD_END_OK: none so far */
+    /* enum load_end: why the worker closed the connection; LOAD_ENDS: it did not */
+    uint8_t failure;
     uint8_t address;     /* index in by_address of the address that it connects to */
-    uint8_t syn_retries; /* SYNs of this connection that were sent again */
-    bool was_opened;     /* a connection has opened at least once */
+    uint8_t syn_retries; /* how many SYNs of this connection were sent again */
+    bool was_opened;     /* whether a connection of this socket has ever opened */
     bool is_connected;   /* a connection is open now */
     bool is_resuming;    /* this connection is to resume a TLS session, so it uses tls_resuming */
     bool has_replied;    /* this connection had at least one reply */
-    bool is_ending;      /* this connection's last query was sent: it asks for the close */
-    bool is_timed;       /* has an entry TIMEOUT in the heap */
-    bool is_held;        /* holds a query: has an entry HELD in the heap, or is_held_due */
+    bool is_ending;      /* this connection's last query was sent, and asked the server to close */
+    bool is_timed;       /* the heap has a TIMEOUT event for this socket */
+    bool is_held;        /* a query is held: the heap has a HELD event, or is_held_due */
     bool is_held_due;    /* the held query is due, and waits for the connection */
     struct load_reply reply;
 };
@@ -172,24 +176,26 @@ struct load__worker {
     unsigned shard;
     unsigned shards;
 
-    struct load__socket *sockets; /* a pool with the states LOAD_SOCKET_... */
+    struct load__socket *sockets; /* the array of a pool with the states LOAD_SOCKET_... */
     uint32_t number;
     unsigned depth;
-    struct load__flight *rings; /* [number * depth] */
+    struct load__flight *rings; /* `depth` elements for each socket */
     struct load_reply_memo memo;
-    struct load__held *held;          /* [number] */
-    struct load__exchange *exchanges; /* [number]; NULL: the source wants no replies */
+    struct load__held *held; /* an element for each socket */
+    /* an element for each socket; NULL: the source does not want to see replies */
+    struct load__exchange *exchanges;
     struct ev_loop *loop;
     struct load_heap heap;
     struct load_ticker ticker;
-    struct sxe_timer go_on; /* closed loop: sends the first queries, LOAD__BATCH in a turn */
+    struct sxe_timer go_on; /* in a closed loop: sends the first queries, LOAD__BATCH in a turn */
 
     /* TLS */
-    struct sxe_tls *tls;          /* NULL: plain */
+    struct sxe_tls *tls;          /* NULL: plain connections */
     struct sxe_tls *tls_resuming; /* for connections that are to resume a session */
-    unsigned resume_owed; /* percents add up here; at 100 the next connection resumes a session */
+    /* the percents of connections add up here; at 100 the next connection resumes a session */
+    unsigned resume_owed;
     char tls_name[LOAD_AUTHORITY_SIZE];
-    uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
+    uint32_t *shaking; /* the ids of the sockets whose handshakes are under way */
     uint32_t shaking_number;
     ev_prepare look_at_shaking; /* active while shaking_number is above 0 */
 
@@ -197,25 +203,25 @@ struct load__worker {
 
     /* The ramp */
     bool is_ramping;
-    bool is_ramp_due;    /* there is an entry RAMP in the heap */
-    uint32_t next;       /* the next socket to open; later, the next to send its first query */
-    uint32_t connecting; /* sockets of the ramp that are connecting */
-    unsigned ramp;       /* most sockets that connect at a time */
+    bool is_ramp_due; /* whether the heap has a RAMP event */
+    uint32_t next;    /* the next socket to open; afterwards the next one to send its first query */
+    uint32_t connecting; /* how many sockets of the ramp are connecting */
+    unsigned ramp;       /* how many sockets may connect at a time */
     double ramp_rate;    /* sockets to open in a second; 0: use ramp */
     uint64_t ramp_ns;    /* when the ramp began */
 
     /* The run */
-    bool is_running;   /* after GO */
-    bool is_offering;  /* false as soon as it is told to stop, or the time is over */
-    bool has_given_up; /* the server is gone: no connection, no byte */
+    bool is_running;   /* the parent has sent GO */
+    bool is_offering;  /* queries are still sent: no STOP has come, and the time is not over */
+    bool has_given_up; /* the server seems to be gone: no connection opens, and no byte comes */
     bool is_over;
-    bool is_paced; /* queries arrive; otherwise they follow replies */
+    bool is_paced; /* queries arrive at times of their own; false: they follow replies */
     uint64_t start_ns;
-    uint64_t end_ns;      /* no query is offered from then on; LOAD_NEVER: no such time */
-    uint64_t left;        /* queries to offer */
-    uint64_t given;       /* queries that the source has returned */
+    uint64_t end_ns; /* from this time on no query is offered; LOAD_NEVER: there is no such time */
+    uint64_t left;   /* how many queries are still to be offered */
+    uint64_t given;  /* how many queries the source has returned */
     bool is_source_slow;  /* read the clock around every call of the source, not only around some */
-    uint64_t held_number; /* sockets with is_held */
+    uint64_t held_number; /* how many sockets have is_held */
     uint64_t again_number; /* sum of `again` over all sockets */
     uint32_t users;        /* how many sockets have a session that goes on */
     uint64_t progress_ns;  /* when the last byte came, or the last planned event happened in time */
@@ -224,11 +230,12 @@ struct load__worker {
 
     /* Arrivals */
     struct load__arrivals arrivals; /* the next arrival that is to be sent */
-    struct load__arrivals ahead;    /* the next arrival to count as waiting; unused if none waits */
-    uint64_t waiting;               /* arrivals counted and not sent: `arrivals` to `ahead` */
-    uint64_t free_ns;               /* since when some socket is free; LOAD_NEVER: all are busy */
+    /* the next arrival that will be counted as waiting; unused if none waits */
+    struct load__arrivals ahead;
+    uint64_t waiting; /* how many arrivals were counted and not sent: from `arrivals` to `ahead` */
+    uint64_t free_ns; /* since when some socket is free; LOAD_NEVER: all are busy */
 
-    /* The present slice of the time line: times in [slice_ns, slice_ns + slice_width_ns) */
+    /* The present slice of the time line, for times in [slice_ns, slice_ns + slice_width_ns). */
     struct load_slice *slice;
     uint64_t slice_ns;
     uint64_t slice_width_ns;
@@ -246,10 +253,10 @@ struct load__worker {
     uint64_t cpu_system_ns;
     uint64_t run_queue_ns;
 
-    /* The parent */
+    /* The link to the parent */
     ev_io control;
     bool is_orphan;
-    bool has_begun; /* the source's begin() was called, so end() must be */
+    bool has_begun; /* the source's begin() was called, so its end() must be called */
 };
 
 static inline uint32_t
@@ -283,7 +290,7 @@ load__since_start(const struct load__worker *worker, uint64_t ns)
     return load_later_part(ns, worker->start_ns);
 }
 
-/* The slice of the time line to count in at time ns. */
+/* The slice of the time line in which to count at time ns. */
 static inline struct load_slice *
 load__slice(struct load__worker *worker, uint64_t ns)
 {
@@ -292,7 +299,7 @@ load__slice(struct load__worker *worker, uint64_t ns)
                : load__find_slice(worker, ns);
 }
 
-/* The stage of a query that arrived at ns; 0 without stages. */
+/* The stage of a query that arrived at ns; 0: the plan has no stages. */
 static inline uint8_t
 load__stage_at(const struct load__worker *worker, uint64_t ns)
 {
@@ -357,7 +364,7 @@ void load__on_read(SXE *sxe, int length);
 
 /* ---- worker-query.c ---- */
 
-/* Append bytes, which may move those that are there: 0 or -ENOMEM. */
+/* Append bytes; that may move the bytes that are there already. 0 or -ENOMEM. */
 int load__keep_bytes(struct load__bytes *bytes, const char *data, size_t length);
 
 /* In a closed loop, send the socket's ready queries. load__may_send: whether it has any to send. */
@@ -433,7 +440,7 @@ void load__end_step(struct load__socket *socket, enum load_end end);
 
 /* ---- worker-end.c ---- */
 
-/* Add an event: at ns load__on_tick does `what` for the socket `id`, or for the run (id 0). */
+/* Add an event: at ns load__on_tick does `what`, for the socket `id` or, with id 0, for the run. */
 void load__push(struct load__worker *worker, uint64_t ns, enum load__what what, uint32_t id);
 
 /* Offer nothing more, and wait for queries in flight, for at most the plan's drain_ns. */
@@ -445,7 +452,7 @@ void load__end_at(struct load__worker *worker, uint64_t end_ns);
 /* End the loop now, without waiting for anything. */
 void load__end(struct load__worker *worker);
 
-/* End if nothing is left to do. */
+/* End the loop if nothing is left to do. */
 void load__end_when_done(struct load__worker *worker);
 
 /* ---- worker-arrival.c ---- */
@@ -460,8 +467,8 @@ void load__pass_arrival(const struct load__worker *worker, struct load__arrivals
 void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 
-/* Send due arrivals as far as sockets are free, and ask for the next tick. To be called when a
- * socket becomes free or an arrival is due. load__may_arrive: whether another is to be sent. */
+/* Send due arrivals as far as sockets are free, and ask for the next tick. Call it when a socket
+ * becomes free or an arrival is due. load__may_arrive: whether another arrival is to be sent. */
 void load__arrive(struct load__worker *worker, uint64_t now_ns);
 bool load__may_arrive(const struct load__worker *worker);
 

@@ -8,7 +8,8 @@
 
 #include "worker-private.h"
 
-/* A source that takes longer than SLOW_NS is timed for each query, others for one in SAMPLE. */
+/* The time that the source takes is measured for each query if it is longer than SLOW_NS, otherwise
+ * for one query in SAMPLE. */
 #define SAMPLE  64
 #define SLOW_NS 500
 
@@ -90,7 +91,7 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         socket->is_timed = true;
         load__push(worker, now_ns + worker->plan->timeout_ns, LOAD__TIMEOUT, load__id(socket));
     }
-    /* Other errors mean that the connection has ended: on_close will follow, and count that. */
+    /* Other errors mean that the connection has ended: on_close will be called, and counts that. */
     if (sxe_write(socket->sxe, query->bytes, query->length) == -ENOBUFS)
         load__fail(socket, LOAD_END_OTHER, ENOBUFS);
 }
@@ -175,7 +176,8 @@ load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, 
     write_query(socket, &query, number, intended_ns, now_ns);
 }
 
-/* Neither the worker nor the last query sent ends the connection (RFC 9112, 9.6). */
+/* Whether the connection goes on: neither the worker nor the last query that was sent ends it (RFC
+ * 9112, 9.6). */
 static bool
 may_write(const struct load__socket *socket)
 {

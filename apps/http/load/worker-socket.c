@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's life: the ramp that opens all, what happens when its connection is open, and
- * when that ends.
+ * What: a socket's life: the ramp, which opens all sockets; what happens when a socket's connection
+ * is open, and when it ends.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -115,7 +115,7 @@ connect_to_server(struct load__socket *socket, SXE *sxe)
     return result;
 }
 
-/* Begin to connect; 0 or an errno. */
+/* Begin to connect. 0 or an errno. */
 static int
 connect_load_socket(struct load__socket *socket)
 {
@@ -214,8 +214,8 @@ on_socket_connected(SXE *sxe)
         use_connection(socket, sxe_time_ns());
 }
 
-/* A connection that failed has sxe NULL; it connects again in a later turn. Handshakes that begin
- * here are looked at in the next turn. */
+/* Use the connections whose handshakes are done. A connection that failed has sxe NULL; it connects
+ * again in a later turn. Handshakes that begin here are looked at in the next turn. */
 void
 load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -248,7 +248,8 @@ count_unopened(struct load__worker *worker, int error)
     worker->result->unopened[kind]++;
     if (kind == LOAD_UNOPENED_OTHER)
         load__note_error(worker, error);
-    /* The next socket would lack a descriptor, or a port of the only address, too. */
+    /* The next socket would lack a descriptor, or a port of the only address, too: stop the
+     * ramp. */
     if (kind == LOAD_UNOPENED_NO_DESCRIPTOR ||
         (kind == LOAD_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
         cut_ramp(worker);
@@ -427,7 +428,7 @@ load__reopen(struct load__socket *socket)
         reopen_failed(socket, error);
 }
 
-/* The end of queries after the oldest: they have no reply yet that could be bad or short. */
+/* How queries after the oldest one end: they have no reply yet that could be bad or short. */
 static enum load_end
 end_of_others(enum load_end end)
 {

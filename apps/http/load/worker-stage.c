@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: counting rare things: queries by stage (--stages), in the stage in which each arrived;
- * failed queries; the first error; and finding the next slice of the time line.
+ * What: counts things that happen rarely: queries by stage (--stages), in the stage in which each
+ * arrived; failed queries; the first error; and finding the next slice of the time line.
  */
 #include "worker-private.h"
 

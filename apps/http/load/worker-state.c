@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the one place where a socket's state changes, and the two ways in which the worker ends its
- * connection; worker-socket.c hears of that end in on_socket_close.
+ * connection; worker-socket.c learns of that end in on_socket_close.
  */
 #include "worker-private.h"
 
@@ -46,7 +46,8 @@ load__fail(struct load__socket *socket, enum load_end end, int error)
     sxe_abort(socket->sxe);
 }
 
-/* Reset instead if output is unsent: a server that does not read would delay the close. */
+/* Close the connection. If output is unsent, reset it instead: a server that does not read would
+ * delay the close. */
 void
 load__close(struct load__socket *socket)
 {

@@ -91,7 +91,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
 
 /* ---- Setting up a worker ---- */
 
-/* This shard's part of `whole`: shard i of n has every nth, from i on. */
+/* This shard's part of `whole`: shard i of n has every nth one, beginning with number i. */
 static uint64_t
 share_of_shard(const struct load__worker *worker, uint64_t whole)
 {
@@ -267,8 +267,8 @@ release_worker(struct load__worker *worker)
 /* ---- From begin to end ---- */
 
 /* Set elapsed_ns. With a duration, that is up to when the worker stopped offering. With a number of
- * queries it is up to the end of the last query, answered or not, so that an outage at the end
- * lowers the rate, too. */
+ * queries it is up to the end of the last query, answered or not, so that an outage of the server
+ * at the end lowers the rate, too. */
 static void
 close_times(struct load__worker *worker)
 {

@@ -57,11 +57,11 @@ enum load_message_type {
 /* One datagram of a SOCK_SEQPACKET socket pair. */
 struct load_message {
     uint32_t type; /* enum load_message_type */
-    int32_t error; /* READY: 0, or the errno why the worker could not start */
+    int32_t error; /* READY: 0, or the errno with which the worker could not start */
     union {
-        uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
-        uint64_t end_ns;   /* MARK: when to offer nothing more, CLOCK_MONOTONIC; 0: no change */
-        double rate;       /* RATE: over all workers; 0: nothing arrives */
+        uint64_t start_ns; /* GO: the start, by CLOCK_MONOTONIC */
+        uint64_t end_ns;   /* MARK: when to offer nothing more, by CLOCK_MONOTONIC; 0: no change */
+        double rate;       /* RATE: the rate over all workers; 0: nothing arrives */
     } u;
 };
 
@@ -75,8 +75,8 @@ struct load_worker {
     bool is_probe;
 };
 
-/* Run a worker, in the child process, to its end. 0; or -errno: it could not start, and has told
- * the parent so with READY. */
+/* Run a worker, in the child process, to its end. 0; -errno: it could not start, and has told the
+ * parent so in READY. */
 int load_worker_run(const struct load_worker *worker);
 
 #endif
