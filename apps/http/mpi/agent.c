@@ -37,16 +37,16 @@ struct load {
     struct load_worker worker;
     pid_t pid;
     int control;
-    struct load_result *shared; /* [2] result and mark */
-    char *sent;                 /* rank 0's copy of these, and of the data that a script leaves */
+    struct load_result *shared; /* an array of two: result and mark */
+    char *sent; /* what rank 0 has: its copy of these two, and of the data that a script leaves */
     size_t sent_size;
     struct load_delta deltas[DELTAS];
     uint64_t heard_ns;   /* when rank 0 last sent something */
     uint64_t send_ns;    /* when to send the next RESULT */
     uint64_t stopped_ns; /* since when the worker is stopped (SIGSTOP); 0: it is not */
-    bool is_done;        /* the worker has sent DONE */
+    bool is_done;        /* whether the worker has sent DONE */
     bool is_over;
-    bool is_alone; /* rank 0 is gone */
+    bool is_alone; /* whether rank 0 is gone */
 };
 
 /* ---- Counts ---- */
@@ -224,7 +224,7 @@ hear_worker(struct load *load)
 
     while ((got = recv(load->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
-        /* DONE is passed on when the process has ended: only then its results are complete. */
+        /* DONE is passed on when the process has ended: its results are complete only then. */
         load->is_done |= message.type == LOAD_MESSAGE_DONE;
         if (message.type == LOAD_MESSAGE_DONE)
             continue;

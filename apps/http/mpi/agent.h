@@ -18,12 +18,13 @@
 
 struct load_agent {
     int channel;
-    const struct load_plan *plan; /* of the command line; NULL: that was refused */
+    /* the plan of the command line; NULL: the command line was refused */
+    const struct load_plan *plan;
     struct load_requests *script; /* the plan's requests, if a script makes them; or NULL */
     const char *refusal;          /* why there is no plan */
 };
 
-extern uint64_t load_agent_period_ns;  /* time between two RESULTs */
+extern uint64_t load_agent_period_ns;  /* how often RESULT is sent */
 extern uint64_t load_agent_silent_ns;  /* how long rank 0 may send nothing */
 extern uint64_t load_agent_stopped_ns; /* how long a worker may be stopped */
 

@@ -22,19 +22,22 @@
 #define LOAD_DELTA_BLOCK 64
 
 struct load_delta {
-    const char *now;  /* the memory; others may change it: the next delta has their changes */
-    char *sent;       /* a copy of the other end's copy; all copies begin as zero */
-    size_t size;      /* of the memory */
-    size_t at;        /* offset of the next block to look at, which load_delta_take moves */
-    size_t end;       /* offset at which to end */
-    size_t time_at;   /* offset of a uint64_t, a time by this end's clock (0: none yet) */
-    int64_t ahead_ns; /* how far this end's clock is ahead; subtracted from the time */
+    /* the memory; other processes may change it, and the next delta has their changes */
+    const char *now;
+    char *sent;     /* a copy of what the other end has; all copies begin with zeros */
+    size_t size;    /* bytes of the memory */
+    size_t at;      /* offset of the next block to compare; load_delta_take moves it */
+    size_t end;     /* offset of the end of the part that is sent */
+    size_t time_at; /* offset of a uint64_t, a time by this end's clock (0: none yet) */
+    /* how far this end's clock is ahead of the other's; subtracted from the time */
+    int64_t ahead_ns;
 };
 
 /* Write changed blocks into at most `room` bytes. Returns the bytes written; 0: no more changes. */
 size_t load_delta_take(struct load_delta *delta, char *bytes, size_t room);
 
-/* Write the blocks into the memory. False: the bytes are not from load_delta_take of this size. */
+/* Write the blocks into the memory. False: the bytes were not made by load_delta_take for this
+ * size. */
 bool load_delta_apply(char *memory, size_t size, const char *bytes, size_t length);
 
 #endif

@@ -23,15 +23,16 @@
 #include "sxe-log.h"
 #include "warmup.h"
 
-/* Start this far in the future: a message to a rank takes up to two turns of a relay, and the
+/* How far in the future a run starts: a message to a rank takes up to two turns of a relay, and the
  * network's time. */
 #define START_IN_NS (100 * SXE_NS_PER_MS)
-#define WINDOW_NS   (500 * SXE_NS_PER_MS) /* of --warmup auto: longer than a RESULT's period */
+/* the window of --warmup auto, longer than the period of RESULT */
+#define WINDOW_NS (500 * SXE_NS_PER_MS)
 
-/* Used at rank 0 only. */
+/* State that only rank 0 has. */
 static struct coordinator {
-    int relay;       /* channel to the relay */
-    unsigned number; /* of ranks */
+    int relay;       /* the channel to the relay */
+    unsigned number; /* how many ranks */
     struct load_ranks *ranks;
     pid_t agent;
 } coordinator;
@@ -132,7 +133,7 @@ coordinate_ranks(int relay, unsigned number, int argc, char **argv)
 /* ---- Another rank ---- */
 
 /* Parse the command line without printing: rank 0 prints errors already. An error of this machine
- * alone, such as a missing file, is returned in said, and sent to rank 0. */
+ * alone, such as a missing file, is returned in `said`, and then sent to rank 0. */
 static int
 parse_quietly(struct load_command *command, int argc, char **argv, char *said, size_t size)
 {

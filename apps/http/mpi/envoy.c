@@ -28,10 +28,10 @@ struct envoy {
     unsigned rank;
     int channel;
     struct load_clock clock;
-    struct load_message ready; /* READY, held back until the clock was measured */
-    uint64_t lost_ns;          /* when the rank is lost if it sends nothing until then */
+    struct load_message ready; /* the worker's READY, kept until the clock was measured */
+    uint64_t lost_ns;          /* the rank counts as lost if it sends nothing until then */
     uint64_t alive_ns;         /* when to send the next ALIVE */
-    int status;                /* 1: continue; otherwise what load_envoy_work returns */
+    int status;                /* 1: go on; otherwise the result of load_envoy_work */
     struct load_frame frame;
 };
 

@@ -69,14 +69,14 @@ struct load_clock {
 
 struct load_frame {
     uint32_t type;           /* enum load_frame_type */
-    uint32_t number;         /* PING, PONG: which round; NAME: load_frame_build() */
-    struct load_clock clock; /* TELL, CLOCK */
+    uint32_t number;         /* PING, PONG: the number of the round; NAME: load_frame_build() */
+    struct load_clock clock; /* in TELL and CLOCK */
     union {
         struct load_start start;
-        struct load_message message; /* TELL, SAID */
+        struct load_message message; /* in TELL and SAID */
         uint64_t time_ns;            /* PONG: the time by its sender's clock */
     } u;
-    /* NAME, GONE: a text; RESULT, MARK, SCRIPT: as delta.h packs them */
+    /* NAME, GONE: a text; RESULT, MARK, SCRIPT: blocks as delta.h packs them */
     char bytes[LOAD_FRAME_BYTES];
 };
 
@@ -86,7 +86,7 @@ struct load_frame {
 /* A number that differs between builds whose structures differ. */
 uint32_t load_frame_build(void);
 
-/* Send the frame with that many of its bytes; false with errno. */
+/* Send the frame with that many of its bytes. False, and errno. */
 bool load_frame_send(int channel, const struct load_frame *frame, size_t bytes);
 
 /* Receive a frame without waiting; returns the number of its bytes. -1: there is none now; -2: the

@@ -34,14 +34,14 @@ struct mail {
     struct load_frame received;
 };
 
-static struct mail *mails; /* [ranks] */
+static struct mail *mails; /* an element for each rank */
 
 static bool
 is_request_free(MPI_Request *request)
 {
     int is_done = 1;
 
-    /* A failed request is over, too; the missing answer will show that the rank is lost. */
+    /* A request that failed is over, too; the rank's missing answer will show that it is lost. */
     if (*request != MPI_REQUEST_NULL && MPI_Test(request, &is_done, MPI_STATUS_IGNORE) != 0)
         *request = MPI_REQUEST_NULL;
     return is_done || *request == MPI_REQUEST_NULL;
@@ -89,7 +89,7 @@ receive_message(struct load_link *link, unsigned from, void *bytes, size_t size)
     return (size_t)length;
 }
 
-/* False: no memory, or too many ranks. */
+/* Allocate the mails. False: no memory, or too many ranks. */
 static bool
 open_rank_link(struct load_link *link)
 {
@@ -137,7 +137,7 @@ signals_of_mpirun(void)
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGHUP);
-    /* Block them before MPI starts threads, which inherit the mask. */
+    /* Block these signals before MPI starts threads, because threads inherit the mask. */
     sigprocmask(SIG_BLOCK, &mask, NULL);
     return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 }

@@ -78,7 +78,7 @@ add_rank_part(struct load_part *part, struct count *count, const struct load_res
     load_verdict_add(&part->verdict, verdict);
 }
 
-/* The parts of the run, which trials add to; in a search those of the present step. NULL: no
+/* The parts of the run, which trials add to; in a search the parts of the present step. NULL: no
  * memory. */
 static struct load_part *
 parts_of(struct load_run *run)

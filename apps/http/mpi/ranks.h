@@ -16,9 +16,10 @@
 #define LOAD_HOST_MAX  60
 
 struct load_rank {
-    char host[LOAD_HOST_MAX + 1]; /* "" before it is known */
-    uint64_t clock_ns;            /* error of its clock's measured offset */
-    /* For the frames of the rank, in processes forked after the channel was opened; -1: none. */
+    char host[LOAD_HOST_MAX + 1]; /* the name of its machine; "": not known yet */
+    uint64_t clock_ns;            /* how exact its clock's measured offset is */
+    /* The channel for frames of the rank, in processes that are forked after it was opened; -1:
+     * there is none. */
     int channel;
 };
 
@@ -32,7 +33,7 @@ struct load_ranks {
 struct load_ranks *load_ranks_new(unsigned number);
 void load_ranks_free(struct load_ranks *ranks);
 
-/* "rank 2 on node2"; a static text. */
+/* Make a name like "rank 2 on node2", in a static text. */
 const char *load_rank_name(const struct load_ranks *ranks, unsigned rank);
 
 /* From now on judge each worker of a trial separately, as a rank of this table. */

@@ -15,23 +15,24 @@
 
 #include "sxe-time.h"
 
-#define BRISK_NS (20 * SXE_NS_PER_MS) /* after a frame, poll MPI each ms for this time */
-#define SPIN_NS  (2 * SXE_NS_PER_MS)  /* after a PING, poll without sleep: others will follow */
-#define ROUNDS   20                   /* PINGs to measure a clock */
+#define BRISK_NS (20 * SXE_NS_PER_MS) /* for how long to poll MPI each ms after a frame */
+/* for how long to poll without sleep after a PING: others will follow */
+#define SPIN_NS (2 * SXE_NS_PER_MS)
+#define ROUNDS  20 /* how many PINGs measure a clock */
 
 uint64_t load_relay_end_ns = 3 * SXE_NS_PER_SECOND;
 uint64_t load_relay_pong_ns = 200 * SXE_NS_PER_MS;
 
-/* A frame in one direction that cannot be passed on yet. */
+/* A frame that cannot be passed on yet, in one direction. */
 struct held {
-    size_t length; /* 0: no frame is held */
+    size_t length; /* how many bytes; 0: no frame is held */
     struct load_frame frame;
 };
 
 struct peer {
     unsigned rank;
-    int channel;      /* -1: none */
-    bool needs_clock; /* its clock was asked for, and is not measured yet */
+    int channel;      /* the channel to the peer's envoy; -1: there is none */
+    bool needs_clock; /* whether its clock is to be measured */
     bool has_ended;
     struct held to_rank;
     struct held to_channel;
@@ -39,12 +40,12 @@ struct peer {
 
 struct relay {
     struct load_link *link;
-    int engine; /* channel to the engine */
+    int engine; /* the channel to the engine */
     bool is_over;
-    bool has_moved;    /* a frame was read or passed on in this turn */
-    uint64_t brisk_ns; /* poll MPI each ms until then */
-    uint64_t spin_ns;  /* poll MPI without sleep until then */
-    uint32_t rounds;   /* PINGs sent */
+    bool has_moved;    /* whether a frame was read or passed on in this turn */
+    uint64_t brisk_ns; /* until when to poll MPI each ms */
+    uint64_t spin_ns;  /* until when to poll MPI without sleep */
+    uint32_t rounds;   /* how many PINGs were sent */
     uint32_t ponged;   /* the number of the last PONG */
     uint64_t pong_ns;  /* the time in the last PONG */
     unsigned peers_number;
@@ -147,7 +148,8 @@ measure_clock(struct relay *relay, struct peer *peer)
 
     for (unsigned i = 0; i < ROUNDS && ping_peer(relay, peer, &frame.clock); i++)
         ;
-    /* Without an answer try again in the next turn, until the envoy says that the rank is lost. */
+    /* If there was no answer, try again in the next turn, until the envoy says that the rank is
+     * lost. */
     peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
     if (!peer->needs_clock)
         load_frame_send(peer->channel, &frame, 0);

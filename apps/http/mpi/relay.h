@@ -39,8 +39,8 @@ struct load_link {
 };
 
 struct load_relay_end {
-    bool is_clean; /* all ranks have ended */
-    int status;    /* of the engine, as waitpid(2) has it */
+    bool is_clean; /* whether all ranks have ended */
+    int status;    /* the engine's status, as waitpid(2) returns it */
 };
 
 /* How long rank 0 waits for the others to end, and for the answer to a PING. */
