@@ -11,7 +11,8 @@
 #include "output.h"
 #include "text.h"
 
-#define WORST_IN_TEXT 0.01 /* this part of the load may be skipped: UNDELIVERED in run-status.c */
+/* the largest part of the load that may be skipped: UNDELIVERED in run-status.c */
+#define WORST_IN_TEXT 0.01
 
 static void add_evidence(struct load_check *check, const char *format, ...) SXE_PRINTF(2, 3);
 
@@ -180,7 +181,8 @@ check_figure(struct load_check *check, const struct load_comparison *comparison,
                  comparison->with, ratio->low, ratio->high, contrast->judged);
 }
 
-/* Report failures only if they increased: the run's own check already reports failures. */
+/* Whether the comparison has more failures. Failures that did not increase are left out, because
+ * the run's own check reports them. */
 static bool
 check_count(struct load_check *check, const struct load_comparison *comparison, unsigned count)
 {

@@ -26,12 +26,15 @@ enum load_check_outcome {
 
 struct load_check {
     const char *group;
-    const char *name; /* "p99<20ms" */
+    const char *name; /* the name of the check, such as "p99<20ms" */
     enum load_check_outcome outcome;
-    bool is_asked;     /* the name is a condition or a figure, and the sentence is about it */
-    const char *title; /* for a check that is missed or wrong: "Threshold missed" */
-    bool is_doubt;     /* a miss puts the result in doubt, and says nothing about the server */
-    char text[4096];   /* a sentence, or several */
+    /* whether the user asked for it: then the name is a condition or a figure, and the sentence is
+     * about it */
+    bool is_asked;
+    const char *title; /* a title for a check that is missed or wrong: "Threshold missed" */
+    /* whether a miss only puts the result in doubt, and says nothing about the server */
+    bool is_doubt;
+    char text[4096]; /* the outcome, in one sentence or several */
 };
 
 /* Call `each` for every check of the run; *check is valid until that call returns. */

@@ -9,7 +9,7 @@
 #include "summary-page.h"
 
 #define NAME_COLUMNS 24
-#define NAME_SIZE    96 /* bytes: enough for NAME_COLUMNS characters of UTF-8 */
+#define NAME_SIZE    96 /* bytes for NAME_COLUMNS characters of UTF-8 */
 
 static const char *
 name_of_host(const struct load_host *host)

@@ -12,14 +12,15 @@
 struct load_json;
 struct load_page;
 
-void load_summary_hosts(struct load_page *page, const struct load_run *run); /* a row each */
+/* add a row for each host, or each address */
+void load_summary_hosts(struct load_page *page, const struct load_run *run);
 
 void load_summary_addresses(struct load_page *page, const struct load_run *run);
 
 /* Write the member "addresses" of a result. */
 void load_output_json_addresses(struct load_json *json, const struct load_result *result);
 
-/* Write the member "hosts" of the plan, and that of a result. */
+/* Write the member "hosts" of the plan, and the member "hosts" of a result. */
 void load_output_json_plan_hosts(struct load_json *json, const struct load_plan *plan);
 void load_output_json_hosts(struct load_json *json, const struct load_plan *plan,
                             const struct load_result *result);

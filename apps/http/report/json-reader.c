@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define COUNT_MAX 1.8e19 /* below 2^64 */
+#define COUNT_MAX 1.8e19 /* a limit below 2^64, for counts */
 
 void
 load_reader_refuse(struct load_reader *reader, const char *name, const char *problem)
@@ -22,7 +22,7 @@ is_missing(const json_t *value)
     return value == NULL || json_is_null(value);
 }
 
-/* Returns 0, and keeps the problem, if value is no number from 0 on. */
+/* Read a number. If value is no number from 0 on, keep the problem, and return 0. */
 static double
 read_count(struct load_reader *reader, const json_t *value, const char *name)
 {

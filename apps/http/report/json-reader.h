@@ -21,7 +21,8 @@ struct load_reader {
 /* Keep a problem of the member of that name, unless there is an earlier problem. */
 void load_reader_refuse(struct load_reader *reader, const char *name, const char *problem);
 
-/* A member that is a number from 0 on; load_reader_count multiplies it by unit (1 for a count). */
+/* Read a member that is a number from 0 on; load_reader_count multiplies it by unit (1 for a
+ * count). */
 double load_reader_number(struct load_reader *reader, const json_t *object, const char *name);
 uint64_t load_reader_count(struct load_reader *reader, const json_t *object, const char *name,
                            double unit);
@@ -30,12 +31,13 @@ bool load_reader_bool(struct load_reader *reader, const json_t *object, const ch
 /* The member's text, which belongs to the object; NULL: there is none. */
 const char *load_reader_text(struct load_reader *reader, const json_t *object, const char *name);
 
-/* NULL: the member is missing or null; or it has another type, and the problem is kept. */
+/* Get a member that is an object. NULL: it is missing or null; or it has another type, and the
+ * problem is kept. */
 const json_t *load_reader_object(struct load_reader *reader, const json_t *object,
                                  const char *name);
 const json_t *load_reader_array(struct load_reader *reader, const json_t *object, const char *name);
 
-/* A number from 0 on in an array, multiplied by unit. */
+/* Read a number from 0 on in an array, and multiply it by unit. */
 uint64_t load_reader_element(struct load_reader *reader, const json_t *array, size_t index,
                              const char *name, double unit);
 

@@ -24,17 +24,18 @@
 struct load_json {
     FILE *out;
     unsigned depth;
-    bool has_values; /* the innermost open object or array has at least one value */
+    bool has_values; /* whether the innermost open object or array has a value already */
 };
 
 void load_json_init(struct load_json *json, FILE *out);
 void load_json_init_line(struct load_json *json, FILE *out); /* write everything on one line */
 
-/* bracket is '{' or '['; close with '}' or ']'. */
+/* Open an object or array: bracket is '{' or '['. Close it with '}' or ']'. */
 void load_json_open(struct load_json *json, const char *name, char bracket);
 void load_json_close(struct load_json *json, char bracket);
 
-void load_json_text(struct load_json *json, const char *name, const char *text); /* NULL: null */
+/* text NULL: write null */
+void load_json_text(struct load_json *json, const char *name, const char *text);
 void load_json_count(struct load_json *json, const char *name, uint64_t value);
 void load_json_number(struct load_json *json, const char *name, double value);
 void load_json_bool(struct load_json *json, const char *name, bool value);

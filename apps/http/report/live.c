@@ -16,12 +16,12 @@
 #define NS          1000000000u
 #define REDRAW_NS   (NS / 10)
 #define SECONDS_MAX 60u /* most values in the sparkline */
-#define WIDTH       80u /* for a terminal whose width is not known */
+#define WIDTH       80u /* columns, if the terminal's width is not known */
 #define WIDTH_MIN   20u
 #define WIDTH_MAX   200u
 #define LINE_SIZE   (WIDTH_MAX * LOAD_SPARK_BYTES + 1)
 #define LINES       4u
-#define NOISE_S     0.01 /* wake-ups may be this late or early */
+#define NOISE_S     0.01 /* how late or early a wake-up may be */
 #define BAR_COLUMNS 20u
 
 /* The counts at one moment. */
@@ -37,17 +37,18 @@ struct load_live {
     bool is_terminal;
     bool is_colored;
     unsigned width;
-    unsigned drawn;     /* lines on the terminal now */
-    struct look second; /* counts when the last full second ended */
+    unsigned drawn;     /* how many lines are on the terminal now */
+    struct look second; /* the counts when the last full second ended */
     double rate;        /* ok replies a second, in the last full second */
     double error_rate;
-    unsigned seconds;             /* entries of rates that are used */
+    unsigned seconds;             /* how many entries of rates are used */
     double rates[SECONDS_MAX];    /* rate of each full second, the oldest first */
     struct load_histogram last;   /* response times in the last full second */
     struct load_histogram before; /* all response times until the last full second ended */
 };
 
-/* The columns to fill: one less than the terminal has, since a full line may move the cursor on. */
+/* How many columns to fill: one less than the terminal has, because a full line may move the cursor
+ * on. */
 static unsigned
 terminal_width(FILE *err)
 {
@@ -135,7 +136,7 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
     return true;
 }
 
-/* The part of the run that is done, 0 to 1; below 0: not known, as in a search. */
+/* Which part of the run is done, 0 to 1; below 0: not known, as in a search. */
 static double
 part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t now_ns)
 {

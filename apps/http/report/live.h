@@ -18,13 +18,14 @@
 
 struct load_live;
 
-/* NULL: no memory, or the plan is quiet. All other calls do nothing if live is NULL. */
+/* Make a live view. NULL: no memory, or the plan is quiet. All other calls do nothing if live is
+ * NULL. */
 struct load_live *load_live_new(const struct load_plan *plan, FILE *err, bool is_terminal);
 
-/* How long to wait between two calls of load_live_show, ns. */
+/* How many ns to wait between two calls of load_live_show. */
 uint64_t load_live_period_ns(const struct load_live *live);
 
-/* sum: the counts of all workers at now_ns (CLOCK_MONOTONIC). */
+/* Show the figures. sum: the counts of all workers at now_ns (CLOCK_MONOTONIC). */
 void load_live_show(struct load_live *live, const struct load_result *sum, uint64_t now_ns);
 
 /* Remove the lines from the terminal, so that only the summary stays. */

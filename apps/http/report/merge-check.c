@@ -88,7 +88,7 @@ have_same_plan(const struct load_merge_file *a, const struct load_merge_file *b,
     return refuse_difference(a, b, "shards", err);
 }
 
-/* The name of a kind, from the file's first trial; NULL: there is no such kind. */
+/* Find the name of a kind in the file's first trial; NULL: there is no such kind. */
 static const json_t *
 name_of_kind(const struct load_merge_file *file, size_t kind)
 {
@@ -152,8 +152,9 @@ has_id(const json_t *ids, const json_t *id)
     return false;
 }
 
-/* For older files, which lack the ids of runs: two files with equal trials are copies of one run,
- * because no two runs have equal times. Shards have been told apart by their numbers already. */
+/* Whether two files are copies of one run, for older files, which lack the ids of runs: their
+ * trials are equal, and no two runs have equal times. Shards were told apart by their numbers
+ * already. */
 static bool
 are_copies(const struct load_merge_file *a, const struct load_merge_file *b)
 {
@@ -216,8 +217,8 @@ load_merge_check(const struct load_merge *merge, FILE *err)
 
 /* ---- Doubts, which are no reason to refuse ---- */
 
-/* An earlier file without --shard that has the same seed as the nth, so that both had arrivals at
- * the same instants; NULL: there is none. */
+/* Find an earlier file without --shard that has the same seed as the nth, so that both had arrivals
+ * at the same instants; NULL: there is none. */
 static const struct load_merge_file *
 twin_of(const struct load_merge *merge, unsigned nth)
 {

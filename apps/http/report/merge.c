@@ -16,7 +16,8 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-#define APART_MOST 0.05 /* the begins of the files may differ by this part of the measured time */
+/* the begins of the files may differ by at most this part of the measured time */
+#define APART_MOST 0.05
 
 /* ---- Files ---- */
 
@@ -63,7 +64,8 @@ read_files(struct load_merge *merge, int number, char **paths, FILE *err)
 
 /* ---- The plan ---- */
 
-/* Add up the plans of two files. Shards have the same plan; other loads are summed. */
+/* Add up the plans of two files. Shards have the same plan; the sockets, rates and requests of
+ * other loads are added up. */
 static void
 add_plan(struct load_plan *to, const struct load_plan *plan)
 {
@@ -85,7 +87,7 @@ add_plan(struct load_plan *to, const struct load_plan *plan)
         to->queries = to->requests_max;
 }
 
-/* If every shard is there, the result is a whole run's: drop the shards. */
+/* If every shard is present, the result is that of a whole run: drop the shards. */
 static void
 close_shards(struct load_plan *plan)
 {
@@ -240,7 +242,7 @@ judge_span(struct load_verdict *verdict, const struct span *span)
 
 struct sum {
     struct load_reader reader;
-    struct load_result *part; /* scratch for one file's result: add_result clears it first */
+    struct load_result *part; /* room for one file's result; add_result clears it first */
     struct load_trial *trial;
     struct span span;
 };
@@ -411,7 +413,7 @@ add_merged_trials(struct load_merge *merge, struct load_run *run, FILE *err)
     return is_good;
 }
 
-/* The number of all runs in the files, and 1 more, so that it is never 0 (calloc). */
+/* How many runs all files have, and 1 more, so that it is never 0 (for calloc). */
 static size_t
 count_ids(const struct load_merge *merge)
 {
@@ -456,7 +458,8 @@ conclude_merge(struct load_merge *merge, struct load_run *run, FILE *err)
     take_fingerprint(merge, run);
     take_beginning(run);
     take_statuses(merge, &is_interrupted, &has_failed);
-    /* Only now: load_merge_suspect, which was called after each trial, needs the shards. */
+    /* Close the shards only now: load_merge_suspect, which was called after each trial, needs
+     * them. */
     close_shards(&merge->plan);
     load_run_conclude(run, is_interrupted, has_failed, err);
 }

@@ -28,14 +28,14 @@
 
 struct load_merge_file {
     const char *path;
-    json_t *root; /* owned */
+    json_t *root; /* the file's JSON; owned */
     struct load_plan plan;
 };
 
 /* All members are private. Keep it as long as the run, which points into it. */
 struct load_merge {
     unsigned number;
-    struct load_merge_file *files; /* [number] owned */
+    struct load_merge_file *files; /* an array of `number` files; owned */
     struct load_plan plan;
     struct load_requests requests; /* the names of the kinds */
     const char *kind_names[LOAD_KINDS_MAX];

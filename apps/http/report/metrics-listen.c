@@ -33,7 +33,7 @@ parse_path(const char *path, struct sockaddr_storage *address, socklen_t *length
     return NULL;
 }
 
-/* ip is "127.0.0.1" or "[::1]". */
+/* Parse "127.0.0.1" or "[::1]". */
 static bool
 parse_listen_ip(const char *ip, size_t size, in_port_t port, struct sockaddr_storage *address,
                 socklen_t *length)

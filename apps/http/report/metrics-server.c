@@ -237,7 +237,7 @@ is_writing(const struct load_metrics_connection *connection)
     return connection->length > 0 && !connection->is_ending;
 }
 
-/* Find a free connection. There is one: load_metrics_poll polls the listener only then. */
+/* Find a free connection. One exists: load_metrics_poll polls the listener only then. */
 static struct load_metrics_connection *
 free_connection(struct load_metrics *metrics)
 {
@@ -262,7 +262,8 @@ take_connection(struct load_metrics *metrics, uint64_t now_ns)
     connection->until_ns = now_ns + LOAD_METRICS_PATIENCE_NS;
 }
 
-/* Without events left no descriptor is polled; without a free connection the listener is not. */
+/* Fill in what to poll. If no events are left for this second, no descriptor is polled; without a
+ * free connection the listener is not polled. */
 void
 load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds)
 {

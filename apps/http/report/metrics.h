@@ -34,31 +34,33 @@
 
 /* The figures that a scrape shows. */
 struct load_metrics_figures {
-    struct load_tally sum; /* of all trials so far; its last members are the state now */
-    double offered_rate;   /* a second, in the last second */
+    /* the sum over all trials so far; its last members are the present state */
+    struct load_tally sum;
+    double offered_rate; /* requests that were offered in the last second */
     double ok_rate;
-    unsigned trial; /* from 1; 0: none has begun */
+    unsigned trial; /* the number of the present trial, from 1; 0: none has begun */
 };
 
 /* Write the figures; returns the length of the text, which always fits. */
 size_t load_metrics_text(char text[LOAD_METRICS_TEXT_MAX], const struct load_plan *plan,
                          const struct load_metrics_figures *figures);
 
-/* Parse [ADDRESS:]PORT, [IPV6]:PORT, or the path of a unix socket ("@name": abstract). NULL, or
+/* Parse [ADDRESS:]PORT, [IPV6]:PORT, or the path of a unix socket ("@name" is abstract). NULL, or
  * what is wrong with the text. */
 const char *load_metrics_parse(const char *text, struct sockaddr_storage *address,
                                socklen_t *length);
 
-/* Returns a socket that listens at the address, or -errno. A stale socket file is replaced. */
+/* Open a socket that listens at the address. Returns it, or -errno. A stale socket file is
+ * replaced. */
 int load_metrics_listen(const struct sockaddr_storage *address, socklen_t length);
 
 struct load_metrics_connection {
-    int fd;            /* -1: free */
-    bool is_ending;    /* the reply was sent */
-    uint64_t until_ns; /* close the connection then */
-    size_t got;        /* bytes of head */
-    size_t length;     /* of the reply; 0: the request is not complete yet */
-    size_t sent;       /* bytes of reply */
+    int fd;            /* the socket; -1: the connection is free */
+    bool is_ending;    /* whether the reply was sent */
+    uint64_t until_ns; /* when to close the connection at the latest */
+    size_t got;        /* how many bytes of the head have come */
+    size_t length;     /* the length of the reply; 0: the request is not complete yet */
+    size_t sent;       /* how many bytes of the reply were sent */
     char head[LOAD_METRICS_HEAD_MAX];
     char reply[LOAD_METRICS_TEXT_MAX + 512];
 };
@@ -66,10 +68,10 @@ struct load_metrics_connection {
 /* All members are private. */
 struct load_metrics {
     const struct load_plan *plan;
-    int fd;          /* the listener */
-    char path[108];  /* socket file to unlink at the end; "": none */
+    int fd;          /* the listening socket */
+    char path[108];  /* the path of a socket file to unlink at the end; "": none */
     unsigned events; /* how many events may still be handled in this second */
-    size_t length;   /* of text; 0: make it for the next scrape */
+    size_t length;   /* the length of `text`; 0: make the text for the next scrape */
     char text[LOAD_METRICS_TEXT_MAX];
     struct load_metrics_connection connections[LOAD_METRICS_CONNECTIONS];
 };
@@ -84,10 +86,11 @@ void load_metrics_forget(struct load_metrics *metrics);
 /* Write where the metrics are: "http://127.0.0.1:9464/metrics", or the socket's path. */
 void load_metrics_name(const struct load_metrics *metrics, char *name, size_t size);
 
-/* To be called once a second: closes connections that took too long, and makes the text stale. */
+/* Call it once a second: it closes connections that took too long, and has the text made again. */
 void load_metrics_tick(struct load_metrics *metrics, uint64_t now_ns);
 
-/* Before poll(2), fill in fds[LOAD_METRICS_FDS]; after it, serve those that are ready. */
+/* Before poll(2), fill in fds[LOAD_METRICS_FDS]; after poll(2), serve the descriptors that are
+ * ready. */
 void load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds);
 void load_metrics_serve(struct load_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
                         const struct load_metrics_figures *figures);

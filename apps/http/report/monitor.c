@@ -16,20 +16,21 @@
 struct load_monitor {
     const struct load_plan *plan;
     FILE *err;
-    FILE *lines; /* of --jsonl; NULL: not asked for, or closed after an error */
-    int error;   /* -errno of the first line that could not be written; 0: none */
+    FILE *lines; /* the stream of --jsonl; NULL: not asked for, or closed after an error */
+    int error;   /* -errno with which a line could not be written; 0: none */
     bool has_metrics;
-    bool is_running;                     /* a trial runs */
-    bool is_closed;                      /* the model is a closed loop */
-    uint64_t missing;                    /* lines left out since the last one that was written */
-    uint64_t due_ns;                     /* when to look next */
-    uint64_t looked_ns;                  /* when the last look was */
-    struct load_tally before;            /* counts of this trial, at the look before the last */
-    struct load_metrics_figures figures; /* figures.sum: of the trials that are over and this one */
-    struct load_tally over;              /* counts of the trials that are over */
-    struct load_tally now;               /* counts of this trial, at the last look */
-    struct load_histogram response;      /* response times of this trial, until the last look */
-    struct load_histogram last;          /* response times between the last two looks */
+    bool is_running;          /* whether a trial is running */
+    bool is_closed;           /* whether the model is a closed loop */
+    uint64_t missing;         /* how many lines were left out since the last one that was written */
+    uint64_t due_ns;          /* when to look next */
+    uint64_t looked_ns;       /* when the last look was */
+    struct load_tally before; /* counts of this trial, at the look before the last */
+    /* figures.sum is of the trials that have ended and the present one */
+    struct load_metrics_figures figures;
+    struct load_tally over;         /* counts of the trials that have ended */
+    struct load_tally now;          /* counts of this trial, at the last look */
+    struct load_histogram response; /* response times of this trial, until the last look */
+    struct load_histogram last;     /* response times between the last two looks */
     struct load_metrics metrics;
 };
 
@@ -264,8 +265,8 @@ load_monitor_look(struct load_monitor *monitor, const struct load_result *const 
 
     if (monitor == NULL)
         return;
-    /* The next look is a whole number of seconds after the first; looks that were missed are left
-     * out. */
+    /* The next look is a whole number of seconds after the first one; looks that were missed are
+     * left out. */
     monitor->due_ns +=
         ((load_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
     if (monitor->has_metrics)

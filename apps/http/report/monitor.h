@@ -29,8 +29,8 @@
 struct load_monitor;
 struct load_run;
 
-/* Returns 0, with *monitor NULL if the plan asks for none, or an exit status after a message on
- * err. */
+/* Open the outputs. 0, with *monitor NULL if the plan asks for none; or an exit status after a
+ * message on err. */
 int load_monitor_open(struct load_monitor **monitor, const struct load_plan *plan, FILE *err);
 
 /* This and all functions below do nothing if monitor is NULL. */
@@ -50,25 +50,27 @@ uint64_t load_monitor_due_ns(const struct load_monitor *monitor);
 void load_monitor_look(struct load_monitor *monitor, const struct load_result *const *workers,
                        unsigned number, uint64_t now_ns);
 
-/* Before poll(2), fill in fds[LOAD_MONITOR_FDS]; after it, serve those that are ready. */
+/* Before poll(2), fill in fds[LOAD_MONITOR_FDS]; after poll(2), serve the descriptors that are
+ * ready. */
 void load_monitor_poll(const struct load_monitor *monitor, struct pollfd *fds);
 void load_monitor_serve(struct load_monitor *monitor, const struct pollfd *fds, uint64_t now_ns);
 
-/* Write the last line, the result. 0, or -errno: this line or an earlier one was not written. */
+/* Write the last line, the result. 0; -errno: this line or an earlier one could not be written. */
 int load_monitor_finish(struct load_monitor *monitor, const struct load_run *run);
 
 /* ---- output-jsonl.c ---- */
 
 /* The figures between two looks: mostly a second, at the end of a trial less. */
 struct load_second {
-    double time_s;    /* the end of that second, since 1970 */
-    double seconds;   /* the length of that second */
-    double elapsed_s; /* its end, from the begin of the trial's requests; below 0: before it */
+    double time_s;  /* when that second ended, since 1970 */
+    double seconds; /* the length of that second */
+    /* when it ended, counted from the begin of the trial's requests; below 0: before it */
+    double elapsed_s;
     unsigned trial;
     const struct load_tally *before;
     const struct load_tally *now;
-    const struct load_histogram *response; /* times of that second alone */
-    uint64_t missing;                      /* lines just before it that were left out */
+    const struct load_histogram *response; /* the times of that second alone */
+    uint64_t missing;                      /* how many lines just before it were left out */
 };
 
 /* Write a line; 0 or -errno. */

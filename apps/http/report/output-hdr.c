@@ -23,11 +23,11 @@
 #define NS 1e9
 #define US 1e3
 
-#define COOKIE_COUNTS     0x1c849313u /* V2; counts are of any length */
+#define COOKIE_COUNTS     0x1c849313u /* a cookie of V2, in which counts have any length */
 #define COOKIE_COMPRESSED 0x1c849314u
 #define DIGITS            3
 #define LOWEST_US         1
-#define RATIO_BITS        0x3ff0000000000000u /* 1.0: the values are what they stand for */
+#define RATIO_BITS        0x3ff0000000000000u /* 1.0: values are not scaled */
 #define HEADER_SIZE       40u
 #define HEADER_PACKED     8u
 #define COUNT_SIZE        9u /* bytes of the longest count; a run of empty buckets takes fewer */
@@ -47,7 +47,8 @@ put_big_endian(uint8_t *to, uint64_t number, unsigned bytes)
     return to;
 }
 
-/* LEB128: seven bits in each byte, the lowest first; a ninth byte has the eight bits left. */
+/* Write a number in LEB128: seven bits in each byte, the lowest first; a ninth byte has the eight
+ * bits left. */
 static uint8_t *
 put_bits(uint8_t *to, uint64_t bits)
 {
@@ -59,7 +60,7 @@ put_bits(uint8_t *to, uint64_t bits)
     return to;
 }
 
-/* ZigZag: n is written as 2n, and -n as 2n - 1. */
+/* ZigZag: n becomes 2n, and -n becomes 2n - 1. */
 static uint8_t *
 put_counts(uint8_t *to, const struct load_histogram *histogram)
 {
@@ -109,7 +110,7 @@ release_for_zlib(void *nothing, void *memory)
     free(memory);
 }
 
-/* NULL: out of memory. The caller frees it. */
+/* Compress bytes. NULL: no memory. The caller frees the result. */
 static uint8_t *
 pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
 {
@@ -127,7 +128,7 @@ pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
     if (packed != NULL) {
         stream.next_out = packed + HEADER_PACKED;
         stream.avail_out = (unsigned)bound;
-        deflate(&stream, Z_FINISH); /* there is room for all of it */
+        deflate(&stream, Z_FINISH); /* there is room for the whole output */
         put_big_endian(put_big_endian(packed, COOKIE_COMPRESSED, 4), stream.total_out, 4);
         *packed_size = HEADER_PACKED + stream.total_out;
     }
@@ -135,7 +136,7 @@ pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
     return packed;
 }
 
-/* NULL: out of memory. The caller frees it. */
+/* Make the payload of a line. NULL: no memory. The caller frees it. */
 static uint8_t *
 pack_histogram(const struct load_histogram *histogram, size_t *size)
 {
@@ -150,7 +151,7 @@ pack_histogram(const struct load_histogram *histogram, size_t *size)
 
 /* ---- Lines ---- */
 
-/* Write base64 (RFC 4648, 4). */
+/* Write bytes in base64 (RFC 4648, 4). */
 static void
 write_base64(FILE *out, const uint8_t *bytes, size_t size)
 {
@@ -207,7 +208,8 @@ write_trial(FILE *out, const struct load_run *run, const struct load_result *res
     return error;
 }
 
-/* Lines of the head must have less than 128 characters: readers in C have no room for more. */
+/* Write the log. Lines of its head must have less than 128 characters: readers in C have no room
+ * for more. */
 int
 load_output_hdr(FILE *out, const struct load_run *run)
 {

@@ -12,7 +12,7 @@
 #define SUB_BUCKETS      2048
 #define HISTOGRAM_HALVES 22
 
-/* The next level, in percent. Steps become half as long whenever the distance to 100 % halves. */
+/* The next level in percent. Steps become half as long whenever the distance to 100 % halves. */
 static double
 next_level(double level)
 {

@@ -77,7 +77,7 @@ write_html_json(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
-/* Add the text of a comparison of files a and b; without memory the page has none. */
+/* Add the text of a comparison of files a and b. Without memory the page has no such text. */
 static void
 add_comparison(json_t *run, const char *a, const char *b)
 {
@@ -110,7 +110,7 @@ has_all_members(const char *path, const json_t *run, FILE *err)
     return true;
 }
 
-/* Returns the runs; NULL after a message on err about a file that is no result. */
+/* Load the files. Returns the runs; NULL after a message on err about a file that is no result. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
 {

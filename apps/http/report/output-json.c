@@ -214,7 +214,7 @@ write_left_out(struct load_json *json, const struct load_left_out *left_out)
     load_json_close(json, '}');
 }
 
-/* Write the begin by the wall clock, so that it can be compared with other machines' begins. */
+/* Write the begin by the wall clock, so that the begins of several machines can be compared. */
 static void
 write_began(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
@@ -228,7 +228,7 @@ static void
 write_trend(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
     struct load_trend trend;
-    /* The total's time line has the counts of all trials; the rate is that of one trial. */
+    /* The total's time line has the counts of all trials, but the rate is that of one trial. */
     double unit = result == run->total ? run->trials_number : 1;
 
     load_trend_tell(&trend, run->plan, result);
@@ -336,7 +336,7 @@ write_interval_members(struct load_json *json, const struct load_interval *inter
     load_json_bool(json, "is_known", interval->is_known);
 }
 
-/* from: values no less than this are only lower bounds; 0: none is. */
+/* from: this value and all above are only lower bounds; 0: none is. */
 static void
 write_figure(struct load_json *json, const char *name, const struct load_interval *interval,
              double from, double unit)
@@ -464,7 +464,7 @@ write_fanout(struct load_json *json, const struct load_run *run)
     load_json_close(json, '}');
 }
 
-/* Write the processes that made the load together, and whether each kept up. */
+/* Write which processes made the load together, and whether each kept up. */
 static void
 write_part_results(struct load_json *json, const struct load_run *run)
 {
@@ -489,7 +489,7 @@ write_part_results(struct load_json *json, const struct load_run *run)
     load_json_close(json, ']');
 }
 
-/* Write the ids of the runs in this result: its own, or those of the merged runs. */
+/* Write the ids of the runs in this result: its own id, or those of the merged runs. */
 static void
 write_ids(struct load_json *json, const struct load_run *run)
 {

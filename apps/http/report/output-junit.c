@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A test case for each thing that was judged, as servers of continuous integration read them: the
- * elements and attributes that Jenkins, GitLab and GitHub's actions have in common. A missed
- * threshold is a failure, a run without a result is an error, and a check that cannot be judged is
- * skipped.
+ * Writes a test case for each check, as servers of continuous integration read them: the elements
+ * and attributes that Jenkins, GitLab and GitHub's actions have in common. A missed threshold is a
+ * failure, a run without a result is an error, and a check that cannot be judged is skipped.
  */
 #include <string.h>
 
@@ -13,11 +12,11 @@
 
 struct junit {
     FILE *out;
-    double seconds; /* length of the run, which is written in its first case */
+    double seconds; /* how long the run took, which is written in its first case */
     unsigned cases[LOAD_CHECK_SKIPPED + 1];
 };
 
-/* Whether XML allows the character: not even a reference may name any other. */
+/* Whether XML allows the character. If not, even a reference (&#...;) to it is not allowed. */
 static bool
 is_character(uint32_t character)
 {

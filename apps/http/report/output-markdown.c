@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A summary for people, in the Markdown that GitHub and GitLab show: what was measured, the times,
- * and what was judged, in tables.
+ * Writes a summary for people, in the Markdown that GitHub and GitLab show: tables of the load, the
+ * times and the checks.
  */
 #include <string.h>
 

@@ -29,7 +29,8 @@ load_output_finish(FILE *out)
 {
     if (fflush(out) == 0 && !ferror(out))
         return 0;
-    /* An earlier call may have failed; its errno is still set, since successful calls keep it. */
+    /* An earlier write may have failed; its errno is still set, because successful calls do not
+     * change it. */
     return errno != 0 ? -errno : -EIO;
 }
 

@@ -73,8 +73,8 @@ load_output_uses_stdout(const struct load_plan *plan)
     return uses || (plan->jsonl != NULL && is_stdout(plan->jsonl));
 }
 
-/* Open for appending, which loses nothing. Do not open a pipe: its reader would take the close for
- * the end. */
+/* Open the file for appending, which loses nothing. Do not open a pipe: its reader would take the
+ * close for the end. */
 static int
 check_file(const char *path)
 {

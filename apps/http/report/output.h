@@ -29,11 +29,12 @@
 
 #include "run.h"
 
-#define LOAD_JSON_SCHEMA 1 /* version of the JSON */
+#define LOAD_JSON_SCHEMA 1 /* the version of the JSON */
 
 int load_output_json(FILE *out, const struct load_run *run);
 struct load_json;
-void load_output_json_plan(struct load_json *json, const struct load_plan *plan); /* "plan" */
+/* write the member "plan" */
+void load_output_json_plan(struct load_json *json, const struct load_plan *plan);
 void load_output_json_thresholds(struct load_json *json, const struct load_run *run);
 void load_output_json_times(struct load_json *json, const char *name,
                             const struct load_histogram *histogram);
@@ -42,7 +43,7 @@ void load_output_json_tls(struct load_json *json, const struct load_result *resu
 int load_output_csv(FILE *out, const struct load_run *run);
 int load_output_candles(FILE *out, const struct load_run *run);
 int load_output_hgrm(FILE *out, const struct load_run *run);
-int load_output_hdr(FILE *out, const struct load_run *run); /* or -ENOMEM */
+int load_output_hdr(FILE *out, const struct load_run *run); /* also returns -ENOMEM */
 int load_output_html(FILE *out, const struct load_run *run);
 int load_output_junit(FILE *out, const struct load_run *run);
 int load_output_markdown(FILE *out, const struct load_run *run);
@@ -66,7 +67,7 @@ int load_output_overlay(int number, char **paths, FILE *out, FILE *err);
 /* Flush the file; 0, or -errno if this or an earlier write to it failed. */
 int load_output_finish(FILE *out);
 
-/* The percentiles that every output has. */
+/* How many percentiles every output has. */
 #define LOAD_PERCENTILES 6
 struct load_percentile {
     const char *name;
@@ -74,16 +75,16 @@ struct load_percentile {
 };
 extern const struct load_percentile load_percentiles[LOAD_PERCENTILES];
 
-/* The names of a trial's figure. */
+/* The names of a figure of a trial. */
 struct load_figure_name {
-    const char *text;  /* for people: "service p50" */
+    const char *text;  /* the name for people: "service p50" */
     const char *group; /* the JSON object that has the figure; NULL: the trial itself */
-    const char *name;  /* the figure in that object: "p50" */
-    const char *whole; /* in JSON elsewhere: "service.p50" */
+    const char *name;  /* the name in that object: "p50" */
+    const char *whole; /* the name in other places of the JSON: "service.p50" */
 };
 extern const struct load_figure_name load_figure_names[LOAD_FIGURES];
 
-/* count / seconds; 0 if seconds is 0. */
+/* count / seconds, or 0 if seconds is 0. */
 double load_per_second(uint64_t count, double seconds);
 
 /* The name of a kind of request; "request" if the plan has no name for it. */
@@ -92,13 +93,13 @@ const char *load_kind_name(const struct load_plan *plan, unsigned kind);
 /* Whether the server's address is on this machine: loopback or a unix socket. */
 bool load_is_local(const struct load_plan *plan);
 
-/* Names in the JSON: [enum load_model] and [enum load_stop]. */
+/* Names in the JSON, indexed by enum load_model and enum load_stop. */
 #define LOAD_MODELS 3u
 #define LOAD_STOPS  4u
 extern const char *const load_model_names[LOAD_MODELS];
 extern const char *const load_stop_names[LOAD_STOPS];
 
-/* "closed loop", "partly open" or "open". */
+/* The name of a model: "closed loop", "partly open" or "open". */
 const char *load_model_text(enum load_model model);
 
 #endif

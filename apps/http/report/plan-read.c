@@ -17,7 +17,8 @@ read_seconds(struct load_reader *reader, const json_t *json, const char *name)
     return load_reader_count(reader, json, name, NS);
 }
 
-/* The index of the member's text in names; 0, and a problem, if it is none of them. */
+/* Find the member's text in names. Returns its index; 0, and a problem is kept, if it is none of
+ * them. */
 static unsigned
 read_choice(struct load_reader *reader, const json_t *json, const char *name,
             const char *const *names, unsigned number)

@@ -12,14 +12,14 @@
 #include "run-private.h"
 #include "sxe-util.h"
 
-#define NEAR 0.01   /* allowed difference of figures that were rounded, as a part of them */
-#define SAME 1e-9   /* allowed difference of rates, which were printed with 15 digits */
-#define HOUR 3597e6 /* us; begin of the last bucket, which has all longer times */
+#define NEAR 0.01   /* by which part figures may differ, because they were rounded */
+#define SAME 1e-9   /* by which part rates may differ, because they were printed with 15 digits */
+#define HOUR 3597e6 /* the begin of the last bucket in us, which has all longer times */
 
 struct check {
     struct load_reader reader;
     struct load_result *result; /* the result that is being checked */
-    uint64_t most_lost;         /* most requests that killed workers counted in one place only */
+    uint64_t most_lost; /* how many requests killed workers may have counted in one place only */
 };
 
 static bool
@@ -47,7 +47,7 @@ check_percentiles(struct check *check, const json_t *times, const struct load_hi
     }
 }
 
-/* If is_of_all, the histogram must have one sample for each request that ended. */
+/* Check a histogram. If is_of_all, it must have one sample for each request that ended. */
 static void
 check_times(struct check *check, const json_t *json, const char *name,
             const struct load_histogram *histogram, bool is_of_all)
@@ -64,7 +64,8 @@ check_times(struct check *check, const json_t *json, const char *name,
         load_reader_refuse(&check->reader, name, "has not as many samples as requests ended");
 }
 
-/* Each handshake was full or resumed, and one that wanted to resume and could not was full. */
+/* Check that each handshake was full or resumed, and that each one that wanted to resume and could
+ * not was full. */
 static void
 check_handshakes(struct check *check, const json_t *json)
 {
@@ -165,10 +166,10 @@ check_members(struct check *check, const json_t *json, const char *name)
 /* Where a number is: the member `name` of an object. In an array it is the sum over all entries: of
  * their member `name` or, if they are arrays, of their element `index`. */
 struct field {
-    const char *group; /* NULL: the result itself */
+    const char *group; /* the object; NULL: the result itself */
     const char *part;  /* member of the group; NULL: the group itself */
     const char *name;
-    unsigned index; /* for entries that are arrays */
+    unsigned index; /* the index, for entries that are arrays */
 };
 
 #define SKIP(enumerator, text, name)     {"accounts", "skipped", name, 0},
@@ -223,7 +224,7 @@ static const struct field summed[] = {
     {"addresses", NULL, "failed", 0},
 };
 
-/* NAN: there is no such number. */
+/* Read the number at a field; NAN: there is none. */
 static double
 number_of_field(const json_t *owner, const struct field *field)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False: problem says what does not agree, or that there is no memory. */
+/* Check a result file. False: problem says what does not agree, or that there is no memory. */
 bool load_result_check_file(const json_t *root, char *problem, size_t size);
 
 #endif

@@ -10,10 +10,11 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Flags for jansson: read integers as reals, because counts may be larger than its integers. */
+/* Flags for jansson: read integers as doubles, because counts may be larger than its integers. */
 #define LOAD_RESULT_FILE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
 
-/* Returns the root, which the caller must json_decref; NULL after a message on err. */
+/* Load a result file. Returns its root, which the caller gives to json_decref; NULL after a message
+ * on err. */
 json_t *load_result_file_load(const char *path, FILE *err);
 
 /* Print a message that the file cannot be used because of problem. */

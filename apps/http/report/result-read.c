@@ -13,7 +13,7 @@
 
 #define NS         1e9
 #define US         1e3
-#define ERRNO_MOST 134 /* the highest of Linux, and one more */
+#define ERRNO_MOST 134 /* the highest errno of Linux, and one more */
 
 #define LOAD_SLICE_TIMES_MAX (UINT64_C(1) << 30)
 
@@ -123,7 +123,7 @@ read_counts(struct load_reader *reader, const json_t *owner, const char *name,
         counts[i] = load_reader_count(reader, json, names[i], 1);
 }
 
-/* The errno whose strerror is this text; 0: there is none. */
+/* Find the errno whose strerror is this text; 0: there is none. */
 static int
 errno_of(const char *text)
 {
@@ -300,7 +300,7 @@ read_result_hosts(struct load_reader *reader, const json_t *owner, struct load_r
 
 /* ---- Addresses ---- */
 
-/* Files of earlier versions have none. */
+/* Read the addresses; files of earlier versions have none. */
 static void
 read_addresses(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
@@ -324,7 +324,7 @@ read_addresses(struct load_reader *reader, const json_t *owner, struct load_resu
 
 /* ---- The whole result ---- */
 
-/* Files of earlier versions have no sessions. */
+/* Read the sessions; files of earlier versions have none. */
 static void
 read_sessions(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
@@ -334,8 +334,8 @@ read_sessions(struct load_reader *reader, const json_t *owner, struct load_resul
     result->sessions_failed = load_reader_count(reader, json, "failed", 1);
 }
 
-/* Files of earlier versions have no handshakes. Full handshakes are not read: they are those of the
- * histogram that were not resumed. */
+/* Read the handshakes; files of earlier versions have none. Full handshakes are not read: they are
+ * those in the histogram that were not resumed. */
 static void
 read_handshakes(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {

@@ -11,8 +11,8 @@
 #include "result.h"
 #include "verdict.h"
 
-/* Fill *result, which must be all zero. It is a problem, too, if the accounts do not close, or if a
- * histogram's count is not the sum of its buckets. */
+/* Fill *result, which must be all zero. A problem is also kept if the accounts do not close, or if
+ * a histogram's count is not the sum of its buckets. */
 void load_result_read(struct load_reader *reader, const json_t *json, struct load_result *result);
 
 /* Read the reasons and the figures; which limit each reason is about is not in the JSON. */

@@ -11,9 +11,10 @@
 #define NS           1e9
 #define NAME_COLUMNS 10 /* columns of the line "over time" before its first bar */
 #define WIDE         LOAD_SUMMARY_COLUMNS
-#define FEW          8 /* this many rows or fewer weigh more than the table of all times */
+/* with at most so many stages their rows weigh more than the table of all times */
+#define FEW 8
 
-/* Whether a stage takes time: a step of the rate has no row. */
+/* Whether a stage takes time. A stage without length is a step of the rate, and has no row. */
 static bool
 has_row(const struct load_plan *plan, unsigned stage)
 {
@@ -40,7 +41,7 @@ highest_rate(const struct load_plan *plan)
 
 /* ---- How long ---- */
 
-/* How much of the stage's time a trial has measured, until the trial ended. */
+/* How much of the stage's time a trial has measured before it ended. */
 static uint64_t
 measured_ns(const struct load_plan *plan, const struct load_result *result, unsigned stage)
 {
@@ -76,7 +77,7 @@ load_summary_rate(struct load_page *page, const struct load_plan *plan)
         load_page_add(page, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
 }
 
-/* "1.00k to 5.00k/s" */
+/* Write the rates of a stage: "1.00k to 5.00k/s". */
 static const char *
 rates_text(const struct load_plan *plan, unsigned stage, char *text, size_t size)
 {

@@ -18,7 +18,8 @@
 
 /* ---- Sessions ---- */
 
-/* The rate is of all completed sessions, including those that the drain completed. */
+/* Add the sessions. Their rate is of all that were completed, including those that the drain
+ * completed. */
 void
 load_summary_sessions(struct load_page *page, const struct load_run *run)
 {
@@ -37,7 +38,8 @@ load_summary_sessions(struct load_page *page, const struct load_run *run)
 
 /* ---- A hint ---- */
 
-/* A local server may share the client's CPUs, unless the client was bound to some (taskset). */
+/* Add a hint that a local server may share the client's CPUs, unless the client was bound to some
+ * (taskset). */
 static void
 add_local_hint(struct load_page *page, const struct load_plan *plan)
 {
@@ -225,7 +227,7 @@ add_fanout(struct load_page *page, const struct load_run *run)
 
 struct plot {
     double rate_max;
-    double low, high; /* range of the figure */
+    double low, high; /* the range of the figure */
     char cells[PLOT_ROWS][PLOT_COLUMNS + 1];
 };
 
@@ -316,8 +318,8 @@ add_find(struct load_page *page, const struct load_run *run)
         add_plot(page, run);
 }
 
-/* Add a line about the processes that made the load together. The banner names those that did not
- * keep up. */
+/* Add a line about the processes that made the load together. The banner at the top names those
+ * that did not keep up. */
 static void
 add_parts(struct load_page *page, const struct load_run *run)
 {

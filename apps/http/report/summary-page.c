@@ -149,7 +149,7 @@ leave_lightest_out(struct load_page *page)
     return true;
 }
 
-/* Add to the heading how many of its rows were left out. */
+/* Have the heading say how many of its rows were left out. */
 static void
 say_left_out(const struct load_page *page, struct load_page_line *heading)
 {

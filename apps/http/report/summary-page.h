@@ -26,9 +26,10 @@ enum load_weight {
     LOAD_WEIGHT_PLOT,
     LOAD_WEIGHT_CLIENT,
     LOAD_WEIGHT_TIMES,
-    LOAD_WEIGHT_ROWS,   /* headings of rows, which say how many are left out; rows with failures */
-    LOAD_WEIGHT_STAGES, /* if there are few stages; otherwise LOAD_WEIGHT_KINDS */
-    LOAD_WEIGHT_PROBE,  /* whether the probe can be trusted */
+    LOAD_WEIGHT_ROWS, /* headings of rows, which say how many are left out; rows with failures */
+    /* rows of stages, if there are few; otherwise they have LOAD_WEIGHT_KINDS */
+    LOAD_WEIGHT_STAGES,
+    LOAD_WEIGHT_PROBE, /* whether the probe can be trusted */
     LOAD_WEIGHT_SKIPPED,
     LOAD_WEIGHT_JUDGED,
     LOAD_WEIGHT_ERRORS,
@@ -42,7 +43,7 @@ struct load_page_line {
     char text[LOAD_SUMMARY_COLUMNS * LOAD_SPARK_BYTES + 1];
     enum load_weight weight;
     enum load_paint paint;
-    unsigned rows; /* of a heading: lines after it that are rows */
+    unsigned rows; /* of a heading: how many of the lines after it are its rows */
     bool is_row;
 };
 

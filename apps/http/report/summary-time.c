@@ -11,7 +11,7 @@
 
 #define NS           1e9
 #define COLUMNS_MAX  60u
-#define BESIDE_RATES 40u /* columns of the words in front of the rates over time and after them */
+#define BESIDE_RATES 40u /* how many columns the words before and after the rates over time take */
 #define DRAIN        "| then the drain"
 
 struct rates {
@@ -19,15 +19,16 @@ struct rates {
     double all_s;   /* length of one trial, without its drain */
     double width_s; /* length of a column */
     unsigned trials;
-    unsigned slices; /* in each column */
-    unsigned length; /* number of all slices */
-    unsigned number; /* columns that are used */
-    unsigned border; /* columns before the drain */
+    unsigned slices; /* how many slices each column has */
+    unsigned length; /* how many slices there are in all */
+    unsigned number; /* how many columns are used */
+    unsigned border; /* how many columns come before the drain */
     double values[COLUMNS_MAX +
                   2]; /* good replies a second; 2 more for the short columns at the border */
 };
 
-/* The good replies in the column that begins with slice `from`, but not from slice `end` on. */
+/* How many good replies came in the column that begins with slice `from`; slices from `end` on do
+ * not count. */
 static uint64_t
 ok_from(const struct rates *rates, unsigned from, unsigned end)
 {
@@ -38,7 +39,7 @@ ok_from(const struct rates *rates, unsigned from, unsigned end)
     return ok;
 }
 
-/* The first slice that begins in the drain. */
+/* Find the first slice that begins in the drain. */
 static unsigned
 first_of_drain(const struct rates *rates)
 {
@@ -70,7 +71,7 @@ take_rates(struct rates *rates)
             rates->trials;
 }
 
-/* The offset at which a column of the text begins; a column is a character of UTF-8. */
+/* Find the offset at which a column of the text begins; a column is a character of UTF-8. */
 static size_t
 byte_of(const char *text, unsigned column)
 {

@@ -14,13 +14,14 @@
 #include "summary-page.h"
 #include "sxe-util.h"
 
-#define NS            1e9
-#define HEAD_LINES    3u /* most lines for the plan, and again for the sockets */
-#define WHAT_COLUMNS  64 /* most columns of plan->what, to leave room for the workers after it */
-#define REASONS_MAX   3u
-#define NAME_COLUMNS  9
-#define TABLE_COLUMNS (10 * (LOAD_PERCENTILES + 2)) /* the name, percentiles and max */
-#define NAME_SIZE     64 /* bytes: enough for NAME_COLUMNS characters of UTF-8 */
+#define NS           1e9
+#define HEAD_LINES   3u /* most lines for the plan, and again for the sockets */
+#define WHAT_COLUMNS 64 /* most columns of plan->what, to leave room for the workers after it */
+#define REASONS_MAX  3u
+#define NAME_COLUMNS 9
+/* columns of the name, the percentiles and the max */
+#define TABLE_COLUMNS (10 * (LOAD_PERCENTILES + 2))
+#define NAME_SIZE     64 /* bytes for NAME_COLUMNS characters of UTF-8 */
 
 static unsigned long long
 to_ull(uint64_t count)
@@ -70,7 +71,8 @@ add_model(struct load_page *page, const struct load_plan *plan)
     add_how_much(page, plan);
 }
 
-/* The numbers of the shards that the run has: " 1 3". Numbers that do not fit are left out. */
+/* Write the numbers of the shards that the run has: " 1 3". Numbers that do not fit are left
+ * out. */
 static const char *
 shards_text(const struct load_plan *plan)
 {
@@ -300,7 +302,7 @@ add_queries(struct load_page *page, const struct load_run *run)
         load_page_item(page, "late %llu (by more than 1 ms)", to_ull(total->late));
 }
 
-/* The number of requests that found no free socket in time. */
+/* How many requests found no free socket in time. */
 static uint64_t
 without_socket(const struct load_run *run)
 {
@@ -341,7 +343,7 @@ add_skipped(struct load_page *page, const struct load_run *run)
 
 /* ---- Times ---- */
 
-/* The number of percentiles to print: a narrow page has no room for the last one. */
+/* How many percentiles to print: a narrow page has no room for the last one. */
 static unsigned
 percentiles_on(const struct load_page *page)
 {
@@ -516,7 +518,7 @@ add_2010(struct load_page *page, const struct load_run *run)
     }
 }
 
-/* The number of lines that are left after those of the plan and the sockets. */
+/* How many lines are left after those of the plan and the sockets. */
 static unsigned
 lines_after_head(const struct load_run *run, FILE *out)
 {

@@ -20,9 +20,9 @@
 #include "text.h"
 
 #define LOAD_SUMMARY_LINES       20
-#define LOAD_SUMMARY_LINES_MORE  3   /* more lines on a narrower terminal: 23 of its 24 */
+#define LOAD_SUMMARY_LINES_MORE  3 /* how many lines more a narrower terminal gets: 23 of its 24 */
 #define LOAD_SUMMARY_COLUMNS     100 /* most columns; a narrower terminal has fewer */
-#define LOAD_SUMMARY_COLUMNS_MIN 72  /* fewest columns: the table needs them */
+#define LOAD_SUMMARY_COLUMNS_MIN 72  /* fewest columns, because the table needs them */
 
 /* Print the plan in one to three lines: model, sockets and rate, request, workers. */
 void load_summary_plan(FILE *out, const struct load_plan *plan);

@@ -4,7 +4,7 @@
  */
 #include "tally.h"
 
-/* The first bound is 2^6 - 1 us; each power of two has two bounds. */
+/* Compute a bound. The first one is 2^6 - 1 us; each power of two has two bounds. */
 uint64_t
 load_tally_bound_us(unsigned n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the part of a result that is reported during a run: counts, and times in few buckets.
+ * What: the numbers of a result that are reported during a run: counts, and times in few buckets.
  * Place: monitor.c takes one each second; metrics-text.c and output-jsonl.c print it.
  *
  * Shape: each bound is also the bound of a bucket of histogram.h, so that each count is exact:
@@ -16,7 +16,8 @@
 #define LOAD_TALLY_BOUNDS 41
 
 struct load_tally_times {
-    uint64_t buckets[LOAD_TALLY_BOUNDS + 1]; /* not cumulative; the last has all longer times */
+    /* how many times are in each bucket (not cumulative); the last bucket has all longer times */
+    uint64_t buckets[LOAD_TALLY_BOUNDS + 1];
     uint64_t sum_ns;
 };
 
@@ -36,17 +37,17 @@ struct load_tally {
     struct load_tally_times response;
     struct load_tally_times service;
 
-    /* Now */
+    /* The present state */
     uint64_t in_flight;
     uint64_t waiting;
-    uint64_t connections; /* open connections */
+    uint64_t connections; /* how many connections are open */
     uint64_t started_ns;  /* when the first worker's queries began; 0: none has begun */
 };
 
 /* The longest time of the nth bucket, in us; n is below LOAD_TALLY_BOUNDS. */
 uint64_t load_tally_bound_us(unsigned n);
 
-/* Add a worker's result. If is_closed, its response times are also used as its service times. */
+/* Add a worker's result. If is_closed, its response times count as its service times, too. */
 void load_tally_take(struct load_tally *tally, const struct load_result *result, bool is_closed);
 
 /* Add only the counts of trials that are over, not their state. */
