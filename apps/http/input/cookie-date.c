@@ -12,7 +12,7 @@ struct date {
     int minute;
     int second;
     int day;
-    int month; /* from 0 */
+    int month; /* 0 to 11 */
     int year;
 };
 
@@ -88,7 +88,8 @@ month_of(struct sxe_span token)
     return -1;
 }
 
-/* The first token of each kind counts; the order is that of the RFC. */
+/* Take a token as the first part that it fits, in the order of the RFC. The first token of each
+ * kind counts. */
 static void
 take_token(struct date *date, struct sxe_span token)
 {

@@ -10,7 +10,7 @@
 #include "cookie-date.h"
 
 #define NEVER     INT64_MAX
-#define VALUE_MAX 1024 /* bytes of an attribute's value; a longer attribute is ignored */
+#define VALUE_MAX 1024 /* most bytes of an attribute's value; a longer attribute is ignored */
 
 /* The header of a cookie in the jar; the bytes of the cookie follow it. */
 struct head {

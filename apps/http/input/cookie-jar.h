@@ -38,8 +38,8 @@
 
 struct load_jar {
     uint32_t serial; /* private: the newest cookie's serial */
-    uint16_t used;   /* private: bytes */
-    uint8_t number;  /* ro: of cookies */
+    uint16_t used;   /* private: how many bytes are used */
+    uint8_t number;  /* ro: how many cookies */
     bool has_times;  /* ro: some cookies expire, so now_s matters */
     char bytes[LOAD_JAR_BYTES];
 };
@@ -47,7 +47,7 @@ struct load_jar {
 /* Where a reply came from. */
 struct load_jar_origin {
     struct sxe_span host; /* without a port; an IPv6 address without brackets */
-    struct sxe_span path; /* of the request's target; what stands after a ? is left out */
+    struct sxe_span path; /* the path of the request's target, without the part from a ? on */
 };
 
 void load_jar_clear(struct load_jar *jar);

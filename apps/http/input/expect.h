@@ -26,10 +26,11 @@ struct load_expect {
     uint64_t statuses[16]; /* private: one bit for each status below 1000 */
     unsigned fields;
     struct sxe_span field_names[LOAD_EXPECT_FIELDS];
-    struct sxe_span field_values[LOAD_EXPECT_FIELDS]; /* base NULL: any */
-    const char *body;                                 /* NULL: any */
+    /* a value whose base is NULL: any value is good */
+    struct sxe_span field_values[LOAD_EXPECT_FIELDS];
+    const char *body; /* the expected text; NULL: any body is good */
     size_t body_length;
-    bool is_whole_body; /* body is the whole body, not a part */
+    bool is_whole_body; /* whether `body` is the whole body, not a part of it */
     uint16_t *failure;  /* private: Knuth, Morris, Pratt; NULL for a whole body */
     char *file;         /* private: the bytes of the file with the whole body */
 };
@@ -45,7 +46,7 @@ struct load_expect_body {
 const char *load_expect_add_status(struct load_expect *expect, const char *text);
 const char *load_expect_add_field(struct load_expect *expect, const char *text);
 const char *load_expect_set_body(struct load_expect *expect,
-                                 const char *text); /* "@path": a file */
+                                 const char *text); /* text "@path" names a file */
 
 /* Free what set_body made; nothing is expected of a body any more. */
 void load_expect_clear_body(struct load_expect *expect);

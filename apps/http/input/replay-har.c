@@ -39,8 +39,8 @@ string_of(const json_t *object, const char *name)
     return (struct sxe_span){json_string_value(value), json_string_length(value)};
 }
 
-/* The part after http:// or https://: host, path, query; base NULL: the URL has another scheme,
- * no host, or a query without a path. */
+/* The part of a URL after http:// or https://: host, path, query. base NULL: the URL has another
+ * scheme, no host, or a query without a path. */
 static struct sxe_span
 after_scheme(struct sxe_span url)
 {
@@ -63,7 +63,7 @@ after_scheme(struct sxe_span url)
     return (struct sxe_span){0};
 }
 
-/* True for a URL that a page loads without an HTTP request. */
+/* Whether a page loads this URL without an HTTP request. */
 static bool
 is_unasked(struct sxe_span url)
 {

@@ -19,7 +19,7 @@
 struct log_line {
     uint64_t at_ns;
     bool is_unasked;      /* the client closed its connection without a request: "-" or "" */
-    struct sxe_span text; /* "GET /a?b" */
+    struct sxe_span text; /* the request line, "GET /a?b" */
     struct sxe_span method;
     struct sxe_span target;
 };
@@ -39,7 +39,8 @@ hex_digit_of_log(char c)
 static size_t
 unescape_one_byte(struct sxe_span text, char *byte)
 {
-    static const char letters[] = "btnvfr"; /* from \b, which is 8, on */
+    /* the letters for \b, which is 8, and the bytes after it */
+    static const char letters[] = "btnvfr";
     const char *letter = memchr(letters, *text.base, strlen(letters));
     int high;
     int low;
@@ -78,7 +79,7 @@ unquote_text(struct sxe_span text, char *room, struct sxe_span *result)
     return false;
 }
 
-/* "GET /a HTTP/1.1": the last blank is before the version, the first after the method. */
+/* Split "GET /a HTTP/1.1": the first blank is after the method, the last one before the version. */
 static bool
 split_request(struct sxe_span request, struct log_line *line)
 {
@@ -95,8 +96,8 @@ split_request(struct sxe_span request, struct log_line *line)
     return true;
 }
 
-/* Read time, method and target. A user's name may contain a bracket, so look for the bracket that a
- * time follows. */
+/* Read time, method and target. A user's name may contain a bracket, so look for the bracket that
+ * is followed by a time. */
 static bool
 parse_line(struct sxe_span text, char *room, struct log_line *line)
 {
@@ -122,7 +123,8 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
     return false;
 }
 
-/* The parser of lib-sxe-http decides which requests are valid. CONNECT would open a tunnel. */
+/* Whether lib-sxe-http's parser accepts the request. CONNECT is refused, because it would open a
+ * tunnel. */
 static bool
 is_sendable(const struct log_line *line)
 {
@@ -133,8 +135,8 @@ is_sendable(const struct log_line *line)
            sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 
-/* The index of the line's request, added if it is new. SXE_NONE: the line is not to be sent, or
- * *wrong is set. */
+/* Find the index of the line's request, or add it. SXE_NONE: the line is not to be sent, or *wrong
+ * is set. */
 static uint32_t
 find_text(struct load_replay *replay, const struct log_line *line, const char **wrong)
 {

@@ -22,15 +22,15 @@
 
 struct load_reader {
     int fd;
-    int error; /* of reading: 0, or errno */
+    int error; /* the errno of reading; 0: no error */
     bool is_ended;
-    bool is_cut; /* the rest of a line that was too long comes next */
+    bool is_cut; /* whether the rest of a line that was too long comes next */
     size_t from; /* bytes[from] to bytes[to - 1] were read and not taken */
     size_t to;
     char bytes[LOAD_READER_ROOM];
 };
 
-/* 0 or -errno; "-" is stdin. */
+/* Open a file; "-" is stdin. 0 or -errno. */
 int load_reader_open(struct load_reader *reader, const char *path);
 void load_reader_close(struct load_reader *reader);
 
@@ -42,10 +42,10 @@ size_t load_reader_more(struct load_reader *reader);
  * of the file, or reader->error is set. */
 bool load_reader_line(struct load_reader *reader, struct sxe_span *line);
 
-/* ---- replay-time.c: nanoseconds since 1970 of all of a text; false: it is no time ---- */
+/* ---- replay-time.c: a whole text as nanoseconds since 1970; false: the text is no time ---- */
 
-bool load_replay_log_time(struct sxe_span text, uint64_t *ns); /* 10/Oct/2000:13:55:36 -0700 */
-bool load_replay_iso_time(struct sxe_span text, uint64_t *ns); /* 2000-10-10T13:55:36.123-07:00 */
+bool load_replay_log_time(struct sxe_span text, uint64_t *ns); /* "10/Oct/2000:13:55:36 -0700" */
+bool load_replay_iso_time(struct sxe_span text, uint64_t *ns); /* "2000-10-10T13:55:36.123-07:00" */
 
 /* ---- replay-texts.c ---- */
 
@@ -63,12 +63,12 @@ struct load_texts {
     size_t bytes_room;
     struct load_text *all;
     uint32_t number;
-    uint32_t room;    /* of all, and half of slots; a power of two */
-    uint32_t *slots;  /* an index of all + 1, or 0 */
-    uint16_t longest; /* text */
+    uint32_t room;    /* room in `all`, half the number of slots; a power of two */
+    uint32_t *slots;  /* each slot has an index in `all` + 1, or 0 */
+    uint16_t longest; /* the longest text */
 };
 
-/* The index of a text that is there, or SXE_NONE. */
+/* Find the index of a text; SXE_NONE: it is not there. */
 uint32_t load_texts_find(const struct load_texts *texts, struct sxe_span text);
 
 /* Add a text that is not there yet, of at most 65535 bytes. Returns its index; SXE_NONE: no
@@ -80,54 +80,56 @@ void load_texts_free(struct load_texts *texts);
 
 struct load_replay_entry {
     uint64_t at_ns;
-    uint32_t request; /* index of texts, or of templates */
-    uint32_t line;    /* entries of the same time stay in this order */
+    uint32_t request; /* index in texts, or in templates */
+    uint32_t line;    /* its line in the file, which keeps entries of the same time in order */
 };
 
 struct load_replay {
     struct load_requests requests;
-    const struct load_template_options *options; /* while the file is read, as all up to bad */
+    /* used while the file is read, like all members up to bad */
+    const struct load_template_options *options;
     const char *authority;
     size_t entries_max;
     struct load_replay_entry *entries;
     size_t number;
-    size_t room; /* of entries, and of templates */
+    size_t room; /* room for entries, and for templates */
     bool is_har;
-    bool is_cut;     /* there were more than entries_max */
-    uint64_t lines;  /* lines that were read so far; of a HAR: entries */
-    uint64_t bad;    /* how many of these lines are no requests */
-    uint64_t bad_at; /* the line of the first of these, from 1 */
+    bool is_cut;     /* whether the file had more than entries_max */
+    uint64_t lines;  /* how many lines were read; in a HAR file: entries */
+    uint64_t bad;    /* how many of these lines are not requests */
+    uint64_t bad_at; /* the number of the first of them, from 1 */
     char bad_text[80];
     uint64_t unasked; /* lines that asked nothing of a server, so that nothing can be sent */
 
-    struct load_texts texts;         /* of a log: "GET /target" */
-    struct load_template *templates; /* of a HAR */
+    struct load_texts texts;         /* for a log: each different "GET /target" */
+    struct load_template *templates; /* for a HAR file */
     unsigned kinds;
     char names[LOAD_KINDS_MAX][32];
     const char *kind_names[LOAD_KINDS_MAX];
-    struct load_template rests[LOAD_KINDS_MAX]; /* of a log: its method's request for "/" */
-    uint32_t *order;                            /* [number] indices of texts, or of templates */
-    uint64_t *times_ns;                         /* [number] */
-    char *bytes;                                /* of a log: room for the longest request */
+    struct load_template rests[LOAD_KINDS_MAX]; /* for a log: the request for "/" of each method */
+    uint32_t *order;    /* an array of `number` indexes in texts, or in templates */
+    uint64_t *times_ns; /* an array of `number` times */
+    char *bytes;        /* for a log: room for the longest request */
     uint64_t random[2];
 };
 
-/* load_replay_new with another limit than LOAD_REPLAY_MAX. */
+/* Like load_replay_new, but with another limit than LOAD_REPLAY_MAX. */
 struct load_requests *load_replay_load(const char *path, double speed, const char *authority,
                                        const struct load_template_options *options, FILE *err,
                                        size_t entries_max);
 
-/* Read all of a file: NULL, or what is wrong. */
+/* Read a whole file. NULL, or what is wrong. */
 const char *load_replay_read_log(struct load_replay *replay, struct load_reader *reader);
 const char *load_replay_read_har(struct load_replay *replay, struct load_reader *reader);
 
-/* The index of the method's kind, a new one perhaps; -1: there are too many, or *wrong is set. */
+/* Find the index of the method's kind, or add it. -1: there are too many kinds, or *wrong is
+ * set. */
 int load_replay_kind(struct load_replay *replay, struct sxe_span method, const char **wrong);
 
 /* Add a request. NULL, or what is wrong. */
 const char *load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request);
 
-/* Count a line that is no request; keep it for the message if it is the first. */
+/* Count a line that is not a request. The first one is kept for the message. */
 void load_replay_refuse(struct load_replay *replay, struct sxe_span line);
 
 #endif

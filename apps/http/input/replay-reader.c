@@ -44,7 +44,7 @@ load_reader_more(struct load_reader *reader)
     return reader->to - there;
 }
 
-/* A line, or a part of one that is longer than the room. */
+/* Take a line, or a part of one that is longer than the room. */
 static bool
 take_line_part(struct load_reader *reader, struct sxe_span *line)
 {

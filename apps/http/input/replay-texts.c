@@ -20,7 +20,7 @@ hash_of_text(struct sxe_span text)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The slot of the text, or the free one where it would be. */
+/* Find the slot of the text, or the free slot where it belongs. */
 static uint32_t
 slot_of_text(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
 {
@@ -44,7 +44,7 @@ load_texts_find(const struct load_texts *texts, struct sxe_span text)
                               : texts->slots[slot_of_text(texts, text, hash_of_text(text))] - 1;
 }
 
-/* Twice as many slots, with all that is there. */
+/* Double the number of slots, and enter all texts again. */
 static bool
 grow_texts(struct load_texts *texts)
 {

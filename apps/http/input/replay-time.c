@@ -73,7 +73,7 @@ take_time_of_day(struct sxe_span *text, struct tm *tm)
     tm->tm_sec = take_log_number(text, 2, 0, 60);
 }
 
-/* Seconds that the zone is ahead of UTC: "Z", "-0700", "-07:00". */
+/* Read by how many seconds the zone is ahead of UTC: "Z", "-0700", "-07:00". */
 static int
 take_zone(struct sxe_span *text)
 {
@@ -91,7 +91,7 @@ take_zone(struct sxe_span *text)
     return sign * (hours * 3600 + take_log_number(text, 2, 0, 59) * 60);
 }
 
-/* Nanoseconds, of as many digits as there are. */
+/* Read a fraction of a second, of any number of digits, as nanoseconds. */
 static uint64_t
 take_fraction(struct sxe_span *text)
 {
@@ -108,7 +108,7 @@ take_fraction(struct sxe_span *text)
     return ns;
 }
 
-/* With the zone, which ends the text, it is a time if all was read. */
+/* Add the zone, which ends the text. False: the text is no time, or has more after it. */
 static bool
 end_time(struct sxe_span *text, struct tm *tm, uint64_t *ns)
 {

@@ -14,7 +14,7 @@
 #include "wrong.h"
 
 #define NO_MEMORY "out of memory"
-#define DUE_MAX   9e18 /* three centuries */
+#define DUE_MAX   9e18 /* the latest time, three centuries in ns */
 
 enum { FIRST_ROOM = 256 };
 
@@ -135,7 +135,7 @@ load_replay_refuse(struct load_replay *replay, struct sxe_span line)
     replay->bad_at = replay->lines;
     snprintf(replay->bad_text, sizeof(replay->bad_text), "%.*s", (int)line.length, line.base);
     for (char *p = replay->bad_text; *p != '\0'; p++)
-        *p = (*p & 0x80) != 0 ? '?' : *p; /* it may be anything, and goes to a terminal */
+        *p = (*p & 0x80) != 0 ? '?' : *p; /* the line may have any bytes, and goes to a terminal */
 }
 
 /* ---- The order of the requests ---- */
@@ -220,7 +220,8 @@ finish_replay(struct load_replay *replay, double speed)
     return NULL;
 }
 
-/* NULL, or why there is nothing to replay. Prints which requests are left out. */
+/* Check that there is something to replay. NULL, or why there is not. Prints which requests are
+ * left out. */
 static const char *
 judge_replay(const struct load_replay *replay, const char *path, FILE *err)
 {
@@ -251,7 +252,7 @@ judge_replay(const struct load_replay *replay, const char *path, FILE *err)
     return NULL;
 }
 
-/* HAR is a JSON object, perhaps after a mark of the order of its bytes. */
+/* Whether the file is a HAR: a JSON object, perhaps after a byte order mark. */
 static const char *
 read_replay_file(struct load_replay *replay, struct load_reader *reader)
 {

@@ -16,8 +16,8 @@
  * each different "GET /target" once.
  *
  * Limits: LOAD_REPLAY_MAX entries (further ones are left out, with a message); lines of 64 KiB.
- * Only HAR files have bodies (postData.text); a log's POST is sent with an empty one. Times in logs
- * are whole seconds: the entries of one second are spread evenly over it.
+ * Only HAR files have bodies (postData.text); a POST of a log is sent with an empty body. Times in
+ * logs are whole seconds: the entries of one second are spread evenly over it.
  */
 #ifndef LOAD_REPLAY_H
 #define LOAD_REPLAY_H

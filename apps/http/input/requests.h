@@ -28,16 +28,18 @@ struct load_expect;
 struct load_query {
     const char *bytes;
     unsigned length;
-    uint16_t kind;     /* below requests->kinds */
-    bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
-    bool is_last;      /* it asks for the connection's end, so that connection sends no other after
-                          it (RFC 9112, 9.6) */
-    uint64_t delay_ns; /* wait so long before writing it (a script's delay()); 0: no wait */
-    const struct load_expect *expect; /* what the reply must be; NULL: as the plan says */
+    uint16_t kind; /* below requests->kinds */
+    bool is_head;  /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
+    /* whether it asks to close the connection, which then sends no other query after it (RFC 9112,
+     * 9.6) */
+    bool is_last;
+    /* how long to hold it back before writing it (a script's delay()); 0: not at all */
+    uint64_t delay_ns;
+    const struct load_expect *expect; /* what the reply must be; NULL: the plan says so */
     uint32_t client;  /* set by the worker before next(): index of the socket that will send it;
                          below requests->clients */
-    bool skips_reply; /* do not show the source its reply */
-    bool skips_body;  /* keep only the head of its reply */
+    bool skips_reply; /* whether not to show its reply to the source */
+    bool skips_body;  /* whether to keep only the head of its reply */
 };
 
 /* A whole reply, for a source that wants them. */
@@ -62,7 +64,7 @@ enum load_reading {
     LOAD_READ_ASTRAY, /* a redirect that cannot be followed: a failed check, whatever is expected */
 };
 
-/* How the end of a query affects its client's session; flags. */
+/* What the end of a query means for its client's session: flags. */
 enum load_session_end {
     LOAD_SESSION_COMPLETED = 1,
     LOAD_SESSION_FAILED = 2,
@@ -71,43 +73,46 @@ enum load_session_end {
 
 struct load_requests {
     unsigned kinds;                /* ro: 1 to LOAD_KINDS_MAX */
-    const char *const *kind_names; /* ro: [kinds] */
-    bool wants_replies;            /* ro, after begin() */
-    uint32_t clients;              /* rw: before begin() how many sockets this worker has; after
+    const char *const *kind_names; /* ro: an array of `kinds` names */
+    bool wants_replies; /* ro, after begin(): whether replied() or read() is to be called */
+    uint32_t clients;   /* rw: before begin() how many sockets this worker has; after
                                       it how many a source of sessions has something for */
-    uint64_t number;               /* ro: of requests in a log; 0: there is no end */
-    const uint64_t *times_ns;      /* ro: [number] when each request is due; NULL: not a log */
-    const char *ip; /* ro, after begin(): this worker connects to it; NULL: to the plan's ip */
-    uint16_t port;  /* ro: of that ip */
+    uint64_t number;    /* ro: how many requests a log has; 0: the source has no end */
+    /* ro: when each of the `number` requests is due; NULL: the source is no log */
+    const uint64_t *times_ns;
+    /* ro, after begin(): the address that this worker connects to; NULL: the plan's ip */
+    const char *ip;
+    uint16_t port; /* ro: the port at that ip */
 
     /* With several hosts, set in the worker process before begin(). */
     unsigned host;  /* the index of the host that this worker loads */
-    unsigned turn;  /* this worker among those that load it, from 0 */
-    unsigned turns; /* how many load it; 0: there is one host */
+    unsigned turn;  /* this worker's number among those that load the same host, from 0 */
+    unsigned turns; /* how many workers load that host; 0: there is one host */
 
     /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
      * stderr what is wrong. */
     int (*begin)(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
 
-    /* The next query of this worker; the nth has sequence shard + n * shards, and one of a log may
-     * be asked for again. 0, or -1: the source wants the run to end (a script called thread:stop,
-     * or failed and said so on stderr). */
+    /* Get the next query of this worker. Its nth query has the sequence shard + n * shards; a query
+     * of a log may be asked for again. 0, or -1: the source wants the run to end (a script called
+     * thread:stop, or failed and said so on stderr). */
     int (*next)(struct load_requests *requests, uint64_t sequence, struct load_query *query);
 
-    /* Only if wants_replies. False: the reply is a failed check. May be NULL. */
+    /* Called for each reply, if wants_replies. False: the reply is a failed check. May be NULL. */
     bool (*replied)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* Only of a source of sessions, instead of replied(); others NULL. */
+    /* Called instead of replied() by sources of sessions; NULL in others. */
     enum load_reading (*read)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* Also only of a source of sessions: a query of this client ended, as enum load_end says.
-     * Returns one of enum load_session_end. */
+    /* In sources of sessions, too: a query of this client has ended, as enum load_end says. Returns
+     * flags of enum load_session_end. */
     unsigned (*ended)(struct load_requests *requests, uint32_t client, unsigned end);
 
-    /* In the worker, at its end. *calls and *ns become what its script took. May be NULL. */
+    /* Called in the worker, at its end. *calls and *ns become the calls and the CPU time of its
+     * script. May be NULL. */
     void (*end)(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 
-    /* In the parent, when nobody needs it any more. */
+    /* Called in the parent, when the source is no longer needed. */
     void (*free)(struct load_requests *requests);
 };
 

@@ -20,7 +20,7 @@ is_at_end(const struct csv *csv)
     return csv->at == csv->reader->length;
 }
 
-/* Bytes of the line end (CR LF or LF) that is next; 0: there is none. */
+/* How many bytes the next line end has (CR LF or LF); 0: there is none here. */
 static size_t
 line_end_length(const struct csv *csv)
 {
@@ -138,7 +138,7 @@ load_rows_read_csv(struct load_rows_reader *reader)
 {
     struct csv csv = {.reader = reader};
 
-    /* The byte order mark that some editors write before UTF-8. */
+    /* Skip the byte order mark that some editors write before UTF-8. */
     if (reader->length >= 3 && memcmp(reader->text, "\xEF\xBB\xBF", 3) == 0)
         csv.at = csv.to = 3;
     if (!read_csv_names(&csv))

@@ -19,7 +19,7 @@ struct lines {
     size_t to;
 };
 
-/* Jansson keeps the order of the line. */
+/* Add the names of the first line, in their order, which jansson keeps. */
 static bool
 read_json_names(struct lines *lines, json_t *row)
 {
@@ -50,7 +50,7 @@ refuse_row_value(struct load_rows_reader *reader, const json_t *value, struct sx
                                                     : "an array");
 }
 
-/* Take a value as it is written, a string without its quotes: 1.10 stays 1.10. */
+/* Take a value as it is written (1.10 stays 1.10), but a string without its quotes. */
 static bool
 read_json_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
 {

@@ -11,23 +11,24 @@
 struct load_rows_reader {
     struct load_rows *rows;
     const char *path;
-    char *text; /* rows->text: of CSV the file, where values are put together in place; of JSON
-                   lines what was copied from the file */
+    /* rows->text. For CSV it is the file, in which values are put together in place; for JSON lines
+     * it is what was copied from the file */
+    char *text;
     size_t length;
-    uint64_t line; /* from 1 */
-    char *why;     /* [LOAD_ROWS_WHY] */
+    uint64_t line; /* the number of the line, from 1 */
+    char *why;     /* room of LOAD_ROWS_WHY bytes */
 };
 
-/* False, after saying what is wrong with the line. */
+/* Say what is wrong with the line. Always returns false. */
 bool load_rows_refuse(struct load_rows_reader *reader, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Add the next cell of a row, whose values are in the order of the columns; false: refused. */
+/* Add the next cell of a row, whose values are in the order of the columns. False: refused. */
 bool load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t at, size_t length);
 
-/* Add a column; false: refused. */
+/* Add a column. False: refused. */
 bool load_rows_add_name(struct load_rows_reader *reader, size_t at, size_t length);
 
-/* Read all rows; false: refused. */
+/* Read all rows. False: refused. */
 bool load_rows_read_csv(struct load_rows_reader *reader);
 bool load_rows_read_json(struct load_rows_reader *reader);
 

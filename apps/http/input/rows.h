@@ -43,19 +43,19 @@ struct load_cell {
 
 struct load_rows {
     unsigned columns; /* ro */
-    uint64_t number;  /* ro: of rows */
+    uint64_t number;  /* ro: how many rows */
     struct load_cell names[LOAD_COLUMNS_MAX];
-    size_t longest[LOAD_COLUMNS_MAX]; /* ro: bytes of a column's longest value */
-    char *text;                       /* private, from here on */
+    size_t longest[LOAD_COLUMNS_MAX]; /* ro: how many bytes the longest value of a column has */
+    char *text;                       /* private, like all members after it */
     struct load_cell *cells;
     size_t used;
     size_t room;
 };
 
-/* The caller frees it with load_rows_free; NULL: why has a sentence that names the file and, where
- * it is one line's fault, the line. */
+/* Read a file. The caller frees the rows with load_rows_free. NULL: why has a sentence that names
+ * the file and, if one line is at fault, the line. */
 struct load_rows *load_rows_read(const char *path, char why[LOAD_ROWS_WHY]);
-void load_rows_free(struct load_rows *rows); /* NULL is allowed */
+void load_rows_free(struct load_rows *rows); /* free rows; NULL is allowed */
 
 static inline struct sxe_span
 load_rows_cell(const struct load_rows *rows, uint64_t row, unsigned column)
@@ -65,7 +65,8 @@ load_rows_cell(const struct load_rows *rows, uint64_t row, unsigned column)
     return (struct sxe_span){rows->text + cell->at, cell->length};
 }
 
-/* A name of at most LOAD_COLUMN_NAME_MAX letters, digits and _ that does not begin with a digit. */
+/* Whether a text is a name: at most LOAD_COLUMN_NAME_MAX letters, digits and _, and no digit at its
+ * beginning. */
 bool load_rows_is_name(const char *name, size_t length);
 
 #endif

@@ -18,18 +18,18 @@
 #define PLACE     "{n}"
 
 struct kind {
-    uint64_t times; /* how many times in a row it is sent */
-    uint64_t sent;  /* by this worker */
-    int request;    /* the function in the registry, or LUA_NOREF */
-    int check;      /* the same */
+    uint64_t times; /* how many times in a row the kind is sent */
+    uint64_t sent;  /* how many times this worker has sent it */
+    int request;    /* the function request() in the registry, or LUA_NOREF */
+    int check;      /* the function check() in the registry, or LUA_NOREF */
     bool has_expect;
-    struct load_expect expect; /* instead of the command line's */
-    struct load_query *fixed;  /* [files]; NULL: the function makes them */
+    struct load_expect expect; /* used instead of the command line's */
+    struct load_query *fixed;  /* an array of `files` queries; NULL: the function makes them */
 };
 
 struct load_scenario {
     uint64_t files;
-    uint64_t first; /* where this worker begins */
+    uint64_t first; /* the file at which this worker begins */
     unsigned turn;  /* the kind that is next */
     uint64_t run;   /* how many times in a row it was sent */
     unsigned kind;  /* the kind that was sent last */
@@ -91,7 +91,7 @@ read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer number)
 
 /* ---- Requests that never change ---- */
 
-/* Push the text at the index with the number in each {n}. */
+/* Push the text at the index, with the number in place of each {n}. */
 static void
 push_numbered(lua_State *L, int index, uint64_t n)
 {
@@ -286,7 +286,7 @@ take_scenario_reply(struct load_requests *requests, const struct load_exchange *
            load_script_tell(script, "check()", check_reply, exchange);
 }
 
-/* Workers begin at different files. */
+/* Begin a worker. Workers begin at different files. */
 static int
 begin_scenario(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {

@@ -40,7 +40,8 @@ push_address_text(lua_State *L)
     return 1;
 }
 
-/* A list that freeaddrinfo frees. While Lua has it, no error may be raised. */
+/* Look up addresses. The caller frees the list with freeaddrinfo; while it has the list, no error
+ * of Lua may be raised. */
 static struct addrinfo *
 look_up_address(lua_State *L, const char *host, const char *service)
 {

@@ -15,19 +15,19 @@
 #define LOAD_ADDRESS_PATIENCE_S 5
 
 struct load_address {
-    socklen_t length; /* 0: none */
+    socklen_t length; /* 0: there is no address */
     struct sockaddr_storage storage;
 };
 
 /* Call these functions inside load_lua_call only. */
 void load_address_open(lua_State *L);
-int load_address_lookup(lua_State *L);  /* wrk.lookup(host, service): a list */
-int load_address_connect(lua_State *L); /* wrk.connect(address): true or false */
+int load_address_lookup(lua_State *L);  /* wrk.lookup(host, service) returns a list */
+int load_address_connect(lua_State *L); /* wrk.connect(address) returns true or false */
 
 void load_address_push(lua_State *L, const struct load_address *address);
 const struct load_address *load_address_check(lua_State *L, int index);
 
-/* The first one of a host and a port; an error is raised if there is none. */
+/* Push the first address of a host and a port; raises an error if there is none. */
 void load_address_resolve(lua_State *L, const char *host, uint16_t port,
                           struct load_address *address);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts of wrk, scenarios and sessions share this: how a worker begins and ends, and kinds.
+ * What scripts of wrk, scenarios and sessions have in common: how a worker begins and ends, and
+ * kinds.
  */
 #include <fcntl.h>
 #include <netdb.h>
@@ -26,7 +27,8 @@ load_script_divert_stdout(struct load_script *script)
         dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* Flush first: otherwise each worker would write the buffered text once more, elsewhere. */
+/* Send standard output elsewhere. Flush first: otherwise each worker would write the buffered text
+ * once more, to the new place. */
 void
 load_script_restore_stdout(struct load_script *script)
 {
@@ -40,7 +42,7 @@ load_script_restore_stdout(struct load_script *script)
 
 /* ---- In a worker ---- */
 
-/* thread.addr, if setup() has set it. */
+/* Use thread.addr, if setup() has set it. */
 static void
 set_thread_address(struct load_script *script)
 {
@@ -55,8 +57,8 @@ set_thread_address(struct load_script *script)
     }
 }
 
-/* Returns false if another worker has printed this text already. A text takes the first free place.
- * If two workers have the same text at the same time, both try the same place, and one loses. */
+/* Whether no other worker has printed this text yet. A text takes the first free place. If two
+ * workers have the same text at the same time, both try the same place, and one loses. */
 static bool
 is_news(void *user, const char *what, const char *text)
 {
@@ -125,7 +127,7 @@ load_script_seed(struct load_script *script, uint64_t seed)
     return load_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
 }
 
-/* Flush what the script wrote, which would be lost with the process. */
+/* End a worker. Flush the script's output, which would be lost with the process. */
 void
 load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {

@@ -77,7 +77,8 @@ static const char prelude[] =
     "    return function(...) return results(coroutine.resume(co, ...)) end\n"
     "end\n";
 
-/* LuaJIT cuts the fraction of a number where an integer is wanted; Lua 5.4 raises an error. */
+/* Cut the fraction of a number where an integer is wanted, as LuaJIT does; Lua 5.4 raises an
+ * error. */
 static bool
 has_fraction(lua_State *L, int index)
 {
@@ -98,7 +99,7 @@ cut_fraction(lua_State *L, int index)
     }
 }
 
-/* Call upvalue 1, the function that this one replaces, with all arguments. */
+/* Call the function in upvalue 1, which this one replaces, with all arguments. */
 static int
 call_original(lua_State *L)
 {
@@ -116,7 +117,7 @@ call_truncated(lua_State *L)
     return call_original(L);
 }
 
-/* string.format: cut the fraction of each argument that is converted as an integer. */
+/* A string.format that cuts the fraction of each argument that is converted as an integer. */
 static int
 call_format(lua_State *L)
 {
@@ -161,7 +162,7 @@ void
 load_compat_open(lua_State *L)
 {
     if (luaL_loadbuffer(L, prelude, sizeof(prelude) - 1, "=prelude") != LUA_OK)
-        lua_error(L); /* no memory */
+        lua_error(L); /* there was no memory */
     lua_pushcfunction(L, l_truncated);
     lua_pushcfunction(L, truncated_format);
     lua_pushcfunction(L, compat_watch);

@@ -13,7 +13,7 @@
 
 #include <lua.h>
 
-/* Inside load_lua_call. */
+/* Call it inside load_lua_call. */
 void load_compat_open(lua_State *L);
 
 #endif

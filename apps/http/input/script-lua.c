@@ -71,7 +71,7 @@ load_lua_check_text(lua_State *L, int argument)
 unsigned load_lua_patience_ms = 5000;
 
 static lua_State *volatile watched; /* the state whose function runs; NULL: none runs */
-static volatile sig_atomic_t ticks; /* since the outermost call began */
+static volatile sig_atomic_t ticks; /* how many ticks came since the outermost call began */
 
 static void
 raise_error(lua_State *L, lua_Debug *where)
@@ -79,11 +79,12 @@ raise_error(lua_State *L, lua_Debug *where)
     SXE_UNUSED_PARAMETER(where);
     if (ticks >= TICKS_MAX)
         luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)load_lua_patience_ms);
-    /* The hook is left from an earlier call, in which this coroutine yielded just in time. */
+    /* The hook is left over from an earlier call, in which this coroutine yielded just in time. */
     lua_sethook(L, NULL, 0, 0);
 }
 
-/* A signal handler: lua_sethook is what a Lua state allows there. */
+/* The handler of SIGVTALRM. Setting a hook is the one thing that a Lua state allows in a signal
+ * handler. */
 static void
 on_tick(int signal_number)
 {
@@ -96,7 +97,7 @@ on_tick(int signal_number)
 void
 load_lua_watch(bool is_on)
 {
-    /* The handler stays: a tick that comes late must not be what ends the process. */
+    /* The handler stays installed: a tick that comes late must not end the process. */
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct itimerval timer = {0};
     uint64_t period_us = UINT64_C(1000) * load_lua_patience_ms / TICKS_MAX;
@@ -131,8 +132,8 @@ is_in_lua(lua_State *L)
     return false;
 }
 
-/* A message handler: makes a text of the error, which need not be one, and adds where in the script
- * it was raised. */
+/* The message handler: it makes a text of the error, which may be any value, and adds the place in
+ * the script. */
 static int
 add_traceback(lua_State *L)
 {
@@ -166,7 +167,7 @@ bool
 load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument)
 {
     lua_State *L = lua->L;
-    lua_State *outer = watched; /* a function of one state may look into another one */
+    lua_State *outer = watched; /* a function of one state may call into another state */
     int top = lua_gettop(L), status;
 
     lua_pushcfunction(L, add_traceback);
@@ -185,7 +186,7 @@ load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *
     return status == LUA_OK;
 }
 
-/* CPU time, so that another process on this CPU is not the script's cost. */
+/* Read the CPU time, so that time of another process on this CPU does not count as the script's. */
 static uint64_t
 script_cpu_ns(void)
 {
@@ -195,8 +196,8 @@ script_cpu_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* The time of an empty measurement: reading this clock takes a system call, as long as a short
- * function. */
+/* Measure how long an empty measurement takes: reading this clock is a system call, which takes as
+ * long as a short function. */
 static uint64_t
 cost_of_clock(void)
 {
@@ -282,7 +283,8 @@ load_lua_run_chunk(lua_State *L)
     const char *name = lua_pushfstring(L, "@%s", chunk->path);
     const char *begin = chunk->bytes, *end = begin + chunk->length;
 
-    if (begin < end && *begin == '#') { /* the line for the shell; its end stays, and counts */
+    /* skip a first line for the shell, but not its end, because lines are counted */
+    if (begin < end && *begin == '#') {
         begin = memchr(begin, '\n', chunk->length);
         begin = begin == NULL ? end : begin;
     }

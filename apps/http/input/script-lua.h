@@ -30,31 +30,30 @@
 
 struct load_lua {
     lua_State *L;     /* ro */
-    const char *path; /* ro: of the script */
+    const char *path; /* ro: the path of the script */
     FILE *err;        /* ro: where its errors go */
-    /* rw: whether an error is to be printed; NULL: all are */
+    /* rw: decides whether an error is to be printed; NULL: all errors are */
     bool (*is_news)(void *user, const char *what, const char *text);
-    void *user; /* rw: of is_news */
+    void *user; /* rw: the argument of is_news */
     struct counted_memory memory;
-    char *text;    /* ro: all that load_lua_put has added */
-    size_t length; /* rw: bytes of text */
+    char *text;    /* ro: the bytes that load_lua_put has added */
+    size_t length; /* rw: how many bytes `text` has */
     size_t room;   /* private */
 };
 
-/* CPU time of calls. */
+/* How much CPU time calls took. */
 struct load_lua_cost {
     uint64_t calls;
-    uint64_t ns;       /* of CPU time */
-    uint64_t clock_ns; /* private: what reading the clock takes; not in ns */
+    uint64_t ns;       /* the CPU time */
+    uint64_t clock_ns; /* private: how long reading the clock takes, which is not part of ns */
 };
 
-/* With Lua's libraries. NULL: no memory, and err says so. path is borrowed, NULL is allowed to
- * free. */
+/* Make a state with Lua's libraries. path is borrowed. NULL: no memory, and err says so. */
 struct load_lua *load_lua_new(const char *path, FILE *err);
 void load_lua_free(struct load_lua *lua);
 
-/* Run body(L), which has argument as a light userdata, at index 1. False: it raised an error; err
- * has it with what it was ("request()") and a traceback. */
+/* Run body(L), whose argument, at stack index 1, is `argument` as a light userdata. False: it
+ * raised an error; err has it with what it was ("request()") and a traceback. */
 bool load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument);
 
 /* Whether to print this error: no other worker has printed the same one. */
@@ -68,26 +67,29 @@ bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const
 /* The state that L belongs to; L may be a coroutine. */
 struct load_lua *load_lua_of(lua_State *L);
 
-/* Whether the string, or number, at the index has a zero byte, where a text of C would end. */
+/* Whether the string or number at the index has a zero byte, at which C would end the text. */
 bool load_lua_has_zero(lua_State *L, int index);
 
-/* Inside a call: as luaL_checkstring; and an error if the argument has a zero byte. */
+/* Inside a call: like luaL_checkstring, but also raises an error if the argument has a zero
+ * byte. */
 const char *load_lua_check_text(lua_State *L, int argument);
 
-/* Inside a call: put bytes after lua->text; memory is kept for the next text. Raises an error when
- * there is no memory. */
+/* Inside a call: append bytes to lua->text, whose memory is kept for the next text. Raises an error
+ * if there is no memory. */
 void load_lua_put(lua_State *L, const char *bytes, size_t length);
 
 /* Start or stop the timer that ends functions which use too much CPU time. */
 void load_lua_watch(bool is_on);
 
-/* The script resumes this coroutine, or goes back to it: the timer ends functions there. */
+/* The script resumes this coroutine, or returns to it: from now on the timer ends functions in
+ * it. */
 void load_lua_watch_coroutine(lua_State *L);
 
-extern unsigned load_lua_patience_ms; /* 5000; tests have less */
+/* how many ms of CPU time a call may take: 5000; less in tests */
+extern unsigned load_lua_patience_ms;
 
-/* Body of a call: run the text, without a first line that begins with #; what it returns is then
- * load_lua_push_result. */
+/* The argument of a call's body that runs a text, without a first line that begins with #. The
+ * values that the text returns are pushed by load_lua_push_result. */
 struct load_lua_chunk {
     const char *path;
     const char *bytes;

@@ -32,58 +32,61 @@
 /* A worker's results for the parent, in shared memory. */
 struct load_script_slot {
     uint64_t failed_checks;
-    char reason[200];      /* of the first failed check */
-    bool has_failed;       /* a function of the script raised an error */
+    char reason[200];      /* the reason of the first failed check */
+    bool has_failed;       /* whether a function of the script raised an error */
     _Atomic uint64_t said; /* the hash of an error that some worker has printed; 0: none */
-    bool is_over;          /* the worker has ended: globals are those that it had then */
+    bool is_over; /* whether the worker has ended, so that globals are those that it had then */
     size_t globals_length;
-    char globals[LOAD_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
+    /* see script-values.h; before the run they are those that thread:set sent */
+    char globals[LOAD_SCRIPT_GLOBALS_MAX];
 };
 
 struct load_scenario;
 struct load_sessions;
 
 struct load_script {
-    struct load_requests requests; /* first: a script is one */
+    /* the first member, so that a pointer to it is one to the script */
+    struct load_requests requests;
     struct load_script_options options;
     FILE *err;
     int diverted; /* a copy of stdout, while stdout goes to stderr; -1: stdout is as it was */
-    struct load_lua *parent;        /* the state for setup() and done(), or of the scenario */
-    struct load_lua **lua;          /* [options.workers]; of a scenario NULL */
-    struct load_script_slot *slots; /* [options.workers] */
-    struct load_address *addresses; /* [options.workers]: thread.addr */
-    struct load_scenario *scenario; /* NULL: a script of wrk */
-    struct load_sessions *sessions; /* NULL: no scenario, or one of kinds */
+    /* the state in which setup() and done() run; or the state of the scenario */
+    struct load_lua *parent;
+    struct load_lua **lua;          /* an array of options.workers states; NULL in a scenario */
+    struct load_script_slot *slots; /* an array of options.workers slots */
+    struct load_address *addresses; /* an array of options.workers addresses: thread.addr */
+    struct load_scenario *scenario; /* NULL: the script is one of wrk */
+    struct load_sessions *sessions; /* NULL: the script is no scenario, or one with kinds */
     char names[LOAD_KINDS_MAX][LOAD_SCRIPT_NAME_MAX];
     const char *name_pointers[LOAD_KINDS_MAX];
 
     /* In a worker */
     struct load_lua *own; /* the worker's state; NULL in the parent */
-    unsigned shard;       /* of this process, from 0 */
-    unsigned nth;         /* of all processes that share the load */
-    bool is_stopped;      /* thread:stop(), or an error */
+    unsigned shard;       /* the number of this worker among those of this process, from 0 */
+    unsigned nth;         /* its number among those of all processes that share the load */
+    bool is_stopped;      /* thread:stop() was called, or an error was raised */
     char ip[64];          /* the text that requests.ip points to */
     struct load_lua_cost requesting;
     struct load_lua_cost replying;
-    int anchor;        /* in the registry: what keeps bytes alive */
-    const char *bytes; /* what request() returned, one request or several */
+    int anchor;        /* an entry of the registry that keeps the bytes alive */
+    const char *bytes; /* the bytes that request() returned, one request or several */
     size_t length;
     size_t at;         /* how many of these bytes were sent already */
-    const char *fixed; /* what wrk.format() made after init() */
+    const char *fixed; /* the bytes that wrk.format() made after init() */
     size_t fixed_length;
-    struct load_query query; /* of fixed, if nothing else is ever sent */
+    struct load_query query; /* the query of `fixed`, if nothing else is ever sent */
     uint64_t delay_ns;
     uint16_t kind;
-    bool calls_lua; /* for each query */
-    bool has_noted; /* a problem of these bytes was printed; a worker prints it once */
+    bool calls_lua; /* whether Lua is called for each query */
+    bool has_noted; /* whether a problem of these bytes was printed; a worker prints only one */
 };
 
-/* script-worker.c and scenario.c: fill script->requests. */
+/* Fill script->requests; in script-worker.c and scenario.c. */
 void load_script_worker_init(struct load_script *script);
-bool load_scenario_load(struct load_script *script); /* false: err says why */
+bool load_scenario_load(struct load_script *script); /* load a scenario; false: err says why not */
 void load_scenario_free(struct load_scenario *scenario);
 
-/* session.c: the same for a scenario with steps, in load_lua_call; the table is at index 2. */
+/* Load a scenario with steps, inside load_lua_call; its table is at index 2. In session.c. */
 void load_sessions_load(lua_State *L, struct load_script *script);
 void load_sessions_free(struct load_sessions *sessions);
 
@@ -102,9 +105,10 @@ load_script_slot(const struct load_script *script, unsigned shard, unsigned shar
 {
     return (unsigned)((uint64_t)shard * script->options.workers / shards);
 }
-void load_script_fail(struct load_script *script); /* an error was printed: the run ends */
+void load_script_fail(struct load_script *script); /* an error was printed: end the run */
 void load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
-bool load_script_seed(struct load_script *script, uint64_t seed); /* math.random, of this shard */
+/* seed math.random for this shard */
+bool load_script_seed(struct load_script *script, uint64_t seed);
 
 /* script-worker.c: get the script's next query. body: a lua_CFunction that calls the script and
  * then load_script_keep_request; NULL: the last call returned several requests, so take the next of
@@ -117,7 +121,7 @@ int load_script_ask(struct load_script *script, lua_CFunction body, struct load_
 struct load_script_reply {
     struct load_script *script;
     const struct load_exchange *exchange;
-    bool is_passed; /* false until the body sets it */
+    bool is_passed; /* whether the reply passed; false until the body sets it */
 };
 bool load_script_tell(struct load_script *script, const char *what, lua_CFunction body,
                       const struct load_exchange *exchange);

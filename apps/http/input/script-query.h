@@ -11,9 +11,9 @@
 
 #include "requests.h"
 
-/* Bytes of the first request, its body included; sets is_head and is_last of the query. 0: it is
- * not complete. -1: it is not a request, and *why says why; is_head is then set by its first
- * word. */
+/* Find the end of the first request. Returns its length with its body, and sets is_head and is_last
+ * of the query. 0: the request is not complete. -1: it is not a request, and *why says why; is_head
+ * is then set by its first word. */
 ssize_t load_script_query(const char *bytes, size_t length, struct load_query *query,
                           const char **why);
 

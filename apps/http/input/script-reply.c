@@ -13,7 +13,8 @@ static const char type_name[] = "wrk.headers";
 
 #define ARGUMENTS_MAX 4
 
-/* headers["x-token"], where the reply has X-Token: names have no case (RFC 9110, 5.1). */
+/* The __index of headers: headers["x-token"] finds the value of X-Token, because names have no case
+ * (RFC 9110, 5.1). */
 static int
 find_ignoring_case(lua_State *L)
 {
@@ -37,8 +38,8 @@ load_reply_open(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* A line without its LF into the table at the top. Of a name that comes again, the last counts, as
- * in wrk. */
+/* Store a line, without its LF, in the table on top of the stack. If a name comes again, the last
+ * value counts, as in wrk. */
 static void
 add_reply_header(lua_State *L, const char *line, size_t length)
 {
@@ -59,7 +60,8 @@ static void
 push_reply_headers(lua_State *L, const char *head, size_t length)
 {
     const char *end = head + length;
-    const char *line = length == 0 ? NULL : memchr(head, '\n', length); /* the status line's end */
+    /* the end of the status line */
+    const char *line = length == 0 ? NULL : memchr(head, '\n', length);
 
     lua_createtable(L, 0, 8);
     while (line != NULL) {
@@ -73,7 +75,7 @@ push_reply_headers(lua_State *L, const char *head, size_t length)
     luaL_setmetatable(L, type_name);
 }
 
-/* Make only the arguments that the function declares. */
+/* Push the arguments of response(), but only as many as the function declares. */
 static void
 call_response(lua_State *L, struct load_script *script, const struct load_exchange *exchange,
               int results)
@@ -102,8 +104,8 @@ load_reply_respond(lua_State *L, struct load_script *script, const struct load_e
     call_response(L, script, exchange, 0);
 }
 
-/* A check that returns no value has passed. A check that returns nil, as body:find("x") does if
- * there is no x, has failed. */
+/* Call check(). If it returns no value, the reply has passed. If it returns nil, as body:find("x")
+ * does if there is no x, the reply has failed. */
 bool
 load_reply_check(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {

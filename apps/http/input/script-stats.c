@@ -20,7 +20,7 @@ struct stats {
     lua_Integer max;
     double mean;
     double deviation;
-    uint64_t count; /* over all points */
+    uint64_t count; /* the sum of all counts */
     unsigned number;
     struct point points[];
 };
@@ -106,7 +106,7 @@ push_stats(lua_State *L, unsigned number)
     return stats;
 }
 
-/* Response times in us, as wrk's. */
+/* Push the response times, in us, as wrk does. */
 static void
 push_latency(lua_State *L, const struct load_histogram *histogram)
 {
@@ -139,7 +139,7 @@ insert_point(struct stats *stats, lua_Integer value)
     stats->points[at] = (struct point){value, 1};
 }
 
-/* wrk has a rate of each thread here; ours are those of each trial. */
+/* Push the rates of the trials, where wrk has those of its threads. */
 static void
 push_rates(lua_State *L, const struct load_run *run)
 {
@@ -191,7 +191,7 @@ push_errors(lua_State *L, const struct load_result *total)
                          ends[LOAD_END_FAILED_CHECK]);
 }
 
-/* Requests that were completed, with whatever reply; us. */
+/* Push the summary, of requests that got a complete reply, good or not. Times are in us. */
 static void
 push_summary(lua_State *L, const struct load_run *run)
 {

@@ -8,7 +8,7 @@
 
 #include "script-lua.h"
 
-/* A name that is misspelt would silently do nothing. */
+/* Refuse other names, because a misspelt name would silently do nothing. */
 void
 load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names)
 {

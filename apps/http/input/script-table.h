@@ -2,7 +2,7 @@
  *
  * What: reads fields of the table that a scenario returns, strictly: a name that is misspelt, or a
  * value of another type, raises an error that names the field. Place: scenario.c and session-*.c;
- * all of it inside load_lua_call. where is what the table is called in messages.
+ * all of it inside load_lua_call. `where` is the table's name in messages.
  */
 #ifndef LOAD_SCRIPT_TABLE_H
 #define LOAD_SCRIPT_TABLE_H
@@ -11,17 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Raise an error if the table has other names than these, a list that ends with NULL. */
+/* Raise an error if the table has a name that is not in this list, which ends with NULL. */
 void load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names);
 
-/* Push the field, which is nil or of that type; a text may be a number. Whether it is there. */
+/* Push the field, which is nil or has that type; a text may be a number. Returns whether the field
+ * is there. */
 bool load_table_field(lua_State *L, int table, const char *where, const char *name, int type);
 
-/* A whole number from 1 to max; 1 if it is not there. */
+/* Get a whole number from 1 to max; 1 if the field is missing. */
 uint64_t load_table_number(lua_State *L, int table, const char *where, const char *name,
                            lua_Integer max);
 
-/* A text without zero bytes, which stays though the table may change; NULL: it is not there. */
+/* Get a text without zero bytes, which stays valid even if the table changes; NULL: the field is
+ * missing. */
 const char *load_table_text(lua_State *L, int table, const char *where, const char *name);
 
 #endif

@@ -16,10 +16,10 @@ struct thread {
 
 /* A global on its way into, or out of, the state of a worker. */
 struct transfer {
-    const char *name; /* Lua allows zero bytes in it */
+    const char *name; /* the global's name, in which Lua allows zero bytes */
     size_t name_length;
     struct load_values values;
-    const char *why; /* why the global cannot go; NULL: it can */
+    const char *why; /* why the global cannot be sent; NULL: it can */
 };
 
 static struct thread *
@@ -28,7 +28,8 @@ check_thread(lua_State *L)
     return luaL_checkudata(L, 1, type_name);
 }
 
-/* The memory for the worker's globals: until the run, it is free for those of thread:set. */
+/* The memory for the worker's globals. Until the run begins, it is free for the globals that
+ * thread:set sends. */
 static struct transfer
 transfer_of(lua_State *L, const struct thread *thread)
 {
@@ -134,7 +135,7 @@ thread_stop(lua_State *L)
     return 0;
 }
 
-/* Whether the key is "addr", a zero byte in it considered. */
+/* Whether the key is "addr", and has no zero byte. */
 static bool
 is_addr(lua_State *L, int index)
 {

@@ -71,7 +71,7 @@ put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
     return add_value_bytes(values, "}", 1) ? NULL : too_large;
 }
 
-/* Recursive, to LOAD_VALUES_DEPTH. */
+/* Append a value. It calls itself for tables, to a depth of LOAD_VALUES_DEPTH. */
 static const char *
 put_on_stack(lua_State *L, int index, struct load_values *values, unsigned depth)
 {
@@ -125,7 +125,7 @@ push_text_value(lua_State *L, const char **at)
     *at += length;
 }
 
-/* Recursive, to LOAD_VALUES_DEPTH. */
+/* Push a value. It calls itself for tables, to a depth of LOAD_VALUES_DEPTH. */
 static void
 push_table_value(lua_State *L, const char **at)
 {
@@ -173,8 +173,8 @@ load_values_push(lua_State *L, const char **at)
 
 /* ---- Globals ---- */
 
-/* Put the reason after the name of a global whose value cannot be copied. Without room for that,
- * leave the global out. */
+/* After the name of a global whose value cannot be copied, append the reason. If there is no room
+ * for it, leave the global out. */
 static void
 put_global_name(lua_State *L, struct load_values *values)
 {

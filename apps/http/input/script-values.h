@@ -3,7 +3,7 @@
  * What: plain values of Lua (nil, booleans, numbers, strings, tables of them) as bytes, to go from
  * one state to another, or from a worker to its parent. Place: thread:set and thread:get.
  *
- * Shape: a letter and what it is about; a table is keys and values in turn, up to the brace.
+ * Shape: a letter and its value; a table is keys and values in turn, up to the brace.
  *
  *     n   t   f   i <8 bytes>   d <8 bytes>   s <length> <bytes>   { key value ... }   ! <reason>
  *

@@ -91,7 +91,7 @@ note_problem(struct load_script *script, const char *what, const char *why)
     script->has_noted = true;
 }
 
-/* The request at script->at; several after one another are sent one by one. */
+/* Take the request at script->at; several requests in the bytes are sent one by one. */
 static int
 take_query(struct load_script *script, struct load_query *query)
 {
@@ -143,7 +143,7 @@ next_script_query(struct load_requests *requests, uint64_t sequence, struct load
     return load_script_ask(script, script->at == script->length ? ask_script : NULL, query);
 }
 
-/* The query of a script that composes one request, once, is always the same. */
+/* Reuse the query of a script that made its one request in init(): it never changes. */
 static int
 next_fixed(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
@@ -198,8 +198,8 @@ is_function(lua_State *L, const char *name)
     return is;
 }
 
-/* wrk calls wrk.init(), which calls init(): a script may put a function of its own in the place of
- * either. False: it has none. */
+/* Push the init function that the script has. wrk calls wrk.init(), which calls init(): a script
+ * may replace either. False: it replaced neither. */
 static bool
 push_init(lua_State *L)
 {
@@ -208,7 +208,7 @@ push_init(lua_State *L)
     return lua_getglobal(L, "init") == LUA_TFUNCTION;
 }
 
-/* init(args), on top of the stack: args[0] is the URL, as in wrk. */
+/* Call init(args), which is on top of the stack; args[0] is the URL, as in wrk. */
 static void
 call_init(lua_State *L, const struct load_script_options *options)
 {
@@ -253,14 +253,16 @@ begin_worker_script(lua_State *L)
     lua_pushvalue(L, 3);
     lua_pushcclosure(L, fixed_request, 1);
     lua_setfield(L, 2, "request");
-    luaL_ref(L, LUA_REGISTRYINDEX); /* the fixed one stays, whatever becomes of wrk.request */
+    /* keep the fixed request, even if the script changes wrk.request */
+    luaL_ref(L, LUA_REGISTRYINDEX);
     script->anchor = load_script_new_anchor(L);
     script->calls_lua = is_function(L, "request") || is_function(L, "delay");
     script->requests.wants_replies = is_function(L, "response") || is_function(L, "check");
     return 0;
 }
 
-/* A script that calls Lua for no query has one that never changes, unless it is several in one. */
+/* A script that calls Lua for no query always sends the request that wrk.format() made, unless that
+ * is several requests in one. */
 static bool
 choose_next_request(struct load_script *script)
 {

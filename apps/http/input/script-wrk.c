@@ -38,7 +38,7 @@ put_wrk_text(lua_State *L, const char *text)
     load_lua_put(L, text, strlen(text));
 }
 
-/* Append the value at the index, converted as tostring() does. */
+/* Append the value at the index, as tostring() converts it. */
 static void
 put_value(lua_State *L, int index)
 {
@@ -67,7 +67,7 @@ is_named(lua_State *L, int index, const char *name)
            strcasecmp(lua_tostring(L, index), name) == 0;
 }
 
-/* A header's value, the case of its name ignored; nil. Pushed. */
+/* Push the value of a header, whatever the case of its name; or nil. */
 static bool
 push_header(lua_State *L, int headers, const char *name)
 {
@@ -85,7 +85,7 @@ push_header(lua_State *L, int headers, const char *name)
     return false;
 }
 
-/* RFC 9110, 7.2: Host comes first. */
+/* Write the head; Host comes first (RFC 9110, 7.2). */
 static void
 put_host(lua_State *L)
 {
@@ -137,7 +137,8 @@ put_headers(lua_State *L)
         put_wrk_text(L, "\r\n");
         lua_pop(L, 1);
     } else if (!is_coded && *lua_tostring(L, METHOD) == 'P') {
-        put_wrk_text(L, "Content-Length: 0\r\n"); /* POST, PUT, PATCH: RFC 9110, 8.6 */
+        /* POST, PUT and PATCH without a body need this field (RFC 9110, 8.6) */
+        put_wrk_text(L, "Content-Length: 0\r\n");
     }
 }
 
@@ -192,7 +193,8 @@ set_wrk_text(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
-/* Into the table at the top: a name that comes again makes its value a list. "Name:" has none. */
+/* Add a header to the table on top of the stack. If a name comes again, its value becomes a list.
+ * "Name:" has no value. */
 static void
 add_header(lua_State *L, const char *field)
 {
@@ -253,7 +255,7 @@ remember_names(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, names_key);
 }
 
-/* wrk.init(), which scripts for wrk 3 call in their init(): what it did is done already. */
+/* wrk.init(), which scripts for wrk 3 call in their init(); it has nothing left to do. */
 static int
 l_wrk_init(lua_State *L)
 {

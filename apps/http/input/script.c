@@ -44,7 +44,7 @@ new_state(struct load_script *script, struct load_lua_chunk *chunk)
     return lua;
 }
 
-/* wrk.kinds, else there is one. */
+/* Take wrk.kinds; without it there is one kind. */
 static int
 read_script_kinds(lua_State *L)
 {
@@ -168,7 +168,8 @@ call_done_function(lua_State *L)
     return 0;
 }
 
-/* Whether a worker's script failed, and in how many; and what its check() found. */
+/* Count the workers whose script failed, and print what their check() found. Returns whether any
+ * failed. */
 static bool
 say_slots(const struct load_script *script)
 {

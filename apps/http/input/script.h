@@ -4,7 +4,7 @@
  * Place: -s script.lua and --scenario file.lua; a source of requests, see requests.h.
  *
  * Shape: a script is loaded once for the parent and once for each worker, before they are forked;
- * none sees the globals of another, but for thread:set and thread:get.
+ * none of them sees the globals of another one, except by thread:set and thread:get.
  *
  *     parent   load all, setup(thread) a worker ....................... done(summary, ...)
  *     worker          fork -> init(args), request() ... response() -> its globals go back --'
@@ -45,29 +45,31 @@
 struct load_script_options {
     const char *path;
     bool is_scenario;
-    int argc; /* arguments after -- on the command line */
+    int argc; /* the arguments after -- on the command line */
     char **argv;
-    const char *host; /* host, port and target: first values of wrk.host, wrk.port, wrk.path */
+    /* host, port and target: the first values of wrk.host, wrk.port and wrk.path */
+    const char *host;
     uint16_t port;
     const char *target;
     const char *authority;
-    const char *scheme;                          /* NULL: http */
-    const struct load_template_options *request; /* first wrk.method, wrk.headers, wrk.body */
+    const char *scheme; /* the first wrk.scheme; NULL: "http" */
+    /* the first wrk.method, wrk.headers and wrk.body */
+    const struct load_template_options *request;
     unsigned workers;
-    bool is_stdout_data; /* stdout has a report: the script prints to stderr */
+    bool is_stdout_data; /* whether stdout has a report: then the script prints to stderr */
 };
 
 /* Load the script and call setup(); NULL after saying on err what is wrong, with a traceback. */
 struct load_requests *load_script_new(const struct load_script_options *options, FILE *err);
 
-/* In the parent, after the run: done(), if the script has one; what it prints goes to stdout, or
- * stderr. Then says on err how many checks failed. LOAD_EXIT_OK; or LOAD_EXIT_ERRORS: a function of
- * the script, here or in a worker, raised an error. */
+/* Call this in the parent, after the run: it calls done(), if the script has one, whose output goes
+ * to stdout, or stderr. Then it prints on err how many checks failed. LOAD_EXIT_OK; or
+ * LOAD_EXIT_ERRORS: a function of the script, here or in a worker, raised an error. */
 int load_script_done(struct load_requests *requests, const struct load_run *run);
 void load_script_free(struct load_requests *requests);
 
-/* The results of a shard's worker for done(), as bytes that can be copied to a process which has
- * loaded the same script for as many workers. */
+/* The results of a shard's worker for done(), as bytes that can be copied to another process, which
+ * must have loaded the same script for as many workers. */
 void *load_script_left(struct load_requests *requests, unsigned shard, unsigned shards,
                        size_t *size);
 

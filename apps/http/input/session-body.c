@@ -76,7 +76,8 @@ add_body_word(lua_State *L, struct load_sessions *sessions, struct load_pieces *
     load_session_add_literal(L, sessions, to, word, strlen(word));
 }
 
-/* As browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become %XX. */
+/* Write a name as browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become
+ * %XX. */
 static void
 add_quoted_text(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
                 struct sxe_span text)

@@ -10,7 +10,7 @@
 #include "session-private.h"
 #include "sxe-json.h"
 
-/* The longest escape of a byte. */
+/* The most bytes that one byte becomes by an escape. */
 #define ESCAPED_MAX 6
 
 /* Room for the rest of a head: version, Content-Length, Content-Type with a boundary. */
@@ -97,7 +97,7 @@ put_field(struct load_bytes *to, char byte)
     to->bytes[to->length++] = is_control ? ' ' : byte;
 }
 
-/* Whether a % is one of %XX, which a target may have. */
+/* Whether a % begins a %XX, which a target may have. */
 static bool
 is_escaped(struct sxe_span value, size_t at)
 {
@@ -197,7 +197,7 @@ put_pieces(const struct load_sessions *sessions, const struct load_user *user,
     }
 }
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
+/* The generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 uint64_t
 load_session_random(struct load_sessions *sessions)
 {
@@ -222,8 +222,9 @@ has_boundary(const struct load_sessions *sessions, const char *bytes, size_t len
     return memmem(bytes, length, sessions->boundary, strlen(sessions->boundary)) != NULL;
 }
 
-/* RFC 2046, 5.1.1. False: a part contains the boundary. Constant parts were checked before the run,
- * so they are checked again only for another boundary. */
+/* Check that no part contains the boundary (RFC 2046, 5.1.1). Constant parts were checked before
+ * the run, so they are checked again only if the boundary is another one. False: a part contains
+ * it. */
 static bool
 put_parts(const struct load_sessions *sessions, const struct load_user *user,
           const struct load_user_step *step, struct load_bytes *to)
@@ -263,7 +264,7 @@ put_body(struct load_sessions *sessions, const struct load_user *user,
 
 /* ---- Heads ---- */
 
-/* Keep the target in the user, too: cookies and redirects need it. */
+/* Write the target, and keep it in the user: cookies and redirects need it. */
 static void
 put_target(const struct load_sessions *sessions, struct load_user *user,
            const struct load_user_step *step, struct load_bytes *to)
@@ -275,7 +276,7 @@ put_target(const struct load_sessions *sessions, struct load_user *user,
         return;
     }
     put_pieces(sessions, user, to, step->target);
-    /* The whole target may be a value, which need not begin with a slash. */
+    /* If the target begins with a value, it may lack the slash. */
     if (to->length == begin || to->bytes[begin] != '/') {
         memmove(to->bytes + begin + 1, to->bytes + begin, to->length - begin);
         to->bytes[begin] = '/';
@@ -324,7 +325,7 @@ put_content(const struct load_sessions *sessions, const struct load_user *user,
             const struct load_user_step *step, struct load_bytes *to, struct sxe_span body)
 {
     put_type(sessions, user, step, to);
-    /* POST, PUT and PATCH say that they have none: RFC 9110, 8.6. */
+    /* POST, PUT and PATCH without a body send a Content-Length of 0 (RFC 9110, 8.6). */
     if (step->content != LOAD_CONTENT_NONE || *step->method == 'P')
         to->length += (size_t)snprintf(to->bytes + to->length, LENGTH_ROOM,
                                        "Content-Length: %zu\r\n", body.length);

@@ -22,7 +22,7 @@ has_front(struct sxe_span text, const char *front)
     return text.length >= length && strncasecmp(text.base, front, length) == 0;
 }
 
-/* The length of an authority without ":80", which is the default port. */
+/* The length of an authority without a final ":80", which is the default port. */
 static size_t
 without_port(struct sxe_span authority)
 {
@@ -50,7 +50,7 @@ length_before(struct sxe_span text, const char *ends)
     return length;
 }
 
-/* Take "http://authority" off the front, whose path is "/" if there is none. NULL, or what is
+/* Take "http://authority" off the front; if no path follows, the path is "/". NULL, or what is
  * wrong. */
 static const char *
 take_server(const struct load_sessions *sessions, struct sxe_span *location, struct load_bytes *to)
@@ -71,13 +71,14 @@ take_server(const struct load_sessions *sessions, struct sxe_span *location, str
     return is_same_server(authority, sessions->authority) ? NULL : "leads to another server";
 }
 
-/* A path that is put together segment by segment, so that .. takes one away (RFC 3986, 5.2.4). */
+/* Append a path segment by segment; a segment .. removes the one before it (RFC 3986, 5.2.4). */
 static void
 put_joined_path(struct load_bytes *to, struct sxe_span path)
 {
     while (path.length > 0) {
         struct sxe_span segment = path;
-        size_t length = length_before(cut_front(path, 1), "/") + 1; /* with its slash */
+        /* the length of the segment with its slash */
+        size_t length = length_before(cut_front(path, 1), "/") + 1;
         bool is_last = length == path.length;
 
         segment.length = length;
@@ -93,7 +94,7 @@ put_joined_path(struct load_bytes *to, struct sxe_span path)
     }
 }
 
-/* The part of the target that a relative Location is appended to. */
+/* The part of the target to which a relative Location is appended. */
 static struct sxe_span
 base_of_target(struct sxe_span target, struct sxe_span location)
 {

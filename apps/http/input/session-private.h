@@ -35,7 +35,7 @@
 
 #define LOAD_STEPS_MAX  64
 #define LOAD_NAMES_MAX  64
-#define LOAD_TAKES_MAX  8 /* of a step */
+#define LOAD_TAKES_MAX  8 /* most values that a step takes */
 #define LOAD_PARTS_MAX  32
 #define LOAD_PIECES_MAX 4096
 #define LOAD_TAKEN_MAX  4096
@@ -48,19 +48,19 @@
 
 /* How a value is escaped where it is inserted. */
 enum load_escape {
-    LOAD_ESCAPE_NONE,  /* a body: nothing */
-    LOAD_ESCAPE_URL,   /* a path: all but unreserved characters become %XX (RFC 3986, 2.3) */
-    LOAD_ESCAPE_RAW,   /* {raw:x} of a path: only what a target cannot have becomes %XX */
-    LOAD_ESCAPE_FIELD, /* a header: control bytes become blanks (RFC 9110, 5.5) */
+    LOAD_ESCAPE_NONE,  /* in a body: no escape */
+    LOAD_ESCAPE_URL,   /* in a path: all but unreserved characters become %XX (RFC 3986, 2.3) */
+    LOAD_ESCAPE_RAW,   /* {raw:x} in a path: only bytes that a target cannot have become %XX */
+    LOAD_ESCAPE_FIELD, /* in a header: control bytes become blanks (RFC 9110, 5.5) */
     LOAD_ESCAPE_FORM,  /* application/x-www-form-urlencoded (WHATWG URL, 5.2) */
-    LOAD_ESCAPE_JSON,  /* {json:x}: the inside of a string (RFC 8259, 7) */
+    LOAD_ESCAPE_JSON,  /* {json:x}: escaped as the inside of a JSON string (RFC 8259, 7) */
 };
 
 /* A part of a text: constant bytes, or the place of a value. */
 struct load_piece {
     const char *text;
     uint32_t length;
-    uint16_t value; /* below names_number; LOAD_LITERAL: the text */
+    uint16_t value; /* the index of the value; LOAD_LITERAL: the piece is constant text */
     uint8_t escape;
 };
 
@@ -73,15 +73,16 @@ struct load_pieces {
 struct load_take {
     uint16_t value;
     const char *name;
-    const char *header; /* header, json or pattern: one is set */
+    /* where the value is taken from: exactly one of header, json and pattern is set */
+    const char *header;
     const struct load_json_path *json;
     const struct load_pattern *pattern;
-    const char *what; /* "header ETag", for messages */
+    const char *what; /* its name in messages, "header ETag" */
 };
 
 /* A part of multipart/form-data (RFC 7578). */
 struct load_form_part {
-    struct load_pieces head; /* fields of the part */
+    struct load_pieces head; /* the header fields of the part */
     struct load_pieces content;
     bool has_values;
 };
@@ -89,7 +90,7 @@ struct load_form_part {
 enum load_content { LOAD_CONTENT_NONE, LOAD_CONTENT_BODY, LOAD_CONTENT_FORM, LOAD_CONTENT_PARTS };
 
 struct load_user_step {
-    const char *where; /* "steps[2]" */
+    const char *where; /* the step's name in messages, "steps[2]" */
     const char *method;
     uint16_t kind;
     bool is_head;
@@ -97,7 +98,7 @@ struct load_user_step {
     bool wants_head;
     bool wants_body;
     bool has_expect;
-    bool has_own_type; /* headers has a Content-Type */
+    bool has_own_type; /* whether the step's headers have a Content-Type */
     uint8_t content;   /* enum load_content */
     unsigned follow;   /* most redirects to follow; 0: none */
     uint64_t pause_min_ns;
@@ -117,23 +118,23 @@ struct load_user_step {
 struct load_value_name {
     const char *name;
     size_t length;
-    uint16_t column; /* of the rows; LOAD_LITERAL: a step takes it from a reply */
+    uint16_t column; /* the column of the rows; LOAD_LITERAL: a step takes the value from a reply */
 };
 
 struct load_user {
     uint64_t row;
     uint16_t step;
-    uint8_t hops;    /* redirects of this step that were followed */
-    bool is_hop;     /* the next query follows a redirect, to target */
-    bool is_get;     /* the method of that query is GET (RFC 9110, 15.4) */
-    bool has_failed; /* the reply cannot be used; `why` of load_sessions says why */
+    uint8_t hops;    /* how many redirects of this step were followed */
+    bool is_hop;     /* whether the next query follows a redirect, to `target` */
+    bool is_get;     /* whether the method of that query is GET (RFC 9110, 15.4) */
+    bool has_failed; /* whether the reply cannot be used; `why` of load_sessions says why */
     uint16_t target_length;
-    uint16_t used; /* of text */
+    uint16_t used; /* how many bytes of `text` are used */
     struct {
         uint16_t at;
         uint16_t length;
-    } values[LOAD_NAMES_MAX];     /* where in `text` each value lies that was taken */
-    char target[LOAD_TARGET_MAX]; /* of the query in flight, or of the next redirect */
+    } values[LOAD_NAMES_MAX];     /* where in `text` each taken value lies */
+    char target[LOAD_TARGET_MAX]; /* the target of the query in flight, or of the next redirect */
     struct load_jar jar;
     char text[LOAD_TAKEN_ROOM];
 };
@@ -158,25 +159,25 @@ struct load_sessions {
     uint32_t pieces_number;
     struct load_value_name names[LOAD_NAMES_MAX];
     unsigned names_number;
-    struct sxe_span host; /* of the authority, for cookies */
+    struct sxe_span host; /* the host of the authority, for cookies */
     const char *authority;
-    const char *version;    /* "1.1" */
-    struct load_rows *rows; /* NULL: there is no data */
-    const char *data;       /* its name */
+    const char *version;    /* the version of HTTP, "1.1" */
+    struct load_rows *rows; /* NULL: there is no file of rows */
+    const char *data;       /* the name of that file */
     enum load_order order;
-    char *file;          /* one that is uploaded, while it is read */
-    size_t request_room; /* bytes of the longest request */
+    char *file;          /* a file that is uploaded, while it is read */
+    size_t request_room; /* how many bytes the longest request has */
     char boundary[40];
-    bool is_boundary_new; /* all parts have to be searched for the boundary */
+    bool is_boundary_new; /* whether all parts have to be searched for the boundary */
 
     /* In a worker */
-    char *users; /* [users_number] of LOAD_USER_SIZE bytes, mapped */
+    char *users; /* users_number times LOAD_USER_SIZE bytes, mapped */
     uint32_t users_number;
-    uint64_t given; /* rows that users of this worker have got */
+    uint64_t given; /* how many rows the users of this worker have got */
     unsigned shard;
     unsigned shards;
     uint64_t random;
-    char *request;          /* [request_room], and after it the body, which has as much */
+    char *request; /* request_room bytes, and after them the body, which has as much room */
     char why[LOAD_WHY_MAX]; /* what is wrong with the reply that was read last */
 };
 
@@ -192,7 +193,7 @@ load_session_user(struct load_sessions *sessions, uint32_t client)
 void load_sessions_read(lua_State *L, struct load_script *script);
 void load_session_read_data(lua_State *L, struct load_script *script);
 
-/* Push the path of a file that the scenario names: from the scenario's own folder. */
+/* Push the path of a file that the scenario names; it is relative to the scenario's own folder. */
 const char *load_session_push_path(lua_State *L, const struct load_script *script,
                                    const char *name);
 
@@ -209,7 +210,7 @@ bool load_session_has_values(const struct load_sessions *sessions, struct load_p
  * its order, other tables are ordered by name. */
 void load_session_push_pairs(lua_State *L, const char *where);
 
-/* form and multipart of the step's table. */
+/* Read the keys form and multipart of the step's table. */
 void load_session_read_form(lua_State *L, struct load_sessions *sessions,
                             struct load_user_step *step, int table);
 void load_session_read_parts(lua_State *L, struct load_script *script, struct load_user_step *step,
@@ -227,7 +228,7 @@ void load_session_compose(struct load_sessions *sessions, struct load_user *user
 struct sxe_span load_session_value(const struct load_sessions *sessions,
                                    const struct load_user *user, unsigned value);
 
-/* A boundary that was not used before. */
+/* Choose a boundary that was not used before. */
 void load_session_new_boundary(struct load_sessions *sessions);
 uint64_t load_session_random(struct load_sessions *sessions);
 

@@ -50,7 +50,7 @@ compile_pattern(lua_State *L, const char *where, const char *text)
     return pattern;
 }
 
-/* The index of a name, which is added if it is new. */
+/* Find the index of a name, or add the name. */
 static uint16_t
 name_value(lua_State *L, struct load_sessions *sessions, const char *where, const char *name)
 {
@@ -195,7 +195,7 @@ add_header_line(lua_State *L, struct load_sessions *sessions, struct load_pieces
  * that changed the request to a GET. */
 struct adding {
     bool has_places;
-    bool is_type; /* now */
+    bool is_type; /* whether to add Content-Type now, or the others */
 };
 
 /* Add the header that is the pair at the top of the stack. */
@@ -220,7 +220,7 @@ add_step_header(lua_State *L, struct load_sessions *sessions, struct load_user_s
     add_header_line(L, sessions, to, step->where, name, value, adding.has_places);
 }
 
-/* Whether the list at the index has a name. */
+/* Whether the list at the index has a header of that name. */
 static bool
 has_listed_name(lua_State *L, int list, const char *text)
 {

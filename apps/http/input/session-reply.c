@@ -10,7 +10,7 @@
 
 #include "session-private.h"
 
-/* Note what is wrong with the reply; the first note counts. */
+/* Note what is wrong with the reply, unless something was noted already. */
 SXE_PRINTF(3, 4)
 static void
 fail_user(struct load_sessions *sessions, struct load_user *user, const char *format, ...)
@@ -172,7 +172,8 @@ follow_redirect(struct load_sessions *sessions, struct load_user *user, unsigned
                   (int)(location.length < 80 ? location.length : 80), location.base, wrong);
     if (user->has_failed)
         return;
-    /* 307 and 308 keep the method of the query before, which may be a GET already. */
+    /* 307 and 308 keep the method of the query before. That may be a GET already, because of an
+     * earlier redirect. */
     user->is_get = status < 307 || (user->is_hop && user->is_get);
     user->is_hop = true;
     user->hops++;

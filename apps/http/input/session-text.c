@@ -44,15 +44,16 @@ load_session_has_values(const struct load_sessions *sessions, struct load_pieces
 
 /* ---- Places ---- */
 
-/* {name} or {raw:name}. */
+/* A place: {name} or {raw:name}. */
 struct place {
-    size_t at; /* of the brace */
+    size_t at; /* the offset of its first brace */
     size_t length;
-    struct sxe_span form; /* "raw"; base NULL: none */
+    struct sxe_span form; /* the word before the colon, "raw"; base NULL: there is none */
     struct sxe_span name;
 };
 
-/* The next place of a text, from at on. Braces that are no place are ordinary bytes. */
+/* Find the next place of a text, from `at` on. Braces that do not form a place are ordinary
+ * bytes. */
 static bool
 find_value_place(struct sxe_span text, size_t at, struct place *place)
 {
@@ -127,7 +128,7 @@ find_user_value(lua_State *L, const struct load_sessions *sessions, const char *
         lua_tostring(L, -1));
 }
 
-/* Add the text between places; the text of a form is encoded. */
+/* Add the text between two places. The text of a form is encoded. */
 static void
 add_between(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
             struct sxe_span text, enum load_escape escape)
@@ -172,14 +173,14 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
 
 /* ---- Names and values ---- */
 
-/* Whether the name at -2 comes before the one at -1. */
+/* Whether the name at index -2 comes before the one at -1. */
 static bool
 is_name_before(lua_State *L)
 {
     return lua_compare(L, -2, -1, LUA_OPLT);
 }
 
-/* Put the pair at the top where its name belongs in the list below it. */
+/* Insert the pair on top of the stack into the list below it, in the order of names. */
 static void
 insert_pair(lua_State *L, int list)
 {

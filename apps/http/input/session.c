@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sessions as a source of requests: which user is where.
+ * What: sessions as a source of requests: which step each user is at.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 /* ---- Rows ---- */
 
-/* How many rows of this worker's share no session has had yet; UINT64_MAX unless each row is used
- * only once. */
+/* How many rows of this worker's share no session has used yet; UINT64_MAX if rows may be used
+ * again. */
 static uint64_t
 rows_left(const struct load_sessions *sessions)
 {
@@ -27,7 +27,8 @@ rows_left(const struct load_sessions *sessions)
     return share - sessions->given;
 }
 
-/* Worker i of n takes rows i, i + n, i + 2n ...: n workers use each row as often as one would. */
+/* The index of a row: worker i of n takes rows i, i + n, i + 2n ..., so that n workers use each row
+ * as often as one worker would. */
 static uint64_t
 take_row(struct load_sessions *sessions)
 {
@@ -38,8 +39,8 @@ take_row(struct load_sessions *sessions)
     return sessions->order == LOAD_RANDOM ? load_session_random(sessions) % number : row;
 }
 
-/* Begin at the first step, with the next row, without cookies and values of the last session.
- * False: no row is left. */
+/* Begin a session at the first step, with the next row, and without cookies and values of the last
+ * session. False: no row is left. */
 static bool
 start_session(struct load_sessions *sessions, struct load_user *user)
 {
@@ -129,7 +130,7 @@ end_step(struct load_requests *requests, uint32_t client, unsigned end)
     return start_session(sessions, user) ? went : went | LOAD_SESSION_LAST;
 }
 
-/* Map room for all users, which takes memory only as they are used. False: there is none. */
+/* Map room for all users, which takes memory only as users are used. False: there is no memory. */
 static bool
 map_users(struct load_sessions *sessions, uint32_t clients)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Addresses are handled as the IPv6 ones that sxe-cidr.h makes of them, IPv4 in ::ffff:0:0/96.
+ * Parsing local addresses. All are handled as IPv6 addresses, with IPv4 in ::ffff:0:0/96, as in
+ * sxe-cidr.h.
  */
 #include "source.h"
 
@@ -16,10 +17,11 @@
 #include "sxe-cidr.h"
 #include "wrong.h"
 
-#define PART_MAX  100 /* bytes: two addresses and a hyphen fit */
+#define PART_MAX  100 /* room for a part of the list: two addresses and a hyphen fit */
 #define BLANKS    " \t"
 #define TRIES_MAX 1000u
-/* Addresses of a range, so that the sum of all ranges fits 64 bits. No test has as many sockets. */
+/* most addresses of a range, so that the sum of all ranges fits 64 bits; no test has as many
+ * sockets */
 #define RANGE_MAX (UINT64_C(1) << 56)
 
 enum { IPV4_AT = 12, ADDRESS_BITS = 128 };
@@ -66,7 +68,8 @@ add_source_network(const char *text, struct sxe_cidr *network)
     return NULL;
 }
 
-/* Add the range "first-last". NULL, or what is wrong. The text is cut at the hyphen. */
+/* Add the range "first-last". NULL, or what is wrong. This function writes a zero byte over the
+ * hyphen. */
 static const char *
 parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
 {

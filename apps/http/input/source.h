@@ -18,7 +18,7 @@
 
 struct load_sources {
     unsigned ranges;
-    uint64_t number; /* ro: of addresses */
+    uint64_t number; /* ro: how many addresses */
     int family;      /* ro: AF_INET or AF_INET6 */
     struct {
         unsigned char first[16];
@@ -26,14 +26,15 @@ struct load_sources {
     } range[LOAD_SOURCES_MAX];
 };
 
-/* NULL, or what is wrong, as a text of this thread that names the part. */
+/* Parse a list of addresses. NULL, or what is wrong, as a text of this thread that names the
+ * part. */
 const char *load_sources_parse(struct load_sources *sources, const char *text);
 
-/* Try the first `number` addresses, at most 1,000. NULL, or the first that is no address of this
- * machine, as a text of this thread. */
+/* Try the first `number` addresses, at most 1,000. NULL; or the first that this machine does not
+ * have, as a text of this thread. */
 const char *load_sources_try(const struct load_sources *sources, uint64_t number);
 
-/* The nth modulo number, as text; size is at least INET6_ADDRSTRLEN. */
+/* Write address number nth modulo `number` as text; size is at least INET6_ADDRSTRLEN. */
 void load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, size_t size);
 
 #endif

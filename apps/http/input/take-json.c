@@ -29,7 +29,7 @@ read_index(struct path_reader *reader, uint64_t *index)
            *reader->at++ == ']';
 }
 
-/* Read "name"] or 'name'] after a [. */
+/* Read "name"] or 'name'], after a [. */
 static bool
 read_quoted_name(struct path_reader *reader, const char **name, size_t *length)
 {
@@ -394,7 +394,7 @@ enter_element(struct json *json, uint64_t index)
     return LOAD_JSON_FOUND;
 }
 
-/* Read a member's name, after its opening quote. *is_it: it equals `name`. */
+/* Read a member's name, after its opening quote. *is_it becomes whether it equals `name`. */
 static bool
 read_member(struct json *json, const char *name, size_t length, bool *is_it)
 {

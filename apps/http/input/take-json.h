@@ -35,7 +35,7 @@
 struct load_json_path {
     unsigned number;
     struct {
-        const char *name; /* NULL: an index */
+        const char *name; /* a name; NULL: the part is an index */
         size_t length;
         uint64_t index;
     } parts[LOAD_JSON_PARTS];
@@ -45,7 +45,7 @@ struct load_json_path {
 struct load_json_value {
     char *text;
     size_t room;
-    size_t length; /* of the value that was found */
+    size_t length; /* the whole length of the value that was found */
 };
 
 enum load_json_found {
@@ -56,7 +56,7 @@ enum load_json_found {
     LOAD_JSON_TOO_LONG, /* the value does not fit into its room */
 };
 
-/* Returns NULL, or what is wrong, as a static text. The path borrows `text`. */
+/* Parse a path, which borrows `text`. NULL, or what is wrong, as a static text. */
 const char *load_json_path_compile(struct load_json_path *path, const char *text, size_t length);
 
 enum load_json_found load_json_find(const struct load_json_path *path, const char *json,

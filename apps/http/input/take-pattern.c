@@ -40,7 +40,7 @@ invert_set(uint64_t set[4])
 static bool
 add_class(uint64_t set[4], char letter)
 {
-    /* Ranges, by their first and last byte. */
+    /* The classes as ranges, each by its first and last byte. */
     static const struct {
         char letter;
         const char *ranges;
@@ -153,7 +153,7 @@ add_item(struct load_pattern *pattern, const uint64_t set[4], char repeat)
     return NULL;
 }
 
-/* An item with + becomes two: the item once, and the item with *. */
+/* Add an item. An item with + becomes two: the item once, and the item with *. */
 static const char *
 read_item(struct reader *reader)
 {

@@ -37,10 +37,10 @@
 
 struct load_pattern_item {
     uint64_t set[4]; /* one bit for each byte that the item matches */
-    char repeat;     /* 0: once; '*' and '?' as often as it goes, '-' as seldom */
+    char repeat;     /* 0: once; '*' and '?': as often as possible; '-': as seldom as possible */
 };
 
-/* All private. */
+/* All members are private. */
 struct load_pattern {
     unsigned number;
     unsigned open;  /* the item before which the capture begins; above number: there is none */
@@ -52,10 +52,10 @@ struct load_pattern {
     struct load_pattern_item items[LOAD_PATTERN_ITEMS];
 };
 
-/* Returns NULL, or what is wrong with the pattern, as a static text. */
+/* Parse a pattern. NULL, or what is wrong with it, as a static text. */
 const char *load_pattern_compile(struct load_pattern *pattern, const char *text, size_t length);
 
-/* Find the first match. Returns false if there is none; *found is the value. */
+/* Find the first match. *found becomes the value. False: there is no match. */
 bool load_pattern_find(const struct load_pattern *pattern, const char *text, size_t length,
                        struct sxe_span *found);
 

@@ -16,7 +16,7 @@
 
 #define NO_MEMORY "out of memory"
 
-enum { FIELDS_MAX = 254 /* besides Host */, PARTS_MAX = FIELDS_MAX + 2 };
+enum { FIELDS_MAX = 254 /* most fields besides Host */, PARTS_MAX = FIELDS_MAX + 2 };
 enum part { TARGET, HOST, FIRST_FIELD };
 
 struct composition {
@@ -25,10 +25,10 @@ struct composition {
     struct sxe_span host;
     struct sxe_http_pair pairs[FIELDS_MAX];
     bool is_literal[FIELDS_MAX];
-    unsigned number; /* of pairs */
+    unsigned number; /* how many pairs */
     struct load_draft draft;
     struct {
-        size_t offset; /* in the draft */
+        size_t offset; /* offset in the draft */
         size_t length;
     } text[PARTS_MAX];
     struct load_draft body;

@@ -26,16 +26,16 @@ enum { FIELDS_MAX = 255, NAME_MAX_BYTES = 200, DIGITS_MAX = 9 };
 struct reading {
     const char *at;
     const char *end;
-    unsigned line; /* of at, 1 the first */
+    unsigned line; /* the line that `at` is in, from 1 */
 };
 
 struct raw_request {
-    struct sxe_span head; /* its lines, without the empty one */
+    struct sxe_span head; /* the head's lines, without the empty line after them */
     struct sxe_span body;
     bool has_host;
 };
 
-/* The line, without its end. */
+/* Take a line, without its end. */
 static struct sxe_span
 take_file_line(struct reading *reading)
 {
@@ -50,7 +50,7 @@ take_file_line(struct reading *reading)
     return (struct sxe_span){line, length};
 }
 
-/* Skip empty lines and comments before the next request; false: there is none. */
+/* Skip empty lines and comments before the next request. False: there is no further request. */
 static bool
 find_request(struct reading *reading)
 {
@@ -75,7 +75,7 @@ is_field_line(struct sxe_span line, const char *name)
            load_template_is_name((struct sxe_span){line.base, length}, name);
 }
 
-/* Read the value of a Content-Length; false: it is no number, or too large. */
+/* Read the value of a Content-Length. False: it is no number, or too large. */
 static bool
 read_length(struct sxe_span line, size_t *length)
 {
@@ -227,7 +227,8 @@ add_request_template(struct load_requests *requests, const struct raw_request *r
     return wrong;
 }
 
-/* Put file and line in front of what is wrong, which may be in the buffer of load_wrong itself. */
+/* Put the file and the line in front of a message, which may be in the buffer of load_wrong
+ * itself. */
 static const char *
 in_line(const char *path, unsigned line, const char *wrong)
 {

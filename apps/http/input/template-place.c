@@ -16,7 +16,7 @@ enum { DIGITS_MAX = 19, SEQ_WIDTH = 10, UUID_WIDTH = 36, FIRST_ROOM = 512, FIRST
 
 /* ---- The words of a placeholder ---- */
 
-/* A number of at most DIGITS_MAX digits at the front of the text: how many digits, or 0. */
+/* How many digits the number at the front of the text has; 0: none, or more than DIGITS_MAX. */
 static size_t
 read_place_number(struct sxe_span text, uint64_t *value)
 {
@@ -27,7 +27,7 @@ read_place_number(struct sxe_span text, uint64_t *value)
     return i <= DIGITS_MAX ? i : 0;
 }
 
-/* Read the text after SEQ: nothing, or ":width". */
+/* Read the rest of a placeholder after SEQ: nothing, or ":width". */
 static bool
 read_seq(struct load_place *place, struct sxe_span text)
 {
@@ -43,7 +43,7 @@ read_seq(struct load_place *place, struct sxe_span text)
     return true;
 }
 
-/* Read the text after RAND: ":a:b". */
+/* Read the rest of a placeholder after RAND: ":a:b". */
 static bool
 read_rand(struct load_place *place, struct sxe_span text)
 {
@@ -77,8 +77,8 @@ static const struct {
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* The kind whose word, with ":" or "}" after it, begins the text, even if the rest is wrong. KINDS:
- * none. */
+/* The kind of placeholder whose word begins the text, followed by ":" or "}", even if the rest is
+ * wrong. KINDS: none. */
 static unsigned
 kind_of_placeholder(struct sxe_span text)
 {
@@ -194,7 +194,7 @@ expand_brace(struct load_draft *draft, struct sxe_span text)
     if (kind < KINDS)
         return expand_place(draft, text, kind);
     load_draft_add(draft, (struct sxe_span){text.base, 1});
-    /* Two braces before a placeholder's word are one, and the word is sent as it is. */
+    /* Two braces before a placeholder's word stand for one brace, and the word is sent as it is. */
     return kind_of_placeholder(after) < KINDS ? 2 : 1;
 }
 
@@ -248,7 +248,7 @@ write_hex(char *to, unsigned width, uint64_t value)
         *--p = "0123456789abcdef"[value & 15];
 }
 
-/* RFC 9562, 5.4: 122 random bits, version 4, variant 10. */
+/* Write a UUID of version 4 (RFC 9562, 5.4): 122 random bits, version 4, variant 10. */
 static void
 write_uuid(char *to, uint64_t random[2])
 {
@@ -271,7 +271,7 @@ load_places_patch(char *bytes, const struct load_place *places, unsigned number,
         char *to = bytes + place->offset;
 
         switch ((enum load_place_type)place->type) {
-        case LOAD_PLACE_SEQ: /* digits that are too many are not written */
+        case LOAD_PLACE_SEQ: /* digits beyond the width are not written */
             write_digits(to, place->width, sequence);
             break;
         case LOAD_PLACE_RAND:

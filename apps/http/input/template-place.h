@@ -23,12 +23,12 @@ enum load_place_type { LOAD_PLACE_SEQ, LOAD_PLACE_RAND, LOAD_PLACE_UUID };
 struct load_place {
     uint32_t offset;
     uint8_t type;    /* enum load_place_type */
-    uint8_t width;   /* bytes */
+    uint8_t width;   /* how many bytes the value has */
     uint64_t first;  /* RAND: the least value */
-    uint64_t number; /* RAND: of values */
+    uint64_t number; /* RAND: how many values */
 };
 
-/* A draft of zeros is empty. */
+/* A draft of all zeros is empty. */
 struct load_draft {
     char *bytes;
     size_t length;
@@ -44,13 +44,14 @@ void load_draft_free(struct load_draft *draft);
 /* Add bytes as they are. */
 void load_draft_add(struct load_draft *draft, struct sxe_span text);
 
-/* Add a text, its placeholders replaced by their first values. NULL, or what is wrong with one. */
+/* Add a text in which each placeholder is replaced by its first value. NULL, or what is wrong with
+ * a placeholder. */
 const char *load_draft_expand(struct load_draft *draft, struct sxe_span text);
 
 /* Add a place. The caller adds its bytes. */
 void load_draft_add_place(struct load_draft *draft, const struct load_place *place);
 
-/* Add all of another, places too. */
+/* Add all bytes and places of another draft. */
 void load_draft_append(struct load_draft *draft, const struct load_draft *other);
 
 /* Overwrite the places with their values in query `sequence`; load_random_init made random. */

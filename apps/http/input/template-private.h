@@ -15,33 +15,35 @@
 #include "template-place.h"
 #include "template.h"
 
-/* Bytes of a body, at most: a request with all its places has less than 4 GiB. */
+/* the most bytes of a body: a request with all its places must have less than 4 GiB */
 #define LOAD_TEMPLATE_BODY_MAX (512u << 20)
 
-/* A request's bytes, ready but for its places. */
+/* A request's bytes, complete except for the values of its places. */
 struct load_template {
-    struct load_place *places; /* in one block with the bytes */
+    struct load_place *places; /* allocated in one block with the bytes */
     char *bytes;
     uint32_t length;
     uint32_t places_number;
     uint16_t kind;
     bool is_head;
     bool is_last;
-    uint8_t host; /* index of the host that it is for; 0 if there is one */
+    uint8_t host; /* index of the host that gets the request; 0 if there is one host */
 };
 
 /* The parts of one request that do not come from the options. */
 struct load_template_parts {
     struct sxe_span method;
     struct sxe_span target;
-    struct sxe_span body; /* base NULL: none */
+    struct sxe_span body; /* base NULL: there is no body */
     const char *authority;
-    const struct sxe_http_pair *pairs; /* fields; the options' replace those of the same name */
+    /* header fields; those of the options replace fields of the same name */
+    const struct sxe_http_pair *pairs;
     unsigned pairs_number;
-    bool is_literal; /* the target, the pairs and the body have no placeholders */
+    bool is_literal; /* whether the target, the pairs and the body have no placeholders */
 };
 
-/* NULL, or what is wrong, as a text of this thread. load_template_free for what was made. */
+/* Make a request. NULL, or what is wrong, as a text of this thread. The caller frees the template
+ * with load_template_free. */
 const char *load_template_compose(struct load_template *template,
                                   const struct load_template_options *options,
                                   const struct load_template_parts *parts);
@@ -50,11 +52,13 @@ const char *load_template_compose(struct load_template *template,
 const char *load_template_take(struct load_template *template, const struct load_draft *draft);
 void load_template_free(struct load_template *template);
 
-/* The query that is sent with that sequence: the template's bytes, with its places patched. */
+/* Make the query with that sequence number: the template's bytes with the values in their
+ * places. */
 void load_template_query(const struct load_template *template, uint64_t sequence,
                          uint64_t random[2], struct load_query *query);
 
-/* load_template_is_name ignores case, as names of fields do; load_template_is_method does not. */
+/* load_template_is_name ignores case, because names of fields have none; load_template_is_method
+ * does not. */
 bool load_template_is_name(struct sxe_span name, const char *text);
 bool load_template_is_method(struct sxe_span method, const char *text);
 

@@ -24,12 +24,12 @@ struct load_templates {
     struct load_template *all;
     size_t number;
     size_t room;
-    size_t here;     /* the first so many of `all` are for this worker's host */
+    size_t here;     /* the first `here` requests of `all` are for this worker's host */
     unsigned shards; /* how many workers there are */
-    uint64_t round;  /* after so many queries, of all workers, the turns shift by one request */
-    uint8_t host;    /* of the requests that are added next */
+    uint64_t round; /* after so many queries of all workers, each worker begins one request later */
+    uint8_t host;   /* the host of the requests that are added next */
     uint64_t random[2];
-    char *names[LOAD_KINDS_MAX]; /* of kinds */
+    char *names[LOAD_KINDS_MAX]; /* the names of the kinds */
     bool is_one_kind;            /* there were too many kinds, so all requests are of one kind */
 };
 
@@ -86,7 +86,7 @@ round_of(const struct load_templates *set)
     return factor == 1 ? UINT64_MAX : workers / factor * set->here;
 }
 
-/* The number of the next request, before it wraps at `here`. */
+/* The number of the next request, which the caller takes modulo `here`. */
 static uint64_t
 turn_of(const struct load_templates *set, uint64_t sequence)
 {
@@ -156,7 +156,7 @@ load_templates_free(struct load_requests *requests)
     free(set);
 }
 
-/* There are too many names: from now on all requests are of one kind. */
+/* There are too many names: from now on all requests count as one kind. */
 static void
 join_kinds(struct load_templates *set)
 {
@@ -173,7 +173,7 @@ join_kinds(struct load_templates *set)
     set->is_one_kind = true;
 }
 
-/* Set *kind to the kind of that name, a new one if there is none. False: no memory. */
+/* Find the kind with that name, or add it, and set *kind. False: no memory. */
 static bool
 find_kind(struct load_templates *set, const char *name, uint16_t *kind)
 {

@@ -15,7 +15,7 @@
  * Several URLs or requests take turns. A request file has raw requests (CRLF or LF, told apart by
  * their Content-Length; empty lines and lines of # between them), which are sent as they are, but
  * for three things: placeholders work, with the Content-Length that results; lines end with CRLF;
- * and Host is added where there is none.
+ * and Host is added if it is missing.
  *
  * Fields: "Name: value" replaces a field that this program adds (Host, User-Agent, Accept); "Name:"
  * leaves that field out, except that Host is then empty. Content-Length is counted here.
@@ -30,29 +30,30 @@
 
 #define LOAD_TEMPLATES_MAX 100000
 
-/* Borrowed, texts too, as long as there are requests of them. */
+/* The options and their texts are borrowed, as long as requests made with them exist. */
 struct load_template_options {
-    const char *method;        /* never NULL; not needed for requests of a file */
-    const char *const *fields; /* "Name: value"; one with the name of ours replaces ours */
+    const char *method; /* never NULL; not needed for requests of a file */
+    /* "Name: value"; a field replaces the one of this program with the same name */
+    const char *const *fields;
     unsigned fields_number;
-    const char *body; /* NULL: none */
+    const char *body; /* NULL: there is no body */
     size_t body_length;
     bool is_http_1_0;
 };
 
-/* An empty set; NULL: no memory. The caller frees it with load_templates_free. */
+/* Make an empty set of requests. NULL: no memory. The caller frees it with load_templates_free. */
 struct load_requests *load_templates_new(const struct load_template_options *options);
 void load_templates_free(struct load_requests *requests);
 
 /* Requests that are added from now on are for this host, and only its workers send them. */
 void load_templates_set_host(struct load_requests *requests, unsigned host);
 
-/* Add a request to a target ("/a?b") of an authority; name is the name of its kind ("GET /a").
+/* Add a request for a target ("/a?b") at an authority; name is the name of its kind ("GET /a").
  * NULL, or what is wrong, as a text of this thread. */
 const char *load_templates_add(struct load_requests *requests, const char *authority,
                                const char *target, const char *name);
 
-/* Add the requests of a file; authority is for those without Host. Returns like
+/* Add the requests of a file; authority is the Host of requests that have none. Returns like
  * load_templates_add. */
 const char *load_templates_add_file(struct load_requests *requests, const char *path,
                                     const char *authority);

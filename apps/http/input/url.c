@@ -28,7 +28,7 @@ has_prefix(const char *text, const char *with)
     return strncasecmp(text, with, strlen(with)) == 0;
 }
 
-/* Room holds at least one byte; false: the bytes do not fit. */
+/* Copy bytes; the room has at least one byte. False: the bytes do not fit. */
 static bool
 copy_url_part(char *room, size_t size, const char *bytes, size_t length)
 {
@@ -103,7 +103,7 @@ set_port(struct load_url *url, const char *text, size_t length)
 }
 
 /* Read "[::1]", perhaps with a zone, whose percent sign may be escaped (RFC 6874). The Host field
- * has no zone. */
+ * gets no zone. */
 static bool
 set_ipv6(struct load_url *url, const char *text, size_t length)
 {

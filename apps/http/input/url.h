@@ -22,28 +22,29 @@
 #include "plan.h"
 
 struct load_url {
-    char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
-    uint16_t port;       /* 0 for a unix socket */
-    bool is_tls;         /* https */
-    char authority[272]; /* the Host field: port only if it is not 80 or 443, IPv6 in
-                            brackets */
-    char path[108];      /* of a unix socket, "@name" is abstract; "" otherwise */
-    const char *target;  /* in target_text: "/a?b"; a fragment is cut off; "/" if there is none */
+    char host[256]; /* the host without brackets, perhaps with %zone; "" for a unix socket */
+    uint16_t port;  /* 0 for a unix socket */
+    bool is_tls;    /* whether the scheme is https */
+    /* the Host field: with the port only if it is not 80 or 443, IPv6 in brackets */
+    char authority[272];
+    char path[108]; /* the path of a unix socket, "@name" is abstract; otherwise "" */
+    /* points into target_text: "/a?b"; a fragment is cut off; "/" if the URL has none */
+    const char *target;
     char target_text[4096];
 };
 
-/* NULL, or what is wrong, a text of this thread. */
+/* Parse a URL. NULL, or what is wrong, as a text of this thread. */
 const char *load_url_parse(struct load_url *url, const char *text);
 
-/* Look up the addresses of host; NULL, or getaddrinfo's reason. If the addresses of one family
- * accept connections to port and none of the other does, as with ::1 and 127.0.0.1 of localhost and
- * a server that listens at one of them, those of the other family are not used. */
+/* Look up the addresses of host; NULL, or getaddrinfo's reason. If addresses of one family accept
+ * connections to the port, and none of the other family does, the other family is not used:
+ * localhost, for example, has ::1 and 127.0.0.1, and a server may listen at one of them only. */
 const char *load_url_resolve(const char *host, uint16_t port, struct load_addresses *addresses);
 
 /* Use the addresses of this family only, unless there are none. */
 void load_url_use_family(struct load_addresses *addresses, int family);
 
-/* Whether somebody accepts a connection there, as far as a quarter of a second tells. */
+/* Whether a program accepts connections at the address; waits a quarter of a second at most. */
 bool load_url_accepts(const struct sockaddr *address, socklen_t length);
 
 #endif
