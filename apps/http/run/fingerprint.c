@@ -19,7 +19,8 @@
 #include "sxe-util.h"
 
 #define PATH_SIZE 512
-#define FILE_SIZE 16384 /* bytes to read of a file: of /proc/cpuinfo, the first CPUs */
+/* how many bytes to read of a file; of /proc/cpuinfo these are the first CPUs */
+#define FILE_SIZE 16384
 #define UNKNOWN   "unknown"
 
 #define CPU_DIRECTORY "/sys/devices/system/cpu"
@@ -30,7 +31,7 @@
 #    define COMPILER "gcc " __VERSION__
 #endif
 
-/* Facts that are the first line of a file. */
+/* The facts that are the first line of a file. */
 static const struct {
     const char *name;
     const char *path;
@@ -107,7 +108,8 @@ read_first_line(const char *root, const char *path, char *text, size_t size)
     return text;
 }
 
-/* The value after "name:" in a text of such lines, ended by a NUL; NULL if there is none. */
+/* Find the value after "name:" in a text of such lines, and end it by a NUL. NULL: there is
+ * none. */
 static char *
 value_of_name(char *text, const char *name)
 {
@@ -158,7 +160,8 @@ add_cpus_allowed(struct load_fingerprint *fingerprint, const char *root)
     add_fact_value(fingerprint, "cpus_allowed", value_of_name(text, "Cpus_allowed_list"));
 }
 
-/* Intel's driver has a file that is 1 if turbo is off; other drivers have one that is 1 if on. */
+/* Add whether turbo is on. Intel's driver has a file that is 1 if turbo is off; other drivers have
+ * one that is 1 if it is on. */
 static void
 add_turbo(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -187,7 +190,7 @@ add_memory(struct load_fingerprint *fingerprint, const char *root)
         add_fact(fingerprint, "memory", "%llu MiB", strtoull(total, NULL, 10) / 1024);
 }
 
-/* The part of the time since boot that the hypervisor gave to other guests. */
+/* Add the part of the time since boot that the hypervisor gave to other guests. */
 static void
 add_steal(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -299,7 +302,7 @@ add_command(struct load_fingerprint *fingerprint, const struct load_plan *plan)
     add_fact_value(fingerprint, "command", text);
 }
 
-/* The command line of the process that listens at the plan's address; NULL: not known. */
+/* Find the command line of the process that listens at the plan's address; NULL: not known. */
 static const char *
 read_server_command(const char *root, const struct load_plan *plan, char text[LOAD_FACT_MAX + 1])
 {

@@ -20,8 +20,8 @@
 #define LOAD_FACT_MAX  1024
 
 struct load_fact {
-    char name[48];             /* "kernel", "net.core.somaxconn" */
-    char value[LOAD_FACT_MAX]; /* one line; a longer value is cut, and ends with "..." */
+    char name[48];             /* the name of the fact: "kernel", "net.core.somaxconn" */
+    char value[LOAD_FACT_MAX]; /* its value, one line; a longer value is cut, and ends with "..." */
 };
 
 struct load_fingerprint {
@@ -29,7 +29,7 @@ struct load_fingerprint {
     struct load_fact facts[LOAD_FACTS_MAX];
 };
 
-/* root is put before each path: "" for this machine, a directory in tests. */
+/* Collect the facts. root is put before each path: "" for this machine, a directory in tests. */
 void load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
                            const struct load_plan *plan);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the part of a time in which some process of this machine waited for a CPU: the kernel's
+ * What: the part of a period in which some process of this machine waited for a CPU: the kernel's
  * pressure stall information (PSI). Place: the parent reads it when the measuring begins and when
  * it ends; the verdict has the part.
  *
@@ -19,7 +19,7 @@
 #define LOAD_PRESSURE_FILE "/proc/pressure/cpu"
 
 struct load_pressure {
-    uint64_t at_ns;      /* when it was read, CLOCK_MONOTONIC; 0: not known */
+    uint64_t at_ns;      /* when it was read (CLOCK_MONOTONIC); 0: not known */
     uint64_t stalled_us; /* how long some process has waited, since boot */
 };
 

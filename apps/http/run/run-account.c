@@ -100,7 +100,7 @@ load_result_force(struct load_result *result, bool is_paced)
     load_result_copy_times(result, is_paced);
 }
 
-/* A percentile in ns; NAN: there are too few samples to tell it. */
+/* A percentile in ns; NAN: there are too few samples. */
 static double
 percentile_of(const struct load_histogram *histogram, double fraction)
 {

@@ -11,7 +11,7 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-#define START_RATE 10.0 /* without -R: nothing is known about the server */
+#define START_RATE 10.0 /* the first rate without -R, when nothing is known about the server */
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
 #define SETTLE_MAX (2 * SXE_NS_PER_SECOND)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
@@ -26,10 +26,11 @@ struct find {
     struct load_parent *parent;
     struct load_trial *trial;
     struct load_threshold condition;
-    struct load_result *before; /* [workers + 1]: the workers' counts when the measuring of the step
-                                   began; the last element is their sum */
-    struct load_result *delta;  /* [workers]: the workers' counts in the step */
-    uint64_t longest_ns;        /* longest time of a step */
+    /* workers + 1 results: the counts of each worker when the step began to measure, and then their
+     * sum */
+    struct load_result *before;
+    struct load_result *delta; /* workers results: the counts of each worker in the step */
+    uint64_t longest_ns;       /* longest time of a step */
     struct load_search search;
     struct load_verdict missed; /* the client's verdict at the lowest rate that did not hold */
 };
@@ -162,7 +163,7 @@ settle_search(struct find *find)
     }
 }
 
-/* False: the workers are ending. */
+/* Set the rate of a step, and let the load settle. False: the workers are ending. */
 static bool
 measure_step(struct find *find, double rate)
 {
@@ -297,7 +298,8 @@ search_rate(struct load_parent *parent, uint64_t start_ns, void *user)
 static void
 find_what_can_be_told(struct find *find)
 {
-    static struct load_result nothing; /* if it were const, its 16 MB would be in the file */
+    /* not const, because its 16 MB would then be in the program's file */
+    static struct load_result nothing;
     struct load_evidence evidence;
 
     load_threshold_parse(&find->condition, find->parent->plan->find);

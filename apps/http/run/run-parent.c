@@ -181,7 +181,8 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     uint64_t wake_ns =
         earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
-    wake_ns = earlier_of(wake_ns, parent->ask_ns); /* within LOAD_ASK_NS */
+    /* the next wake-up is at most LOAD_ASK_NS away */
+    wake_ns = earlier_of(wake_ns, parent->ask_ns);
     wake_ns = earlier_of(wake_ns, parent->kill_ns);
     /* A closed control is -1, which poll(2) ignores. */
     for (unsigned i = 0; i < parent->number; i++)

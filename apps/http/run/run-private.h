@@ -45,43 +45,46 @@
 
 /* One worker, or the probe, as the parent sees it. */
 struct load_process {
-    pid_t pid;     /* 0: it has ended, and was waited for */
-    int control;   /* our end of its socket pair; -1: closed */
-    unsigned said; /* a bit for each message type received; MARK and RATE clear that of MARKED */
+    pid_t pid;   /* the process; 0: it has ended, and was waited for */
+    int control; /* our end of its socket pair; -1: closed */
+    /* a bit for each type of message that was received; sending MARK or RATE clears the bit of
+     * MARKED */
+    unsigned said;
     struct load_result *result; /* in memory shared with the process */
     struct load_result *mark;   /* in memory shared with the process */
     bool has_died;              /* the process died before it was done: its result is incomplete */
     bool is_silent;             /* the parent killed it because it did not answer */
-    unsigned asks;              /* ticks since the parent asked; 0: it has answered */
-    uint64_t cpu_ns;            /* what it had used when the parent asked */
+    unsigned asks;   /* ticks since the parent asked whether it is alive; 0: it has answered */
+    uint64_t cpu_ns; /* the CPU time that it had used when the parent asked */
 };
 
 struct load_parent {
     const struct load_plan *plan;
     struct load_run *run;
-    FILE *out; /* for the plan and the sockets; NULL: not printed */
+    FILE *out; /* where to print the plan and the sockets; NULL: they are not printed */
     FILE *err;
-    struct load_live *live;       /* NULL: not shown now */
-    struct load_monitor *monitor; /* the run's; NULL: none */
-    struct load_result *sum;      /* scratch for the sum of the workers */
-    uint64_t ask_ns;              /* when to ask the workers whether they are alive */
+    struct load_live *live;       /* the live view; NULL: not shown now */
+    struct load_monitor *monitor; /* the run's monitor; NULL: there is none */
+    struct load_result *sum;      /* room for the sum of the workers */
+    uint64_t ask_ns;              /* when to ask the workers next whether they are alive */
     uint64_t look_ns;             /* when to update the live view; LOAD_NEVER: it is not shown */
-    int signals;                  /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
+    int signals;                  /* a signalfd of SIGINT, SIGTERM, SIGHUP and SIGCHLD */
     sigset_t mask_before;         /* the signal mask to restore */
     int awake;                    /* descriptor that keeps CPUs from sleeping deeply; -1: none */
-    unsigned interrupts;          /* signals received that interrupt the run */
-    uint64_t kill_ns; /* when to kill workers that did not end; LOAD_NEVER: no time is set */
-    bool has_failed;  /* a message was printed; the exit status will be 1 */
-    bool has_begun;   /* the load of this trial has begun */
-    bool is_stopping; /* the workers of this trial were told to stop */
-    uint64_t late_ns; /* how long after --start-at this trial began; 0: in time */
+    unsigned interrupts;          /* how many signals that interrupt the run were received */
+    uint64_t kill_ns; /* when to kill workers that have not ended; LOAD_NEVER: no time is set */
+    /* whether a message of failure was printed, so that the exit status will be 1 */
+    bool has_failed;
+    bool has_begun;   /* whether the load of this trial has begun */
+    bool is_stopping; /* whether the workers of this trial were told to stop */
+    uint64_t late_ns; /* by how much this trial missed --start-at; 0: it began in time */
     uint64_t end_ns;  /* when the load ends by its duration; LOAD_NEVER: it has none */
-    pid_t server;     /* leader of its process group; 0: no server runs */
-    unsigned number;  /* entries of processes that are used */
-    /* How many processes, from the first on, are the load; the probe comes after. */
+    pid_t server;     /* the server's process, which leads its process group; 0: no server runs */
+    unsigned number;  /* how many entries of processes are used */
+    /* How many of the first processes make the load; the probe comes after them. */
     unsigned load;
     struct load_plan probe;     /* the probe's plan, if there is a probe */
-    struct load_result *shared; /* [2 * number]: result and mark of each process */
+    struct load_result *shared; /* 2 * number results: result and mark of each process */
     struct load_process processes[LOAD_PROCESSES_MAX];
 
     struct load_pressure pressure; /* when the measuring began */
@@ -92,8 +95,8 @@ struct load_parent {
 /* How long workers may take to end after a second interrupt, ns; shorter in tests. */
 extern uint64_t load_parent_grace_ns;
 
-/* 0 or -errno. Signals are blocked and read here until load_parent_close, which restores the
- * mask. */
+/* Prepare the parent. Signals are blocked and read here until load_parent_close, which restores the
+ * mask. 0 or -errno. */
 int load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE *out,
                      FILE *err);
 void load_parent_close(struct load_parent *parent);
@@ -115,21 +118,21 @@ void load_parent_fail(struct load_parent *parent, const char *format, ...) SXE_P
 /* The work of a worker process: load_worker_run, unless a test replaces it. */
 extern int (*load_workers_work)(const struct load_worker *worker);
 
-/* Fork the plan's workers, and its probe. 0, or -1 after saying why; stop and free them either
- * way. */
+/* Fork the plan's workers, and its probe. 0; -1 after a message. The caller stops and frees them in
+ * either case. */
 int load_workers_start(struct load_parent *parent);
 
 /* Send a message to all processes that have not said DONE. After MARK and RATE their MARKED can be
  * awaited again. */
 void load_workers_tell(struct load_parent *parent, struct load_message message);
 
-/* Wait until each process has said `type` or DONE, or is gone: true; false: until_ns came first.
- * DONE is awaited from the load's workers only, since the probe ends after them. */
+/* Wait until each process has said `type` or DONE, or is gone. False: until_ns came first. DONE is
+ * awaited from the load's workers only, since the probe ends after them. */
 bool load_workers_await(struct load_parent *parent, enum load_message_type type, uint64_t until_ns);
 
 void load_workers_stop(struct load_parent *parent);      /* send STOP, once in a trial */
 void load_workers_kill(struct load_parent *parent);      /* send SIGKILL */
-void load_workers_await_end(struct load_parent *parent); /* until all processes have ended */
+void load_workers_await_end(struct load_parent *parent); /* wait until all processes have ended */
 void load_workers_free(struct load_parent *parent);      /* all processes must have ended */
 
 /* Add a reason for each worker that died, among the `number` processes from `first` on: the result
@@ -159,18 +162,20 @@ extern uint64_t load_server_stop_ns;
 /* Start the plan's server, if there is one, and wait until it accepts. 0; -1: interrupted, or
  * failed after a message. */
 int load_server_start(struct load_parent *parent);
-const char *load_server_where(const struct load_plan *plan); /* "[::1]:8000", a path; static */
-void load_server_reap(struct load_parent *parent); /* after SIGCHLD: fail if the server has ended */
+/* the server's address for messages, "[::1]:8000" or a path, in a static text */
+const char *load_server_where(const struct load_plan *plan);
+/* after SIGCHLD: the run fails if the server has ended */
+void load_server_reap(struct load_parent *parent);
 void load_server_stop(struct load_parent *parent);
 
 /* ---- run-sides.c ---- */
 
-/* --aa and --baseline-cmd: the sides' order is ABBA ABBA ..., so that a drift over time is the same
- * for both. */
+/* Whether trials take turns between two sides (--aa and --baseline-cmd). Their order is ABBA ABBA
+ * ..., so that a drift over time is the same for both. */
 bool load_has_sides(const struct load_plan *plan);
 bool load_trial_is_b(const struct load_plan *plan, unsigned trial);
 
-/* The seed of a trial. Each trial has another, but the two trials of an A/B pair have the same. The
+/* The seed of a trial. Each trial has its own, but the two trials of an A/B pair have the same. The
  * first trial has the plan's. */
 uint64_t load_trial_seed(const struct load_plan *plan, unsigned trial);
 
@@ -188,8 +193,8 @@ extern uint64_t load_trial_start_in_ns;
 extern void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
                                 const struct load_result *const *workers);
 
-/* Runs between GO and STOP. True: it has set the trial's result; false: the caller adds up the
- * workers' results. */
+/* A function that runs between GO and STOP. True: it has set the trial's result; false: the caller
+ * adds up the workers' results. */
 typedef bool (*load_measure)(struct load_parent *parent, uint64_t start_ns, void *user);
 
 /* Run one trial: start its server and workers, measure, judge. 0; -1: there is no result, after a
@@ -214,8 +219,8 @@ void load_warmup_judge(const struct load_plan *plan, struct load_trial *trial);
 
 /* ---- run-find.c, run-search.c ---- */
 
-/* The highest rate that is asked of a worker. No process can send that many, and to count still
- * more arrivals would take all its time. Less in tests. */
+/* The highest rate that is asked of a worker. No process can send that many queries, and counting
+ * even more arrivals would take all its time. Less in tests. */
 extern double load_find_rate_max;
 
 /* How much faster the workers' clock is than the parent's: 1, except in tests. */
@@ -226,9 +231,9 @@ extern double load_find_speed;
 int load_find(struct load_parent *parent, struct load_run *run);
 
 struct load_search {
-    double start;     /* the first rate to try */
+    double start;     /* the rate to try first */
     double highest;   /* the highest rate to try */
-    double told_from; /* lower rates give too few samples to see that the condition holds */
+    double told_from; /* rates below this give too few samples to see that the condition holds */
 };
 
 /* The rate to try after these steps, in the order in which they were tried; 0: the search is
@@ -236,10 +241,10 @@ struct load_search {
 double load_search_next(const struct load_search *search, const struct load_step *steps,
                         unsigned number);
 
-/* The highest rate that held, below all that did not hold; 0: none. */
+/* The highest rate that held, below all that did not hold; 0: there is none. */
 double load_search_found(const struct load_step *steps, unsigned number);
 
-/* The lowest rate that is known not to hold; HUGE_VAL: none. */
+/* The lowest rate that is known not to hold; HUGE_VAL: there is none. */
 double load_search_missed(const struct load_step *steps, unsigned number);
 
 /* Whether no rate was found that holds, but lower ones may hold. */
@@ -259,7 +264,8 @@ void load_step_judge(struct load_step *step, const struct load_threshold *condit
 /* Map `number` results, all zero; pages that are never written take no memory. NULL: no memory. */
 struct load_result *load_results_map(unsigned number, bool is_shared);
 void load_results_unmap(struct load_result *results, unsigned number);
-void load_results_clear(struct load_result *results, unsigned number); /* not for shared ones */
+/* not for results in shared memory */
+void load_results_clear(struct load_result *results, unsigned number);
 
 /* Map the load's result and, if the plan has a probe, the probe's; otherwise *probe is NULL. Unmap
  * both with one call. */
@@ -271,10 +277,10 @@ void load_results_unmap_run(struct load_result *result, const struct load_result
  * copied. */
 void load_result_force(struct load_result *result, bool is_paced);
 
-/* Compute the figures; NAN: fewer than ten samples lie beyond the percentile. */
+/* Compute the figures. NAN: fewer than ten samples lie beyond the percentile. */
 void load_result_figures(const struct load_result *result, double figures[LOAD_FIGURES]);
 
-/* A bit for each figure that is only a lower bound, because queries failed. */
+/* The figures that are only lower bounds, because queries failed: a bit for each. */
 unsigned load_figures_at_least(const struct load_result *result,
                                const double figures[LOAD_FIGURES]);
 

@@ -4,7 +4,8 @@
  */
 #include "run-private.h"
 
-/* Added to the seed, so that no worker has the same arrivals and random values as the probe. */
+/* Added to the seed, so that the arrivals and random values of the probe differ from those of all
+ * workers. */
 #define OTHER_SEED (UINT64_C(1) << 62)
 
 void

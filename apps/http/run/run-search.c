@@ -90,7 +90,8 @@ has_held_twice(const struct load_step *steps, unsigned number, double rate)
     return times > 1;
 }
 
-/* The next rate while every rate has held; 0: the highest has held twice, or cannot be told. */
+/* The next rate while every rate has held. 0: the highest rate has held twice, or cannot be
+ * told. */
 static double
 next_rate_up(const struct load_step *steps, unsigned number, double highest)
 {
@@ -101,7 +102,7 @@ next_rate_up(const struct load_step *steps, unsigned number, double highest)
     return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
-/* The highest rate below high that was passed over because of too few samples; 0: none. */
+/* The highest rate below `high` that was passed over because of too few samples; 0: none. */
 static double
 passed_below(const struct load_step *steps, unsigned number, double high)
 {
@@ -142,7 +143,7 @@ load_search_next(const struct load_search *search, const struct load_step *steps
         return steps[number - 1].rate;
     if (isinf(high))
         return next_rate_up(steps, number, search->highest);
-    /* The last step had too few samples, and a lower rate would have still fewer. */
+    /* The last step had too few samples; a lower rate would have even fewer. */
     if (!steps[number - 1].is_told)
         return 0;
     if (low <= 0)

@@ -32,7 +32,7 @@ static socklen_t
 unix_address(const char *path, struct sockaddr_storage *address)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)address;
-    size_t length = strlen(path); /* at most 107: plan.h */
+    size_t length = strlen(path); /* at most 107, as plan.h says */
 
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, length);
@@ -43,7 +43,7 @@ unix_address(const char *path, struct sockaddr_storage *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-/* Fill *address; returns its length, 0: the plan's IP is not valid. */
+/* Fill *address. Returns its length; 0: the plan's IP is not valid. */
 static socklen_t
 plan_address(const struct load_plan *plan, struct sockaddr_storage *address)
 {
@@ -142,7 +142,7 @@ fail_if_in_use(struct load_parent *parent)
     return -1;
 }
 
-/* Wait until the server accepts: 0; -1: it ended, the run was interrupted, or it took too long. */
+/* Wait until the server accepts. 0; -1: it ended, the run was interrupted, or it took too long. */
 static int
 await_accept(struct load_parent *parent)
 {
@@ -173,7 +173,8 @@ load_server_start(struct load_parent *parent)
         return 0;
     if (fail_if_in_use(parent) < 0)
         return -1;
-    /* Become the parent of server processes that outlive their shell, to wait for them, too. */
+    /* Become the parent of server processes that outlive their shell, so that they can be waited
+     * for, too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
     error = spawn_server(parent);
@@ -183,8 +184,8 @@ load_server_start(struct load_parent *parent)
     return -1;
 }
 
-/* Wait for processes of the server's group. True: none is left; until then the port may still be in
- * use. *status becomes the leader's. */
+/* Reap processes of the server's group that have ended. *status becomes that of the leader. True:
+ * no process is left; until then the port may still be in use. */
 static bool
 bury_group(pid_t server, int options, int *status)
 {

@@ -96,7 +96,8 @@ say_if_gone(const struct load_result *total, FILE *err)
             unsent, offered);
 }
 
-/* Arrivals are random, so a low rate may have none in a short time: tell the user. */
+/* Warn about a run without any arrival: arrivals are random, so a low rate may have none in a short
+ * time. */
 static void
 say_if_nothing_arrived(const struct load_run *run, FILE *err)
 {

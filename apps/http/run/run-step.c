@@ -9,8 +9,8 @@
 #include "run-private.h"
 
 #define NEAR         4.0
-#define CLEAR_MISS   4.0    /* deviations above the allowed number of samples */
-#define CLEAR_HOLD   (-2.5) /* deviations below it */
+#define CLEAR_MISS   4.0    /* by how many deviations too many samples are clearly a miss */
+#define CLEAR_HOLD   (-2.5) /* by how many deviations fewer samples than allowed clearly hold */
 #define MISSES_LEAST 20     /* fewer samples beyond the value may be a single burst */
 
 /* A rate holds only if the server answers it, however fast the replies are that come: this part of

@@ -84,14 +84,15 @@ hint_at_hosts(const struct load_parent *parent, const struct load_result *result
     }
 }
 
-/* NULL: there is no probe. */
+/* The process of the probe; NULL: there is no probe. */
 static const struct load_process *
 probe_of(const struct load_parent *parent)
 {
     return parent->number > parent->load ? &parent->processes[parent->load] : NULL;
 }
 
-/* Print a hint if the probe has no socket, unless the load has none either: that was printed. */
+/* Print a hint if the probe has no socket, unless the load has none either: then that was
+ * printed. */
 static void
 hint_at_probe(const struct load_parent *parent, const struct load_result *load)
 {
@@ -224,10 +225,10 @@ leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
 
 /* A part that is summed and judged separately: the load, or the probe. */
 struct part {
-    const char *name; /* words after "the accounts": "" or " of the probe" */
+    const char *name; /* the words after "the accounts" in messages: "" or " of the probe" */
     const struct load_plan *plan;
     const struct load_result *const *workers;
-    unsigned first; /* index of its first process */
+    unsigned first; /* the index of its first process */
     unsigned number;
     struct load_result *sum;
     struct load_verdict *verdict;
@@ -311,7 +312,8 @@ end_probe(struct load_parent *parent)
     load_workers_await_end(parent);
 }
 
-/* The part of a trial from READY until all workers have ended, and are added up. */
+/* Run the part of a trial from READY until all workers have ended and their results are added
+ * up. */
 static int
 use_workers(struct load_parent *parent, struct load_trial *trial, bool is_first,
             load_measure measure, void *user)

@@ -35,7 +35,8 @@ end_window(const struct load_parent *parent, struct load_result *before, struct 
     return is_added;
 }
 
-/* Wait until the server is warm, or plan->warmup_ns are over. False: the workers ended before. */
+/* Wait until the server is warm, or plan->warmup_ns have passed. False: the workers ended
+ * before. */
 static bool
 await_stationary(struct load_parent *parent, struct load_trial *trial, uint64_t start_ns)
 {

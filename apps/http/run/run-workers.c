@@ -97,7 +97,7 @@ fork_load_worker(struct load_parent *parent, const struct load_plan *plan, unsig
     return 0;
 }
 
-/* The number of processes that a plan needs. */
+/* How many processes a plan needs. */
 static unsigned
 processes_of(const struct load_plan *plan)
 {
@@ -142,7 +142,7 @@ load_workers_tell(struct load_parent *parent, struct load_message message)
             process->said &= ~message_bit(LOAD_MESSAGE_MARKED);
         if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
             errno != EPIPE && process->pid > 0)
-            /* The worker did not get the message, so to wait for its answer would never end. */
+            /* The worker did not get the message, so waiting for its answer would never end. */
             kill(process->pid, SIGKILL);
     }
 }

@@ -28,8 +28,8 @@ measure_whole(struct load_parent *parent, uint64_t start_ns, void *user)
     return false;
 }
 
-/* The number of trials that were not interrupted: figures of a shorter trial cannot be compared. If
- * there is only one, it counts in any case. */
+/* How many trials were not interrupted. The figures of an interrupted trial, which is shorter,
+ * cannot be compared. If there is only one trial, it counts in any case. */
 static unsigned
 whole_trials(const struct load_run *run)
 {
@@ -49,7 +49,7 @@ figure_interval(const struct load_run *run, enum load_figure figure, struct load
     load_stats_median_interval(interval, values, number);
 }
 
-/* The smallest value of the figure that is only a lower bound; 0: no trial has one. */
+/* The smallest value of the figure that is only a lower bound; 0: no trial has such a value. */
 static double
 bound_of(const struct load_run *run, enum load_figure figure)
 {
@@ -95,7 +95,7 @@ are_trials_settled(struct load_run *run, FILE *err)
     return is_hopeless(run, err) || load_until_ci_is_reached(run);
 }
 
-/* Print the line of a trial; nth is its number, from 0. */
+/* Print the line of a trial; its number is nth, from 0. */
 static void
 say_trial(const struct load_run *run, const struct load_trial *trial, unsigned nth, FILE *err)
 {
@@ -152,7 +152,7 @@ run_trials(struct load_parent *parent, struct load_run *run)
 
 /* ---- The total of the trials ---- */
 
-/* Trials come one after the other, so their times are added, unlike those of workers. */
+/* Trials come one after the other, so their times are added up, unlike those of workers. */
 static void
 add_trial_result(struct load_result *total, const struct load_result *trial)
 {
@@ -254,8 +254,8 @@ hash_with(uint64_t hash, const char *text)
     return hash * 31 + load_text_hash(text, strlen(text));
 }
 
-/* Make the run's id: a hash of the ns in which it began, its process id, its command line and its
- * machine, which no two runs have in common. */
+/* Make the run's id, which no two runs have in common: a hash of the time in ns at which it began,
+ * its process id, its command line and its machine. */
 static void
 name_run(struct load_run *run)
 {

@@ -41,7 +41,7 @@
 #include "threshold.h"
 #include "verdict.h"
 
-/* If several apply, the first of this order is used: interrupted, errors, suspect, untold,
+/* If several apply, the first one in this order is used: interrupted, errors, suspect, untold,
  * threshold. Suspect comes before threshold because the client may have caused the miss. A
  * threshold on errors decides alone about failed queries. */
 enum load_exit {
@@ -50,7 +50,7 @@ enum load_exit {
     LOAD_EXIT_USAGE = 2,
     LOAD_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
     LOAD_EXIT_SUSPECT = 4,
-    LOAD_EXIT_UNTOLD = 5, /* --find could not tell; --until-ci was not reached */
+    LOAD_EXIT_UNTOLD = 5, /* --find could not tell; or --until-ci was not reached */
     LOAD_EXIT_INTERRUPTED = 130
 };
 
@@ -58,12 +58,12 @@ enum load_exit {
 
 /* A rate that --find tried. */
 struct load_step {
-    double rate;     /* queries a second that were asked for */
+    double rate;     /* queries a second that the step offered */
     double achieved; /* ok replies a second */
     uint64_t p50_ns, p90_ns, p95_ns, p99_ns, p999_ns;
-    double figure; /* value of the figure that the condition is about */
-    bool is_told;  /* the step could be judged */
-    bool holds;    /* the condition holds, and nearly all queries got good replies */
+    double figure; /* the value of the condition's figure */
+    bool is_told;  /* whether the step could be judged */
+    bool holds;    /* whether the condition holds, and nearly all queries got good replies */
 };
 
 enum load_figure {
@@ -81,8 +81,8 @@ enum load_figure {
 struct load_judged {
     struct load_threshold threshold;
     double figure;    /* in ns, per second, or a part of 1 */
-    bool is_told;     /* there were replies, and enough samples */
-    bool is_at_least; /* the figure is only a lower bound: queries failed */
+    bool is_told;     /* whether there were replies, and enough samples */
+    bool is_at_least; /* whether the figure is only a lower bound, because queries failed */
     bool holds;
 };
 
@@ -94,24 +94,24 @@ struct load_left_out {
 };
 
 struct load_trial {
-    struct load_result *result; /* all workers added up */
+    struct load_result *result; /* the sum of all workers */
     struct load_left_out left_out;
     struct load_verdict verdict;
-    struct load_result *probe; /* NULL: there is none */
+    struct load_result *probe; /* the probe's result; NULL: there is no probe */
     struct load_verdict probe_verdict;
-    double figures[LOAD_FIGURES]; /* per second, or ns; NAN: cannot be told */
+    double figures[LOAD_FIGURES]; /* per second, or in ns; NAN: cannot be told */
     unsigned at_least;            /* a bit for each figure that is only a lower bound */
 };
 
 /* One of several processes that made the load together: a file of merge, or a rank of MPI. */
 struct load_part {
-    char name[80]; /* "rank 3 on node2", or the path of the file */
+    char name[80]; /* the part's name: "rank 3 on node2", or the path of the file */
     double rate;   /* ok replies a second */
     uint64_t ok;
     uint64_t errors;
-    uint64_t opened;             /* sockets */
-    uint64_t clock_ns;           /* error of the measured offset of its clock; 0: not measured */
-    struct load_verdict verdict; /* of all trials */
+    uint64_t opened;   /* how many sockets opened */
+    uint64_t clock_ns; /* how exact the measured offset of its clock is; 0: not measured */
+    struct load_verdict verdict; /* the verdict over all trials */
 };
 
 struct load_comparison; /* compare.h */
@@ -121,16 +121,18 @@ struct load_monitor;    /* monitor.h */
 
 struct load_run {
     const struct load_plan *plan;
-    char id[LOAD_RUN_ID];     /* differs from those of all other runs; "": a merged run has none */
-    unsigned ids_number;      /* of the runs in a merged run */
-    char (*ids)[LOAD_RUN_ID]; /* [ids_number] */
+    /* the run's id, which differs from those of all other runs; "": a merged run has none */
+    char id[LOAD_RUN_ID];
+    unsigned ids_number;      /* how many runs are in a merged run */
+    char (*ids)[LOAD_RUN_ID]; /* an array of ids_number ids */
     struct load_fingerprint fingerprint;
-    char started_at[32]; /* UTC, RFC 3339 */
+    char started_at[32]; /* when the run began, in UTC (RFC 3339) */
     uint64_t started_s;  /* the same moment, in seconds since 1970 */
     uint64_t started_ns; /* the same moment by CLOCK_MONOTONIC */
     uint64_t wall_ns;    /* the same moment by CLOCK_REALTIME */
     unsigned parts_number;
-    struct load_part *parts; /* [parts_number]; NULL: neither merged nor made by ranks */
+    /* an array of parts_number parts; NULL: the run was neither merged nor made by ranks */
+    struct load_part *parts;
     unsigned trials_number;
     struct load_trial trials[LOAD_TRIALS_MAX];
     unsigned baseline_number; /* trials of --baseline-cmd; besides `baseline`, only verdict and
@@ -139,31 +141,35 @@ struct load_run {
     /* The sum of all trials. Its elapsed_ns and connect_ns are sums, too, so that a count divided
      * by elapsed_ns is a rate. */
     struct load_result *total;
-    struct load_left_out left_out; /* of all trials; `problem` is the first one that a trial has */
+    /* the sum over all trials; `problem` is the first one that a trial has */
+    struct load_left_out left_out;
     struct load_verdict verdict;
     struct load_result *probe; /* the probe's total; NULL: there is no probe */
     struct load_verdict probe_verdict;
-    struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: not told by all trials */
-    struct load_interval noise[LOAD_FIGURES];   /* the ratio B/A of --aa; not set without --aa */
-    double figures_from[LOAD_FIGURES]; /* values from this on are lower bounds; 0: none is */
+    /* intervals over the trials; NAN: not every trial can tell the figure */
+    struct load_interval figures[LOAD_FIGURES];
+    /* the interval of the ratio B/A of --aa; not set without --aa */
+    struct load_interval noise[LOAD_FIGURES];
+    double figures_from[LOAD_FIGURES]; /* values from this one on are lower bounds; 0: none is */
     /* --find: the steps in the order of their rates. The run's only trial is the step that was
      * found, measured once more. */
     unsigned steps_number;
     struct load_step steps[LOAD_STEPS_MAX];
     double found_rate;  /* the highest rate that held; 0: none did */
     double missed_rate; /* the lowest rate that did not hold; HUGE_VAL: none was seen */
-    bool is_untold;     /* no rate held, but lower ones, which could not be judged, may */
+    bool is_untold;     /* whether no rate held, but lower ones, which could not be judged, may */
     struct load_judged judged[LOAD_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;
     enum load_exit status;
-    struct load_monitor *monitor;       /* owned; NULL: none */
+    struct load_monitor *monitor;       /* owned; NULL: there is none */
     struct load_comparison *comparison; /* not owned: where to store a comparison; NULL: nowhere */
 };
 
 /* Run the plan. Prints progress on err and, as soon as they are known, the lines of the plan and of
- * the first trial's sockets on out (NULL: not printed). 0 with *run filled, or an exit status after
- * a message why nothing could be run; then load_run_free is allowed, but not needed. */
+ * the first trial's sockets on out (NULL: not printed). 0, and *run is filled; or an exit status,
+ * after a message that says why nothing could be run: then load_run_free is allowed, but not
+ * needed. */
 int load_run(struct load_run *run, const struct load_plan *plan, FILE *out, FILE *err);
 void load_run_free(struct load_run *run);
 

@@ -68,7 +68,7 @@ end_load(struct load *load)
     free(load);
 }
 
-/* Start a server and make a plan; NULL: text says why that failed. */
+/* Start a server and make a plan. NULL: text says why that failed. */
 static struct load *
 begin_selftest_load(enum load_selftest_kind kind, char *text, size_t size)
 {
@@ -168,7 +168,7 @@ load_selftest_accounts(char *text, size_t size)
 
 /* ---- Merging: two workers are one load ---- */
 
-#define MERGED 2001 /* odd, so that the shares differ */
+#define MERGED 2001 /* an odd number, so that the shares differ */
 
 bool
 load_selftest_merge(char *text, size_t size)

@@ -19,7 +19,7 @@
 /* ---- Clocks ---- */
 
 #define CLOCK_BATCHES       100
-#define CLOCK_READS         1000 /* in a batch */
+#define CLOCK_READS         1000 /* how many reads a batch has */
 #define CLOCK_COST_MAX_NS   2000
 #define CLOCK_RESOLUTION_NS 1000
 
@@ -62,7 +62,7 @@ load_selftest_clocks(char *text, size_t size)
 #define TICKS   200
 #define TICK_NS UINT64_C(1000000)
 
-/* Wait for a wake-up, and record its error; false: it came early, or not at all. */
+/* Wait for a wake-up, and record its error. False: it came early, or not at all. */
 static bool
 wait_for_tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
@@ -110,7 +110,7 @@ load_selftest_timer(char *text, size_t size)
 
 #define SAMPLES     20000
 #define SMALLEST_NS 1e3
-#define DECADES     8.0 /* from 1 us to 100 s */
+#define DECADES     8.0 /* powers of ten from 1 us to 100 s */
 #define PART_MAX    (1.0 / 1024)
 #define ROUNDING_NS 1000.0
 

@@ -26,27 +26,27 @@
 
 enum load_selftest_kind { LOAD_SELFTEST_WELL, LOAD_SELFTEST_BADLY, LOAD_SELFTEST_LATE };
 
-/* In memory shared with the server; all zero at first. */
+/* The counts of a server, in memory that it shares with the check; all zero at first. */
 struct load_selftest_counts {
     volatile uint64_t first_ns;   /* when the first request came; 0: not yet */
-    volatile uint64_t stalled_ns; /* how long it stood still */
+    volatile uint64_t stalled_ns; /* how long the server stood still */
     uint64_t requests;
     uint64_t ok;
     uint64_t bad_status;
     uint64_t resets;
     uint64_t closes;
     uint64_t short_bodies;
-    struct load_histogram held; /* from a request's last byte to its reply's write */
+    struct load_histogram held; /* the times from a request's last byte to the write of its reply */
 };
 
 struct load_selftest_server {
     uint16_t port;
     pid_t pid;
-    int control; /* the server ends when this is closed */
+    int control; /* our end of a socket pair: the server ends when it is closed */
     struct load_selftest_counts *counts;
 };
 
-/* 0 or -errno. */
+/* Start a server. 0 or -errno. */
 int load_selftest_serve(struct load_selftest_server *server, enum load_selftest_kind kind);
 
 /* Stop the server; its counts stay valid until load_selftest_free. */
@@ -57,12 +57,12 @@ void load_selftest_free(struct load_selftest_server *server);
 
 typedef bool (*load_selftest_check)(char *text, size_t size);
 
-/* selftest-local.c: without a server */
+/* in selftest-local.c: they need no server */
 bool load_selftest_clocks(char *text, size_t size);
 bool load_selftest_timer(char *text, size_t size);
 bool load_selftest_histogram(char *text, size_t size);
 
-/* selftest-load.c: a load on one of the servers */
+/* in selftest-load.c: they send a load to one of the servers */
 bool load_selftest_accounts(char *text, size_t size);
 bool load_selftest_merge(char *text, size_t size);
 bool load_selftest_stall(char *text, size_t size);

@@ -35,7 +35,8 @@ struct loop {
     int listener;
     int control;
     struct load_selftest_counts *counts;
-    unsigned matched[PEERS]; /* bytes of the blank line that ends a connection's next request */
+    /* how many bytes were read of the blank line that ends the next request of each connection */
+    unsigned matched[PEERS];
     struct {
         int fd;
         uint64_t came_ns;
@@ -55,7 +56,7 @@ watch_descriptor(const struct loop *loop, int fd)
 static void
 send_reply_text(int fd, const char *text)
 {
-    /* Ignore errors: if the peer is gone, the next read shows it. */
+    /* Ignore errors: if the peer is gone, the next read finds out. */
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
@@ -69,7 +70,7 @@ hang_up_connection(int fd, bool is_reset)
     close(fd);
 }
 
-/* False: the connection is gone. */
+/* Read the requests of a connection. False: the connection is gone. */
 static bool
 answer_badly(struct load_selftest_counts *counts, int fd)
 {
