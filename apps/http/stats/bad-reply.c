@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEFORE (LOAD_BAD_BYTES / 2) /* bytes of the line that may be shown before the wrong one */
+#define BEFORE (LOAD_BAD_BYTES / 2) /* most bytes of the line that are shown before the wrong one */
 
 void
 load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *data, size_t length,
@@ -34,7 +34,7 @@ load_bad_reply_why(const struct load_bad_reply *bad)
     return sxe_http_refusal_text((enum sxe_http_refusal)bad->why);
 }
 
-/* The letter that stands for the byte after a backslash; 0: there is no such escape. */
+/* The byte that a backslash and this letter stand for; 0: there is no such escape. */
 static char
 letter_of(char byte)
 {
@@ -53,7 +53,7 @@ letter_of(char byte)
     }
 }
 
-/* Write the byte as it is printed, possibly escaped; returns the length of that text. */
+/* Write the byte as it is printed, perhaps escaped. Returns the length of the text. */
 static size_t
 show_byte(char byte, char *to, size_t size)
 {

@@ -10,8 +10,8 @@
 #include "sxe-http-parse.h"
 
 #define LOAD_BAD_BYTES 40
-#define LOAD_BAD_TEXT  (4 * LOAD_BAD_BYTES + 3) /* each byte as \x00, two quotes, a NUL */
-#define LOAD_BAD_SHOWN 60                       /* columns in the summary */
+#define LOAD_BAD_TEXT  (4 * LOAD_BAD_BYTES + 3) /* room for each byte as \x00, two quotes, a NUL */
+#define LOAD_BAD_SHOWN 60                       /* how many columns the summary shows */
 
 /* Reasons besides those of enum sxe_http_refusal. */
 enum {

@@ -14,7 +14,8 @@
 #include "sxe-util.h"
 #include "text.h"
 
-/* Facts that are not compared here: steal time always differs, commands are compared separately. */
+/* Facts that are not compared here: steal time always differs, and commands are compared
+ * separately. */
 static const char *const passing_facts[] = {"steal", "command"};
 
 /* Options that change the report of a run, not the run; all but the last two have a value. */
@@ -26,7 +27,7 @@ static const char *const saying_options[] = {
 
 struct side {
     const char *name;
-    json_t *root; /* owns */
+    json_t *root; /* the file's JSON; owned */
     struct load_contrast_side figures;
 };
 
@@ -65,7 +66,7 @@ take_compared_figure(struct side *side, const json_t *trial, enum load_figure fi
     return true;
 }
 
-/* A member that is a count; 0 if it is missing or negative. */
+/* Get a member that is a count; 0 if it is missing or negative. */
 static double
 count_of(const json_t *owner, const char *name)
 {
@@ -108,8 +109,8 @@ take_counts(struct side *side, const json_t *trial)
         side->figures.dead++;
 }
 
-/* False: `problem` says why. The caller has set `problem` to the sentence for no trials, or too
- * many. */
+/* Read the trials of a side. False: `problem` says why. The caller has set `problem` to the
+ * sentence for no trials, or too many. */
 static bool
 take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {
@@ -162,7 +163,7 @@ take_model(struct side *side)
         json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
 }
 
-/* Take the side's trials from owner: the root of its file, or the root's member "baseline". */
+/* Take the side's trials from `owner`: the root of its file, or the root's member "baseline". */
 static int
 take_side(struct side *side, const json_t *owner, FILE *err)
 {
@@ -264,7 +265,8 @@ saying_words(const char *word)
     return 0;
 }
 
-/* The words of a command without the program's name and report options; the caller frees them. */
+/* Copy the words of a command without the program's name and report options; the caller frees
+ * them. */
 static json_t *
 plain_command(const struct side *side)
 {
@@ -371,7 +373,7 @@ print_ratio(FILE *out, const struct load_contrast *contrast, unsigned figure, do
     putc('\n', out);
 }
 
-/* The number of trials that lack the figure. */
+/* How many trials lack the figure. */
 static unsigned
 count_untold(const struct side *side, enum load_figure figure)
 {
@@ -516,7 +518,7 @@ load_compare_check(const char *a, FILE *err)
     return status;
 }
 
-/* The trials of --baseline-cmd are in the run's own JSON. */
+/* Compare a run with its own trials of --baseline-cmd, which are in the run's JSON. */
 static int
 take_baseline(struct side *side, const struct side *of, FILE *err)
 {

@@ -26,19 +26,19 @@
 
 /* The result of a comparison, for outputs that print it again. */
 struct load_comparison {
-    bool is_made;     /* false: the other members are not set */
+    bool is_made;     /* whether a comparison was made; false: the other members are not set */
     const char *with; /* what it was compared with: a file, or "--baseline-cmd" */
     double min_effect;
     struct load_contrast contrast;
 };
 
-/* "slower", "no difference shown beyond 2 %": the word of a figure that was judged. The text is
- * this thread's, and valid until the next call. */
+/* The words for a judged figure: "slower", "no difference shown beyond 2 %". The text belongs to
+ * this thread, and is valid until the next call. */
 const char *load_comparison_text(enum load_contrast_word word, double min_effect);
 
-/* Returns 0; LOAD_EXIT_THRESHOLD if a regression is shown; LOAD_EXIT_SUSPECT if a side is suspect,
- * but LOAD_EXIT_THRESHOLD if more of b's requests failed; LOAD_EXIT_USAGE, with a message on err,
- * for a file that cannot be read or is no result of sxe-http. */
+/* Compare two files. 0; LOAD_EXIT_THRESHOLD if a regression is shown; LOAD_EXIT_SUSPECT if a side
+ * is suspect, but LOAD_EXIT_THRESHOLD if more of b's requests failed; LOAD_EXIT_USAGE, with a
+ * message on err, for a file that cannot be read or is no result of sxe-http. */
 int load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Check before a run that file a can be compared with. 0, or LOAD_EXIT_USAGE after a message that
  * says why not. */

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* In a closed loop response times equal service times: judge them once. */
+/* Whether the figure repeats another one: in a closed loop response times equal service times, and
+ * are judged only once. */
 static bool
 is_figure_repeated(enum load_figure figure, const struct load_contrast_side *side)
 {
@@ -17,7 +18,7 @@ is_figure_repeated(enum load_figure figure, const struct load_contrast_side *sid
            memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
 }
 
-/* Returns why the figure cannot be judged; LOAD_CONTRAST_NONE: judge it. */
+/* Why the figure cannot be judged; LOAD_CONTRAST_NONE: it can be. */
 static enum load_contrast_word
 word_before(const struct load_contrast *contrast, enum load_figure figure,
             const struct load_contrast_side *a, const struct load_contrast_side *b)

@@ -28,25 +28,27 @@
 #include "share.h"
 
 enum load_contrast_count {
-    LOAD_CONTRAST_FAILED,   /* of the requests that were sent */
-    LOAD_CONTRAST_UNSENT,   /* of the requests that were offered */
-    LOAD_CONTRAST_UNOPENED, /* of the sockets */
+    LOAD_CONTRAST_FAILED,   /* as a share of the requests that were sent */
+    LOAD_CONTRAST_UNSENT,   /* as a share of the requests that were offered */
+    LOAD_CONTRAST_UNOPENED, /* as a share of the sockets */
     LOAD_CONTRAST_COUNTS
 };
 
 /* One side. values[figure] has a value for each trial that has this figure. */
 struct load_contrast_side {
     unsigned trials;
-    unsigned dead;                                  /* trials without a good reply */
-    struct load_share counts[LOAD_CONTRAST_COUNTS]; /* of all trials together */
-    bool is_rate_given;                             /* by the plan: the rate is no result */
-    double noise[LOAD_FIGURES]; /* measured by --aa, as the logarithm of a ratio; 0: not known */
+    unsigned dead;                                  /* how many trials had no good reply */
+    struct load_share counts[LOAD_CONTRAST_COUNTS]; /* the sums over all trials */
+    bool is_rate_given; /* whether the plan sets the rate, so that it is no result */
+    /* the noise that --aa measured, as the logarithm of a ratio; 0: not known */
+    double noise[LOAD_FIGURES];
     unsigned numbers[LOAD_FIGURES]; /* how many values each figure has */
-    bool is_bound[LOAD_FIGURES];    /* at least one of the values is only a lower bound */
+    bool is_bound[LOAD_FIGURES];    /* whether at least one of the values is only a lower bound */
     double values[LOAD_FIGURES][LOAD_TRIALS_MAX];
 };
 
-/* The verdict on one figure or count. Up to BOUND: it is not judged, and the word says why. */
+/* The verdict on one figure or count. Up to BOUND the figure is not judged, and the word says
+ * why. */
 enum load_contrast_word {
     LOAD_CONTRAST_REPEATED, /* the response time equals the service time, which is judged already */
     LOAD_CONTRAST_GIVEN,    /* the plan sets the rate, so it is no result */
@@ -63,17 +65,17 @@ enum load_contrast_word {
 };
 
 struct load_contrast {
-    unsigned judged; /* number of figures that were judged */
+    unsigned judged; /* how many figures were judged */
     bool is_slower;  /* b is slower in at least one figure */
     bool is_dead;    /* b has no good reply, or trials without one, and a has no such trial */
     bool is_failing; /* is_dead, or a count of b is MORE */
     enum load_contrast_word counts[LOAD_CONTRAST_COUNTS];
     enum load_contrast_word words[LOAD_FIGURES];
-    double noise[LOAD_FIGURES]; /* the larger one of both sides */
+    double noise[LOAD_FIGURES]; /* the larger noise of the two sides */
     struct load_interval ratios[LOAD_FIGURES];
 };
 
-/* min_effect: 0.02 is 2 %. */
+/* Compare two sides. A min_effect of 0.02 is 2 %. */
 void load_contrast(struct load_contrast *contrast, const struct load_contrast_side *a,
                    const struct load_contrast_side *b, double min_effect);
 

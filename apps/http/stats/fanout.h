@@ -17,18 +17,18 @@
 #include "run.h"
 
 #define LOAD_FANOUT_MAX    1000000
-#define LOAD_FANOUT_LEVELS 5 /* the first of load_percentiles */
+#define LOAD_FANOUT_LEVELS 5 /* how many percentiles: the first ones of load_percentiles */
 
 struct load_fanout_level {
-    const char *name; /* of the page: "p50" */
+    const char *name; /* the page's percentile, "p50" */
     double of_one;    /* the quantile of single queries that equals it */
     uint64_t ns;
-    bool is_told;     /* there are enough samples; otherwise ns is 0 */
-    bool is_at_least; /* ns is only a lower bound: queries failed */
+    bool is_told;     /* whether there are enough samples; otherwise ns is 0 */
+    bool is_at_least; /* whether ns is only a lower bound, because queries failed */
 };
 
 struct load_fanout {
-    const char *times; /* "response" or "service" */
+    const char *times; /* which times they are: "response" or "service" */
     double beyond_p99; /* the part of all pages that wait longer than the p99 of one query */
     struct load_fanout_level levels[LOAD_FANOUT_LEVELS];
 };

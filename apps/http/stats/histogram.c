@@ -4,7 +4,7 @@
  */
 #include "histogram.h"
 
-#define HALF 1024u /* buckets a power of two */
+#define HALF 1024u /* buckets for each power of two */
 #define RARE 10u   /* a percentile is told only if so many samples lie beyond it */
 
 static uint64_t
@@ -15,7 +15,7 @@ saturated_sum(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* first_ns and last_ns: the shortest and the longest duration of a bucket. */
+/* The shortest and the longest duration of a bucket. */
 static uint64_t
 first_ns(unsigned bucket)
 {
@@ -51,7 +51,8 @@ load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns)
     load_histogram_record(histogram, ns);
 }
 
-/* The first bucket from `bucket` on that is not empty; LOAD_HISTOGRAM_BUCKETS: there is none. */
+/* Find the first bucket from `bucket` on that is not empty; LOAD_HISTOGRAM_BUCKETS: there is
+ * none. */
 static unsigned
 used_from(const struct load_histogram *histogram, unsigned bucket)
 {
@@ -97,7 +98,8 @@ load_histogram_add(struct load_histogram *to, const struct load_histogram *histo
         to->buckets[i] += histogram->buckets[i];
 }
 
-/* After a subtraction, take the extremes from the buckets, but not beyond the former extremes. */
+/* After a subtraction, take the shortest and longest duration from the buckets, but not beyond the
+ * former ones. */
 static void
 find_extremes(struct load_histogram *histogram)
 {
@@ -190,7 +192,8 @@ load_histogram_mean_ns(const struct load_histogram *histogram)
                                           : mean_of_middles(histogram);
 }
 
-/* Use the mean of the buckets' middles, not the exact mean: the deviations are of middles, too. */
+/* The standard deviation. It uses the mean of the buckets' middles, not the exact mean, because the
+ * deviations are those of middles, too. */
 double
 load_histogram_deviation_ns(const struct load_histogram *histogram)
 {

@@ -29,7 +29,7 @@
 #define LOAD_HISTOGRAM_BUCKETS (2048 + 21 * 1024)
 #define LOAD_HISTOGRAM_MAX_NS  (UINT64_C(3600) * 1000000000)
 
-/* A histogram of zeros is empty. */
+/* A histogram of all zeros is empty. */
 struct load_histogram {
     uint64_t count;                           /* ro */
     uint64_t sum_ns;                          /* ro */
@@ -58,7 +58,7 @@ load__histogram_bucket(uint64_t ns)
     return shift * 1024 + (unsigned)(us >> shift);
 }
 
-/* In the header because it is called for each reply. */
+/* Record a duration. Inlined, because it is called for each reply. */
 static inline void
 load_histogram_record(struct load_histogram *histogram, uint64_t ns)
 {
@@ -72,7 +72,7 @@ load_histogram_record(struct load_histogram *histogram, uint64_t ns)
     histogram->count++;
 }
 
-/* Record a censored duration: only known is that it is at least ns. */
+/* Record a censored duration, of which only a lower bound is known: ns. */
 void load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns);
 
 /* The rank of a quantile: fraction * count rounded up, at least 1 (0 if count is 0). 0.07 of 100 is
@@ -117,13 +117,13 @@ load_histogram_is_at_least(const struct load_histogram *histogram, uint64_t ns)
 /* Like load_can_tell, for the durations of a histogram. */
 bool load_histogram_can_tell(const struct load_histogram *histogram, double fraction);
 
-/* 0: the histogram is empty. If durations are censored, the mean is a lower bound. */
+/* The mean; 0: the histogram is empty. If durations are censored, the mean is a lower bound. */
 double load_histogram_mean_ns(const struct load_histogram *histogram);
 double load_histogram_deviation_ns(const struct load_histogram *histogram);
 
 /* load_histogram_next walks the buckets that are not empty, in order. Begin with *bucket 0; each
- * call sets *bucket to the bucket after the one found; false: there are no more. A bucket has
- * durations from from_ns to to_ns, both inclusive. */
+ * call sets *bucket to the bucket after the one that it found. False: there are no more. A bucket
+ * has durations from from_ns to to_ns, both inclusive. */
 struct load_bucket {
     uint64_t from_ns;
     uint64_t to_ns;

@@ -9,8 +9,8 @@
 
 #include "sxe-util.h"
 
-/* Counts since the beginning or the mark (MARK: worker.h). Other members are of the whole run, or
- * of now. */
+/* The counts. They begin again at a mark (MARK: worker.h); other members are about the whole run,
+ * or the present. */
 #define EACH_COUNT(X)     \
     X(reopened)           \
     X(not_reopened)       \
@@ -161,7 +161,7 @@ add_hosts(struct load_result *to, const struct load_result *result)
     }
 }
 
-/* The entry of an address, a new one if there is none; NULL: there is no room for it. */
+/* Find the entry of an address, or add it; NULL: there is no room for it. */
 static struct load_address_result *
 find_address_result(struct load_result *result, const struct load_address_result *address)
 {

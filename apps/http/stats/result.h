@@ -72,15 +72,15 @@
     X(UNTRIED, "not tried", "untried")
 
 /* States of a socket: of the worker's pool, and of the live view. */
-#define LOAD_EACH_SOCKET_STATE(X)                                   \
-    X(UNOPENED, "unopened") /* not tried yet, or given up */        \
-    X(CONNECTING, "connecting")                                     \
-    X(IDLE, "idle")     /* open, nothing in flight */               \
-    X(PARTLY, "partly") /* fewer in flight than the depth allows */ \
-    X(BUSY, "busy")     /* as many as the depth allows */           \
-    X(THINKING, "thinking")                                         \
-    X(LOST, "lost") /* waits before it connects again */            \
-    X(DONE, "done") /* had all its queries */
+#define LOAD_EACH_SOCKET_STATE(X)                                                               \
+    X(UNOPENED, "unopened") /* the socket was not tried yet, or was given up */                 \
+    X(CONNECTING, "connecting")                                                                 \
+    X(IDLE, "idle")     /* the connection is open, and nothing is in flight */                  \
+    X(PARTLY, "partly") /* fewer queries are in flight than the depth allows */                 \
+    X(BUSY, "busy")     /* as many queries are in flight as the depth allows */                 \
+    X(THINKING, "thinking")                                                                     \
+    X(LOST, "lost") /* the connection is lost, and the socket waits before it connects again */ \
+    X(DONE, "done") /* the socket has had all its queries */
 
 #define LOAD_SKIP_ENUM(name, ...)     LOAD_SKIP_##name,
 #define LOAD_END_ENUM(name, ...)      LOAD_END_##name,
@@ -94,10 +94,11 @@ enum load_socket_state { LOAD_EACH_SOCKET_STATE(LOAD_SOCKET_ENUM) LOAD_SOCKET_ST
 /* Classes of status codes: 1xx to 5xx, and all others. */
 #define LOAD_CLASSES 6
 
-#define LOAD_FAILURE_SIZE 256 /* of a text */
+#define LOAD_FAILURE_SIZE 256 /* bytes of a text about a failure */
 
-#define LOAD_KINDS_MAX   16
-#define LOAD_CLIENTS_MAX 256 /* sockets times kinds whose own times are kept, for S8 */
+#define LOAD_KINDS_MAX 16
+/* up to this product of sockets and kinds, the times of each are kept (for S8) */
+#define LOAD_CLIENTS_MAX 256
 
 /* A kind of request: an entry of a scenario, or one of several URLs. */
 struct load_kind_result {
@@ -144,10 +145,12 @@ struct load_host_result {
 struct load_address_result {
     char ip[LOAD_IP_SIZE];
     uint16_t port;
-    /* 1: not used, because connections take the other family: it accepts, or --source has it. */
+    /* 1: not used, because connections take the other family, which accepts them, or which --source
+     * has. */
     uint8_t is_unused;
-    int32_t first_error; /* the first errno of a failed one; 0: none, or it was reset */
-    uint64_t opened;     /* including those that were opened again */
+    /* the errno of the first connection that failed; 0: none failed, or it was reset */
+    int32_t first_error;
+    uint64_t opened; /* connections that were opened, again ones included */
     uint64_t failed;
 };
 
@@ -156,7 +159,7 @@ struct load_address_result {
  * times, in coarse buckets: eight for each power of two, from 1 us on. */
 #define LOAD_SLICES        240
 #define LOAD_SLICE_BUCKETS 256
-#define LOAD_SLICE_NS      UINT64_C(10000000) /* at first; doubles */
+#define LOAD_SLICE_NS      UINT64_C(10000000) /* the width at first; it doubles */
 
 struct load_slice {
     uint32_t offered;
@@ -168,9 +171,9 @@ struct load_slice {
 };
 
 struct load_timeline {
-    uint64_t width_ns;  /* of each slice; 0: nothing was counted yet */
+    uint64_t width_ns;  /* the width of each slice; 0: nothing was counted yet */
     uint64_t offset_ns; /* the part of slices[0] that was before the mark, and was not counted */
-    uint32_t used;      /* slices up to the last one that has counts */
+    uint32_t used;      /* how many slices are used, up to the last one with counts */
     struct load_slice slices[LOAD_SLICES];
 };
 
@@ -183,10 +186,11 @@ struct load_result {
     uint64_t not_reopened; /* failed tries to make a connection again */
     uint64_t resent;       /* queries sent again on a new connection, because an earlier reply said
                               "Connection: close"; `sent` counts each once */
-    uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
-    uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
-    uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
-    uint64_t in_state[LOAD_SOCKET_STATES]; /* now */
+    uint64_t syn_retries;  /* how many connects got no answer to their first SYN: TCP_INFO */
+    /* how many segments were sent again on connections that were closed: TCP_INFO */
+    uint64_t retransmits;
+    uint64_t connect_ns; /* from the first connect until every socket is open or given up */
+    uint64_t in_state[LOAD_SOCKET_STATES]; /* how many sockets are in each state now */
 
     /* TLS handshakes, also those before the end of a warm-up: `handshake` has the times of all. The
      * refused and the sessionless ones were full, although they wanted to resume a session. */
@@ -200,19 +204,21 @@ struct load_result {
     uint64_t carried;
     uint64_t skipped[LOAD_SKIPS];
     uint64_t ends[LOAD_ENDS];
-    uint64_t classes[LOAD_CLASSES]; /* whole replies, good or not: load_status_class */
-    uint64_t in_flight;             /* now */
-    uint64_t waiting;               /* now: offered, but no socket is free for them yet */
-    uint64_t drained;               /* ok ends whose reply came after elapsed_ns, in the drain */
-    uint64_t late;                  /* sent more than 1 ms after their intended start */
-    uint64_t started_ns;            /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
-    uint64_t elapsed_ns; /* from started_ns until the duration ended; without a duration until the
-                            last query ended, well or not, or was given up; while running: to now */
-    uint64_t drain_ns;   /* from the end of elapsed_ns to the last reply; 0: none came after it */
+    /* complete replies, good or not, by the class of their status: load_status_class */
+    uint64_t classes[LOAD_CLASSES];
+    uint64_t in_flight;  /* how many queries are in flight now */
+    uint64_t waiting;    /* how many queries are offered now for which no socket is free yet */
+    uint64_t drained;    /* ok ends whose reply came after elapsed_ns, in the drain */
+    uint64_t late;       /* sent more than 1 ms after their intended start */
+    uint64_t started_ns; /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
+    /* from started_ns until the duration ended; without a duration until the last query ended, well
+     * or not, or was given up; during a run until now */
+    uint64_t elapsed_ns;
+    uint64_t drain_ns; /* from the end of elapsed_ns to the last reply; 0: none came after it */
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    uint64_t sessions_completed; /* of a scenario with steps: sessions in which all steps were ok */
-    uint64_t sessions_failed;    /* sessions in which a step was not */
+    uint64_t sessions_completed; /* in a scenario with steps: sessions in which all steps were ok */
+    uint64_t sessions_failed;    /* sessions in which a step was not ok */
     uint32_t first_bad_status;
     struct load_bad_reply first_bad_reply;
     int32_t first_error;                   /* the first errno that was counted as OTHER; 0: none */
@@ -221,7 +227,7 @@ struct load_result {
 
     /* Times */
     struct load_histogram connect;
-    struct load_histogram handshake; /* of TLS, each that was done */
+    struct load_histogram handshake; /* of TLS handshakes that were completed */
     struct load_histogram first_byte;
     struct load_histogram service;
     struct load_histogram response;
@@ -231,21 +237,25 @@ struct load_result {
     uint64_t cpu_system_ns;
     uint64_t run_queue_ns; /* how long the worker waited for a CPU: /proc/thread-self/schedstat */
     uint64_t spun_ns;      /* CPU time in which the worker spun until its next timer (ticker.h) */
-    uint64_t script_ns;    /* in the script's functions */
+    uint64_t script_ns;    /* CPU time of the script's functions */
     uint64_t script_calls;
-    struct load_histogram schedule_lag; /* actual - intended send, if a socket was free */
-    struct load_histogram timer_error;  /* the wake-up - the time that the timer was set to */
-    struct load_histogram loop_lag;     /* a turn of the loop, from epoll_wait's return to its end;
-                                           and how late turns began, if the client stood still */
+    /* by how much queries were sent later than intended, if a socket was free */
+    struct load_histogram schedule_lag;
+    /* by how much the wake-up was later than the time that the timer was set to */
+    struct load_histogram timer_error;
+    /* how long turns of the loop took, from epoll_wait's return to their end; and how late turns
+     * began, if the client stood still */
+    struct load_histogram loop_lag;
 
     struct load_timeline timeline;
-    uint32_t kinds;     /* entries of by_kind that are used */
-    uint32_t stages;    /* entries of by_stage that are used */
-    uint32_t hosts;     /* entries of by_host that are used; 0: the run has one host */
-    uint32_t addresses; /* entries of by_address that are used; 0: each host has one address */
-    uint32_t clients;   /* sockets whose times are in by_client; 0: none, or they are too many */
+    uint32_t kinds;     /* how many entries of by_kind are used */
+    uint32_t stages;    /* how many entries of by_stage are used */
+    uint32_t hosts;     /* how many entries of by_host are used; 0: the run has one host */
+    uint32_t addresses; /* how many entries of by_address are used; 0: each host has one address */
+    /* how many sockets have their times in by_client; 0: none, or there are too many */
+    uint32_t clients;
     struct load_kind_result by_kind[LOAD_KINDS_MAX];
-    struct load_client_result by_client[LOAD_CLIENTS_MAX]; /* client * kinds + kind */
+    struct load_client_result by_client[LOAD_CLIENTS_MAX]; /* the index is client * kinds + kind */
     struct load_stage_result by_stage[LOAD_STAGES_MAX];
     struct load_host_result by_host[LOAD_HOSTS_MAX];
     struct load_address_result by_address[LOAD_HOSTS_MAX * LOAD_ADDRESSES_MAX];
@@ -280,35 +290,37 @@ load_status_class(unsigned status)
     return status >= 100 && status < 600 ? status / 100 - 1 : LOAD_CLASSES - 1;
 }
 
-/* The part of ns after before_ns, or 0. */
+/* The part of ns that is after before_ns, or 0. */
 static inline uint64_t
 load_later_part(uint64_t ns, uint64_t before_ns)
 {
     return ns > before_ns ? ns - before_ns : 0;
 }
 
-uint64_t load_result_skipped(const struct load_result *result); /* all kinds together */
-uint64_t load_result_cpu_ns(const struct load_result *result);  /* user and system, not spun */
-uint64_t load_result_errors(const struct load_result *result);  /* all ends but OK */
+/* the sum over all kinds of skips */
+uint64_t load_result_skipped(const struct load_result *result);
+/* user and system time, without spinning */
+uint64_t load_result_cpu_ns(const struct load_result *result);
+uint64_t load_result_errors(const struct load_result *result); /* all ends but OK */
 uint64_t load_result_full_handshakes(const struct load_result *result);
-uint64_t load_result_replies(const struct load_result *result); /* whole ones, good or not */
+uint64_t load_result_replies(const struct load_result *result); /* complete replies, good or not */
 
-/* The number of good replies within the measured time, and that number a second (0 if no time was
+/* How many good replies came within the measured time; and how many a second (0 if no time was
  * measured). */
 uint64_t load_result_in_time(const struct load_result *result);
 double load_result_rate(const struct load_result *result);
 
-/* NULL: the accounts close. Otherwise a text that names the numbers that do not agree, valid until
- * this thread's next call. */
+/* Check that the accounts close. NULL: they do. Otherwise a text names the numbers that do not
+ * agree; it is valid until this thread's next call. */
 const char *load_result_check(const struct load_result *result);
 
 /* ---- Time line ---- */
 
-/* The slice to count in at at_ns after the start. It covers [from, from + width_ns), where from is
- * at_ns rounded down to a multiple of width_ns; valid until the next call. */
+/* The slice in which to count at at_ns after the start. It covers [from, from + width_ns), where
+ * from is at_ns rounded down to a multiple of width_ns. Valid until the next call. */
 struct load_slice *load_timeline_slice(struct load_timeline *timeline, uint64_t at_ns);
 
-/* Count a query that ended in that slice. Inline because it is called for each query. */
+/* Count a query that ended in that slice. Inlined, because it is called for each query. */
 static inline void
 load_slice_ended(struct load_slice *slice, bool is_ok, uint64_t response_ns)
 {
@@ -334,7 +346,7 @@ void load_timeline_subtract(struct load_timeline *timeline, const struct load_ti
 /* Move all counts to by_ns later, rounded to the nearest multiple of the slices' width. */
 void load_timeline_delay(struct load_timeline *timeline, uint64_t by_ns);
 
-/* The number of slices of a run that took elapsed_ns, with empty ones at its end. */
+/* How many slices a run of elapsed_ns has, empty ones at its end included. */
 unsigned load_timeline_length(const struct load_timeline *timeline, uint64_t elapsed_ns);
 
 /* The response time that a fraction of the slice's replies did not exceed: at most 1/8 and 1 us

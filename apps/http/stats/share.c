@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define CHANCE 0.005 /* most probability of a false "more", if both sides are alike */
+#define CHANCE 0.005 /* the highest probability of a wrong "more", if both sides are alike */
 
 /* P(X >= k) for X ~ Binomial(n, q). k is beyond the mean, so the terms only become smaller. */
 static double

@@ -20,10 +20,10 @@
 
 struct load_share {
     double part;
-    double whole; /* 0: nothing is known */
+    double whole; /* the whole; 0: nothing is known */
 };
 
-double load_share_of(const struct load_share *share); /* 0 to 1 */
+double load_share_of(const struct load_share *share); /* the share as a fraction, 0 to 1 */
 
 /* Whether `share` is shown to be more than `than` times (1 + effect). */
 bool load_share_is_more(const struct load_share *than, const struct load_share *share,

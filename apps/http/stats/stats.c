@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL      0.025 /* of chance on each side of an interval */
-#define EXACT_MAX 400   /* pairs up to which U's distribution is computed */
+#define TAIL      0.025 /* the probability on each side of an interval */
+#define EXACT_MAX 400   /* how many pairs U's distribution is computed for at most */
 #define SMALLER   20    /* sqrt(EXACT_MAX): most values that the smaller side can have then */
 
 static int
@@ -28,7 +28,7 @@ sort_values(double *values, unsigned number)
     qsort(values, number, sizeof(values[0]), by_value);
 }
 
-/* Copy as many values as fit, and sort them; returns their number. */
+/* Copy as many values as fit, and sort them. Returns how many. */
 static unsigned
 sorted_copy(double *sorted, const double *values, unsigned number)
 {
@@ -126,7 +126,8 @@ outside_exact(unsigned a_number, unsigned b_number, double most)
     return outside;
 }
 
-/* How many deviations from the mean of a normal distribution leave that tail on each side. */
+/* How many deviations from the mean of a normal distribution leave that probability on each
+ * side. */
 static double
 deviations_of(double tail)
 {
@@ -153,14 +154,14 @@ outside_normal(unsigned a_number, unsigned b_number, double most)
     return (int)floor(pairs / 2 - deviations_of(most) * deviation - 0.5);
 }
 
-/* Equal figures, even 0 and 0, have the ratio 1. */
+/* The ratio of two figures; equal ones, even 0 and 0, have the ratio 1. */
 static double
 ratio_of(double a, double b)
 {
     return a == b ? 1 : fmin(a / b, DBL_MAX);
 }
 
-/* False also if a figure is 0: a ratio to 0 means nothing. */
+/* Whether all values are above 0: a ratio to 0 means nothing. */
 static bool
 are_enough(const double *values, unsigned number)
 {

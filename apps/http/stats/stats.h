@@ -24,7 +24,7 @@ struct load_interval {
     double low;
     double middle; /* the median, or the estimate of the ratio */
     double high;
-    bool is_known; /* if not, low and high are the extremes */
+    bool is_known; /* whether low and high are an interval; if not, they are the extremes */
 };
 
 /* A NAN value means that its trial cannot tell the figure. The trials that can tell it are no fair
@@ -43,7 +43,7 @@ void load_stats_ratio_interval(struct load_interval *interval, const double *a, 
 void load_stats_family_interval(struct load_interval *interval, const double *a, unsigned a_number,
                                 const double *b, unsigned b_number, unsigned family);
 
-/* (high - low) / middle; 1 if it is not known. */
+/* The width of an interval, (high - low) / middle; 1 if it is not known. */
 double load_stats_width(const struct load_interval *interval);
 
 #endif

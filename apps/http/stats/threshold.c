@@ -31,7 +31,7 @@ static const struct word figures[] = {
     {"mean", MEAN},     {"min", MIN},         {"max", MAX},           {"rate", RATE},
     {"errors", ERRORS}, {"skipped", SKIPPED}, {"achieved", ACHIEVED}, {"p", PERCENTILE},
 };
-/* The longer ones first: take_threshold_word takes the first that matches. */
+/* Longer operators come first, because take_threshold_word takes the first that matches. */
 static const struct word operators[] = {
     {"<=", LESS_EQUAL}, {"<", LESS}, {">=", MORE_EQUAL}, {">", MORE}};
 
@@ -179,8 +179,8 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
     return take_threshold_value(threshold, text);
 }
 
-/* The counts that a threshold judges. They are those of the whole result or, if the threshold
- * names a stage, those of the stage. */
+/* The counts that a threshold judges: those of the whole result or, if it names a stage, those of
+ * the stage. */
 struct scope {
     uint64_t offered;
     uint64_t begun; /* sent + carried (result.h) */
@@ -371,8 +371,9 @@ beyond_of(const struct load_threshold *threshold, const struct load_histogram *h
 
 /* Fewer samples beyond the value may be chance; ten, as for a percentile. */
 #define BEYOND_LEAST 10.0
-#define SAMPLES_MIN  200.0  /* for a part: at least this many, to see that the load is answered */
-#define SAMPLES_MEAN 1000.0 /* for a figure that is no part of a whole */
+/* for a part of a whole: at least this many samples, to see that the load is answered */
+#define SAMPLES_MIN  200.0
+#define SAMPLES_MEAN 1000.0 /* for a figure that is no part of a whole: at least this many */
 
 void
 load_threshold_evidence(const struct load_threshold *threshold, const struct load_result *result,

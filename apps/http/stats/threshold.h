@@ -20,13 +20,14 @@
 struct load_threshold {
     unsigned char what;
     unsigned char figure;
-    unsigned char operator_; /* `operator` is a keyword of C++ */
-    unsigned char stage;     /* from 1 on; 0: all of the result */
+    unsigned char operator_; /* not `operator`, which is a keyword of C++ */
+    unsigned char stage;     /* the stage, from 1 on; 0: the whole result */
     double fraction;
-    double value; /* in ns, per second, or a fraction */
+    double value; /* the value in ns, per second, or as a fraction */
 };
 
-/* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
+/* Parse a condition. NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or
+ * 20us"). */
 const char *load_threshold_parse(struct load_threshold *threshold, const char *text);
 
 /* For --find: whether there can be a highest rate at which the threshold holds. That is so for an
@@ -52,9 +53,10 @@ double load_threshold_figure(const struct load_threshold *threshold,
 bool load_threshold_is_at_least(const struct load_threshold *threshold,
                                 const struct load_result *result);
 
-/* Whether the threshold holds. If *is_told becomes false it cannot be told, and does not hold: a
- * percentile has fewer than ten samples beyond it, or there was no reply. An upper limit of a time
- * does not hold if the time is only a lower bound, however low, because queries failed. */
+/* Whether the threshold holds. If *is_told becomes false, that cannot be told, and the threshold
+ * does not hold: a percentile has fewer than ten samples beyond it, or there was no reply. An upper
+ * limit of a time does not hold if the time is only a lower bound, however low, because queries
+ * failed. */
 bool load_threshold_holds(const struct load_threshold *threshold, const struct load_result *result,
                           bool *is_told);
 
@@ -70,8 +72,8 @@ struct load_evidence {
 void load_threshold_evidence(const struct load_threshold *threshold,
                              const struct load_result *result, struct load_evidence *evidence);
 
-/* The figure as people read it: "3.10 ms", "50.1k/s", "0.1 %". The text is this thread's, and valid
- * until the next call. */
+/* The figure as text for people: "3.10 ms", "50.1k/s", "0.1 %". The text belongs to this thread,
+ * and is valid until the next call. */
 const char *load_threshold_text(const struct load_threshold *threshold, double figure);
 
 #endif

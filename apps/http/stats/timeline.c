@@ -7,9 +7,9 @@
 
 #include "result.h"
 
-#define EIGHT 8u /* buckets a power of two */
+#define EIGHT 8u /* buckets for each power of two */
 
-/* How often the width has doubled. */
+/* How many times the width has doubled. */
 static unsigned
 count_doublings(const struct load_timeline *timeline)
 {

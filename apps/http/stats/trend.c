@@ -6,10 +6,11 @@
 
 #include <math.h>
 
-#define WINDOWS     40u
-#define EDGE        4u   /* windows at each end whose mean is reported */
-#define SHOWN       3    /* deviations from 0 that show a trend */
-#define WEIGHT      0.05 /* halves that differ by less than this part of the mean show no trend */
+#define WINDOWS 40u
+#define EDGE    4u /* how many windows at each end have their mean reported */
+#define SHOWN   3  /* how many deviations from 0 show a trend */
+/* if the halves differ by less than this part of the mean, they show no trend */
+#define WEIGHT      0.05
 #define ALIKE_MOST  0.7
 #define REPLIES_MIN 100u
 #define REPLIES_P99 1000u
@@ -92,7 +93,7 @@ mean_of(const double *figures, unsigned number)
     return sum / number;
 }
 
-/* The autocorrelation of neighbours in the second half: from 0 up to ALIKE_MOST. */
+/* The autocorrelation of neighbouring windows in the second half: from 0 up to ALIKE_MOST. */
 static double
 likeness_of_neighbours(const double *figures)
 {

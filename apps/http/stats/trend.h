@@ -25,8 +25,8 @@
 
 struct load_trend {
     const char *figure; /* "rate", "response.mean", "response.p99"; NULL: no trend was shown */
-    double first;       /* mean of the first four windows: per second (of all trials), or ns */
-    double last;        /* mean of the last four windows */
+    double first; /* the mean of the first four windows: per second (of all trials), or in ns */
+    double last;  /* the mean of the last four windows */
 };
 
 void load_trend_tell(struct load_trend *trend, const struct load_plan *plan,

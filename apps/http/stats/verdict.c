@@ -10,10 +10,12 @@
 
 #include "pace.h"
 
-#define TOO_SHORT_NS  UINT64_C(10000000) /* parts of a shorter measured time are not judged */
+/* if a worker measured for less time than this, its parts of that time are not judged */
+#define TOO_SHORT_NS  UINT64_C(10000000)
 #define STANDSTILL_NS UINT64_C(100000000)
-#define CHANCE        4 /* deviations that Poisson arrivals may lie below their expected number */
-#define MS            1e6
+/* by how many deviations Poisson arrivals may be below their expected number */
+#define CHANCE 4
+#define MS     1e6
 
 /* The limits. 0 is a reason that is no limit (load_verdict_say). */
 enum limit_name {
@@ -115,7 +117,7 @@ is_plan_paced(const struct load_plan *plan)
     return plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
 }
 
-/* The p99; 0 if there are too few samples to tell it. */
+/* The p99; 0 if there are too few samples. */
 static double
 p99_of(const struct load_histogram *histogram)
 {

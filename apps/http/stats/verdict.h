@@ -24,19 +24,19 @@
 #define LOAD_REASON_MAX  200
 
 struct load_verdict {
-    unsigned number; /* of reasons; 0: nothing speaks against the result */
+    unsigned number; /* how many reasons; 0: nothing speaks against the result */
     char reasons[LOAD_REASONS_MAX][LOAD_REASON_MAX];
     unsigned char limits[LOAD_REASONS_MAX]; /* private: the limit that was passed; 0: no limit */
-    double cpu;       /* of the busiest worker, without spinning; 1 is a core */
-    double spun;      /* most part of the time that a worker spun, not included in cpu */
-    double run_queue; /* most part of the time that a worker waited for a CPU */
+    double cpu;       /* the CPU use of the busiest worker, without spinning; 1 is a core */
+    double spun;      /* the largest part of the time that a worker spun, not included in cpu */
+    double run_queue; /* the largest part of the time that a worker waited for a CPU */
     /* Part of the time in which some process of the machine waited for a CPU: pressure.h. It is no
      * reason: a busy server on the same machine makes it high, even if the client keeps up. */
     double cpu_pressure;
     bool has_cpu_pressure;
 };
 
-/* workers: each worker's result, all added up in sum. */
+/* Judge a load. workers: the result of each worker; sum: all of them added up. */
 void load_verdict_judge(struct load_verdict *verdict, const struct load_plan *plan,
                         const struct load_result *sum, const struct load_result *const *workers,
                         unsigned number);

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN  23   /* rises less falls of ten values that show a trend: two-sided, 5 % level */
-#define WEIGHT 0.02 /* halves that differ by less than this part of the mean show no trend */
+/* a trend is shown if rises less falls of ten values reach this: two-sided, 5 % level */
+#define SHOWN 23
+/* if the halves differ by less than this part of the mean, they show no trend */
+#define WEIGHT 0.02
 
 bool
 load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
@@ -34,7 +36,7 @@ load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
     return true;
 }
 
-/* Mann and Kendall's statistic. */
+/* The statistic of Mann and Kendall: rises less falls. */
 static int
 rises_less_falls(const double *windows)
 {

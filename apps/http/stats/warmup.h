@@ -30,7 +30,8 @@
 #include "histogram.h"
 
 #define LOAD_WARMUP_WINDOWS 10
-#define LOAD_WARMUP_REPLIES 100 /* good replies that a window needs: one may be beyond its p99 */
+/* how many good replies a window needs, so that one may be beyond its p99 */
+#define LOAD_WARMUP_REPLIES 100
 
 enum load_warmup_figure {
     LOAD_WARMUP_RATE,
@@ -41,8 +42,9 @@ enum load_warmup_figure {
 
 /* Begin with a struct of zeros. */
 struct load_warmup {
-    unsigned number;                                          /* windows that are kept */
-    double figures[LOAD_WARMUP_FIGURES][LOAD_WARMUP_WINDOWS]; /* the latest is the last */
+    unsigned number; /* how many windows are kept */
+    /* the figures of the windows, the latest one last */
+    double figures[LOAD_WARMUP_FIGURES][LOAD_WARMUP_WINDOWS];
 };
 
 /* Add a window that took ns, with `ok` good replies and these response times. False: the replies
@@ -50,7 +52,7 @@ struct load_warmup {
 bool load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
                      const struct load_histogram *response);
 
-/* NULL: no figure has a trend. Otherwise why the server is not warm, as a static text. */
+/* Why the server is not warm, as a static text; NULL: no figure has a trend. */
 const char *load_warmup_problem(const struct load_warmup *warmup);
 
 #endif
