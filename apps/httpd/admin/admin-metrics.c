@@ -236,13 +236,11 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
     return NULL;
 }
 
-#define CLASSES \
-/* the classes of a status: none, 1xx .. 5xx; each has a reserved series for when there is no
-     * room */
-6
+/* The classes of a status: none, 1xx .. 5xx. Each has a reserved series for when there is no room. */
+#define CLASSES 6
 
-    static struct metrics_series *
-    series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
+static struct metrics_series *
+series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
 {
     unsigned route = index_of_route(part, pattern);
     struct metrics_series *series = find_series(part, route, method, status);
