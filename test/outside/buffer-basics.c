@@ -22,8 +22,8 @@ next_random(void)
     return state ^= state << 5;
 }
 
-/* promise: lib-sxe-buffer/sxe-buffer.h: Append: all or nothing. 0, or -ENOBUFS when room is short.
- * Copies. */
+/* promise: lib-sxe-buffer/sxe-buffer.h: Append a copy of all length bytes. 0; -ENOBUFS: the room is
+ * too small, and nothing is added. */
 START_TEST(a_buffer_holds_what_an_array_holds)
 {
     struct sxe_chunks *chunks = sxe_chunks_new("outside", CHUNKS, SIZE);

@@ -38,8 +38,8 @@ open_dict(const char *path, unsigned cells, unsigned shards)
     return dict;
 }
 
-/* A dict of 600 entries: key and value are the entry's number, a third are in each state, and every
- * second one lives for an hour. */
+/* Make a dict of 600 entries. Key and value are the entry's number, each state has a third of them,
+ * and every second one lives for an hour. */
 static SXE_DICT *
 make(void)
 {

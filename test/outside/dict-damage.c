@@ -24,8 +24,8 @@ open_dict(unsigned options)
     return sxe_dict_open(&spec, why);
 }
 
-/* The size of an entry's value. By the entry's number in turn: a counter, a short value, a long
- * one. */
+/* The size of an entry's value: by its number, entries are in turn a counter, a short value and a
+ * long one. */
 static size_t
 size_of(int number)
 {
@@ -104,7 +104,8 @@ START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 
         write_at(&byte, at, 1);
         dict = open_dict(0);
-        /* Opened: the bit only said how the file was left, or was in the copy of the head. */
+        /* The dict was opened: then the bit only said how the file was left, or was in the copy of
+         * the head. */
         if (dict != NULL)
             ck_assert_int_eq(count_good(dict), ENTRIES);
         else

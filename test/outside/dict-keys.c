@@ -103,7 +103,7 @@ START_TEST(who_is_pinned_stays_and_the_oldest_live_goes)
                                                 key % 8 == 0 ? SXE_DICT_PINNED : SXE_DICT_DIRTY),
                              0);
     }
-    for (int key = 1; key < CELLS; key += 4) /* used last, so they are evicted last */
+    for (int key = 1; key < CELLS; key += 4) /* used last, so that they are evicted last */
         ck_assert_int_eq(sxe_dict_get(dict, &key, sizeof(key), value, 1), 1);
     for (int key = 100; key < 110; key++)
         ck_assert_int_eq(sxe_dict_put(dict, &key, sizeof(key), "v", 1, 0), 0);

@@ -134,12 +134,13 @@ START_TEST(kills_leave_whole_batches_and_all_room)
         open_of(kind % 2 == 0 ? 1 : 4, kind >= 2);
         for (unsigned round = 0; round < ROUNDS; round++) {
             kill_some(round);
-            if (round % 3 == 0) { /* or the dict stays open here */
+            if (round % 3 == 0) { /* in the other rounds the dict stays open in this process */
                 sxe_dict_close(dict);
                 open_of(kind % 2 == 0 ? 1 : 4, kind >= 2);
             }
             ck_assert_msg(sxe_dict_check(dict, why) == 0, "%s", why);
-            if (kind < 2) /* in the other kinds an entry of the batch may have been evicted */
+            /* in the other kinds of dict an entry of the batch may have been evicted */
+            if (kind < 2)
                 expect_whole_batch();
             if (round % 4 == 3)
                 expect_all_room();

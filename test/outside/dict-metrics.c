@@ -50,8 +50,8 @@ START_TEST(a_monitor_sees_the_counts_of_the_dead)
 }
 END_TEST
 
-/* promise: lib-sxe-dict/sxe-dict.h: All processes count together, from the day the dict is made,
- * and a file keeps the numbers. */
+/* promise: lib-sxe-dict/sxe-dict.h: The numbers are those of all processes together, from the
+ * making of the dict on; a dict's file keeps them. */
 START_TEST(a_file_keeps_the_counts)
 {
     const char *path = outside_path("kept.dict");

@@ -13,7 +13,7 @@
 enum {
     KEYS = 40,
     KEPT = 10,
-    CELLS = 3600 /* each shard has room for all entries */,
+    CELLS = 3600 /* each shard alone has room for all entries */,
     LONG = 1300,
     PAGE = 4096,
     ROUNDS = 40
@@ -63,7 +63,8 @@ read_file(char **bytes)
     return (size_t)size;
 }
 
-/* Write the closed dict's file again as one that was in use, with older and with newer pages. */
+/* Write the closed dict's file again as if it had been in use: some pages are older ones, the
+ * others newer ones. */
 static void
 cut_power(const char *older, char *newer, size_t size, unsigned round)
 {

@@ -135,7 +135,7 @@ start(const struct call *call, volatile bool *is_over)
 }
 
 /* Execute a call instruction by instruction. After each one that changed memory, copy the memory:
- * that is what a process that dies there leaves. Open the copy, of which all users are dead. */
+ * the copy is what a process leaves that dies there. Open the copy, of which all users are dead. */
 static unsigned
 step_through(const struct call *call)
 {

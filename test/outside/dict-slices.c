@@ -21,11 +21,13 @@ enum {
     CELLS = 2 * KEYS + SLICE,
     CHAINS_CELLS = 256 * SLICE,
     GAPS = 20,
-    CALLS_PER_GAP = 50 /* at most */
+    CALLS_PER_GAP = 50 /* at most as many calls are made for each gap */
 };
 
 static SXE_DICT *dict;
-static uint32_t *calls; /* shared with the child; odd: it is in a call that works in slices */
+/* a count in memory that is shared with the child; odd: the child is in a call that works in
+ * slices */
+static uint32_t *calls;
 static pid_t child;
 
 static uint32_t

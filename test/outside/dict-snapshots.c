@@ -33,8 +33,8 @@ at_second(double second)
     sxe_time_set_turn_ns(SXE_NS_PER_SECOND * 1000 + (uint64_t)(second * 1e9));
 }
 
-/* promise: lib-sxe-dict/sxe-dict.h: Entries that had expired by then are not in it; times to live
- * and states are the current ones. */
+/* promise: lib-sxe-dict/sxe-dict.h: Entries that had expired when it was taken are not in the
+ * snapshot; times to live and states are the current ones. */
 START_TEST(a_snapshot_has_what_had_not_expired_then)
 {
     at_second(1);
@@ -85,7 +85,7 @@ START_TEST(a_counter_that_goes_on_stands_still_in_a_snapshot)
 }
 END_TEST
 
-/* promise: lib-sxe-dict/sxe-dict.h: so does one whose process is dead. */
+/* promise: lib-sxe-dict/sxe-dict.h: so does a snapshot whose process is dead. */
 START_TEST(the_snapshots_of_the_dead_do_not_count)
 {
     open_of(100, 1);
@@ -111,7 +111,7 @@ END_TEST
 static size_t sizes[KEYS];
 static size_t past[KEYS];
 
-/* Change one key. sizes has the length of each value; 0: no entry. */
+/* Change one key. sizes has the length of each key's value; 0: the key has no entry. */
 static void
 change(unsigned round)
 {
@@ -156,7 +156,7 @@ expect_past(SXE_DICT_SNAPSHOT *snapshot)
 START_TEST(the_past_stays_while_everything_changes)
 {
     for (unsigned shards = 1; shards <= 8; shards *= 8) {
-        open_of(900 * shards, shards); /* a shard has room for all entries */
+        open_of(900 * shards, shards); /* enough for all entries in one shard */
         memset(sizes, 0, sizeof(sizes));
         for (unsigned moment = 0; moment < 6; moment++) {
             SXE_DICT_SNAPSHOT *snapshot = sxe_dict_snapshot_take(dict);

@@ -96,7 +96,7 @@ say(int peer, const char *text)
     ck_assert_int_eq(send(peer, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Receive until the text ends in `last`, or the server closes the connection. */
+/* Receive until the text ends with `last`, or the server closes the connection. */
 static const char *
 hear(int peer, const char *last)
 {

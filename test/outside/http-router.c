@@ -47,8 +47,8 @@ make_text(char *text, const char *const *segments, unsigned number)
         text += snprintf(text, 8, "/%s", segments[next_random() % number]);
 }
 
-/* Does the pattern take the path? *literals: a bit for each segment of the pattern that is not a
- * parameter; the first segment has the highest bit. */
+/* Whether the pattern matches the path. *literals becomes a number with a bit for each segment of
+ * the pattern that is not a parameter; the first segment has the highest bit. */
 static bool
 takes(const char *pattern, const char *path, unsigned *literals)
 {
@@ -118,8 +118,8 @@ END_TEST
 
 /* ---- Refusals ---- */
 
-/* promise: lib-sxe-http/sxe-http-router.h: After an error the router is as before, but for
- * sxe_http_router_error. */
+/* promise: lib-sxe-http/sxe-http-router.h: After an error only sxe_http_router_error has
+ * changed. */
 START_TEST(a_refused_route_changes_nothing)
 {
     static const struct {

@@ -40,7 +40,7 @@ look_at_numbers(unsigned closed)
     return 0;
 }
 
-/* Check that a closed 0 cannot be read, and a closed 1 or 2 not be written. 0: it is so. */
+/* Check that a closed 0 cannot be read, and a closed 1 or 2 not be written. 0: that holds. */
 static int
 look_at_bytes(unsigned closed)
 {
@@ -116,17 +116,16 @@ run_with_each_set(int (*look)(unsigned closed))
     }
 }
 
-/* promise: lib-sxe-log/sxe-log.h: Open those of the descriptors 0, 1 and 2 that are closed, as
- * /dev/null, so that no file and no
- * socket gets the number to which others write; */
+/* promise: lib-sxe-log/sxe-log.h: If descriptor 0, 1 or 2 is closed, open /dev/null for it, so that
+ * no file and no socket gets a number to which others write. */
 START_TEST(no_file_and_no_socket_gets_a_standard_number)
 {
     run_with_each_set(look_at_numbers);
 }
 END_TEST
 
-/* promise: lib-sxe-log/sxe-log.h: reading from or writing to one that was closed
- * still fails with EBADF. */
+/* promise: lib-sxe-log/sxe-log.h: Reading from or writing to such a descriptor still fails with
+ * EBADF. */
 START_TEST(a_closed_descriptor_is_neither_read_nor_written)
 {
     run_with_each_set(look_at_bytes);

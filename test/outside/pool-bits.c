@@ -88,8 +88,8 @@ put_back(int fd, size_t at)
     ck_assert_int_eq(pwrite(fd, bytes + at, 1, (off_t)at), 1);
 }
 
-/* Damage of the file's shape, which each open checks first, has its own error, but only if the
- * copy of the head is damaged as well; one changed byte leaves the copy intact. */
+/* Check how an open fails. A damaged shape, which each open checks first, has its own error if the
+ * copy of the head is damaged, too; but one changed byte leaves the copy intact. */
 static void
 expect_refused(bool is_open, size_t at)
 {

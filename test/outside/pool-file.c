@@ -38,7 +38,7 @@ expect_unchanged(const char *path, size_t size)
     close(fd);
 }
 
-/* Try each way to open the file; it must stay unchanged. */
+/* Try each way to open the file. The file must stay unchanged. */
 static void
 expect_left_alone(const char *path, size_t size)
 {

@@ -16,7 +16,7 @@ struct job {
 
 static const char *path;
 
-/* Open the pool, as one of several programs. */
+/* Open the pool once more, as if by another program. */
 static struct job *
 open_jobs(unsigned shards)
 {
@@ -59,7 +59,8 @@ START_TEST(a_late_worker_changes_nothing)
     ck_assert_uint_eq(sxe_pool_move(two, 0, BUSY, READY), 0);
     ck_assert_uint_eq(sxe_pool_lease_oldest(two, READY, BUSY, NULL, &swift), 0);
     const SXE_TIME stamp = sxe_pool_get_time(two, 0);
-    for (unsigned attempt = 0; attempt < 2; attempt++) { /* a lost lease stays lost */
+    /* twice, because a lost lease stays lost */
+    for (unsigned attempt = 0; attempt < 2; attempt++) {
         ck_assert(!sxe_pool_lease_is_held(one, &late));
         ck_assert_uint_eq(sxe_pool_lease_move(one, &late, FREE, NULL), SXE_POOL_LEASE_LOST);
         ck_assert_uint_eq(sxe_pool_lease_move(one, &late, BUSY, &(struct job){0, "late"}),
@@ -97,7 +98,7 @@ START_TEST(no_stamp_comes_twice)
         ck_assert_uint_eq(sxe_pool_lease_indexed(jobs, from, (from + 1) % STATES, NULL, &lease), 0);
         ck_assert_uint_gt(lease.stamp, last);
         last = lease.stamp;
-        if (i % 7 == 0) { /* the pool's only user closes and opens it */
+        if (i % 7 == 0) { /* now and then the pool's only user closes and opens it */
             sxe_pool_delete(jobs);
             jobs = open_jobs(2);
         }
@@ -192,7 +193,7 @@ START_TEST(only_what_is_due_is_taken_back)
     ck_assert_int_eq(sxe_pool_set_timeouts(jobs, timeouts, be_too_late, NULL), 0);
     for (unsigned id = 0; id < 2; id++)
         sxe_pool_move(jobs, id, FREE, BUSY);
-    usleep(5000); /* longer than the timeout of 1 ms */
+    usleep(5000); /* longer than the timeout, which is 1 ms */
     outcomes[0] = outcomes[1] = 4711;
     sxe_pool_check_timeouts();
     ck_assert_uint_eq(outcomes[0], SXE_POOL_LEASE_LOST);

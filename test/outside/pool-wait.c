@@ -127,7 +127,8 @@ START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
         ck_assert_int_eq(sxe_pool_set_wait(jobs, SXE_POOL_WAIT_MAX), 0);
         const pid_t helper = fork();
         if (helper == 0) {
-            usleep(10000); /* so the call has probably begun; the test holds if it has not */
+            /* so that the call has probably begun; the test holds even if it has not */
+            usleep(10000);
             kill(child, i == 0 ? SIGCONT : SIGKILL);
             _exit(0);
         }

@@ -17,7 +17,7 @@ static atomic_uint asked;
 static unsigned done_count;
 static unsigned wanted;
 
-/* It waits at the gate, and then knows no name. */
+/* The test's getaddrinfo: it waits at the gate, and then finds no name. */
 int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
             struct addrinfo **list)

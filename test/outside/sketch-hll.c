@@ -47,7 +47,7 @@ is_equal(const SXE_HLL *one, const SXE_HLL *other)
 
 /* ---- Kills ---- */
 
-struct progress { /* of one worker; in shared memory */
+struct progress { /* What one worker has done, in shared memory. */
     uint64_t begun;
     uint64_t done;
 };
@@ -69,7 +69,7 @@ work(SXE_HLL *hll, unsigned worker, struct progress *progress)
         __atomic_store_n(&progress->done, i + 1, __ATOMIC_SEQ_CST);
     }
     for (;;)
-        pause(); /* the parent kills all workers */
+        pause(); /* wait until the parent kills all workers */
 }
 
 /* Start workers, and kill each when it has added for a while; meanwhile count the sketch. */
@@ -130,7 +130,7 @@ START_TEST(kills_lose_nothing_that_was_added)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         run_and_kill(hll, progress, round);
-        if (round % 3 == 0) { /* or the sketch stays open here */
+        if (round % 3 == 0) { /* in the other rounds the sketch stays open in this process */
             sxe_hll_close(hll);
             hll = open_of(14, 0, outside_path("kills.hll"));
         }

@@ -22,7 +22,7 @@ static pid_t server;
 static int conn = -1;
 static char request[REPLY_MAX];
 static size_t request_size;
-static char reply[REPLY_MAX]; /* of the last command: a bulk string, or the line */
+static char reply[REPLY_MAX]; /* the last reply: a bulk string, or a line */
 static char why[SXE_POOL_WHY_SIZE];
 
 /* ---- A client of Redis ---- */
@@ -254,7 +254,7 @@ START_TEST(import_of_a_key_counts_alike)
             pfadd_numbers("key", 0, sizes[at]);
             import_key(hll, "key");
             ck_assert_int_eq(lround(sxe_hll_count(hll)), command(2, "PFCOUNT", "key"));
-            import_key(hll, "key"); /* after PFCOUNT, which writes the count into the string */
+            import_key(hll, "key"); /* only after PFCOUNT, which writes the count into the string */
             add_numbers(hll, 0, sizes[at]);
             ck_assert_int_eq(lround(sxe_hll_count(hll)), command(2, "PFCOUNT", "key"));
             sxe_hll_close(hll);

@@ -42,7 +42,7 @@ open_topk(unsigned number, double error, const char *file)
 
 /* ---- Kills ---- */
 
-struct progress { /* of one worker; in shared memory */
+struct progress { /* What one worker has done, in shared memory. */
     uint64_t begun;
     uint64_t done;
 };
@@ -79,7 +79,7 @@ work(unsigned worker)
         __atomic_store_n(&progress[worker].done, i + 1, __ATOMIC_SEQ_CST);
     }
     for (;;)
-        pause(); /* the parent kills all workers */
+        pause(); /* wait until the parent kills all workers */
 }
 
 static void

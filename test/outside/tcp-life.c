@@ -15,8 +15,8 @@
 enum { CONNECTIONS = 64 };
 
 static SXE *listener;
-static bool inside;                      /* true: the program is inside a call of the library */
-static unsigned closes[2 * CONNECTIONS]; /* by id */
+static bool inside;                      /* whether the program is inside a call of the library */
+static unsigned closes[2 * CONNECTIONS]; /* how often each id was closed */
 static unsigned open_number;             /* sockets whose on_close is still to come */
 static unsigned greetings;
 
@@ -110,7 +110,7 @@ END_TEST
 
 /* ---- Ends of connections ---- */
 
-static unsigned way; /* how close_some_way closes */
+static unsigned way; /* which way of closing close_some_way chooses */
 
 static void
 close_some_way(SXE *this)
@@ -172,7 +172,8 @@ START_TEST(a_refused_connection_is_closed_with_its_reason)
     SXE *this;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof(address);
-    int nobody = socket(AF_INET, SOCK_STREAM, 0); /* bound to a port, but not listening */
+    /* a socket that is bound to a port, but does not listen */
+    int nobody = socket(AF_INET, SOCK_STREAM, 0);
 
     ck_assert_int_eq(bind(nobody, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(getsockname(nobody, (struct sockaddr *)&address, &length), 0);
@@ -222,7 +223,7 @@ START_TEST(the_library_ends_and_begins_again)
             dial(NULL, ignore_read);
         open_number = 1000;
         ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_ONCE), 0);
-        memset(closes, 1, sizeof(closes)); /* so that a further on_close would fail */
+        memset(closes, 1, sizeof(closes)); /* so that a further on_close fails the test */
         ck_assert_int_eq(sxe_fini(), 0);
         memset(closes, 0, sizeof(closes));
         ck_assert(round == 0 || count_descriptors() == before);
@@ -317,7 +318,8 @@ END_TEST
 
 /* ---- Ids and handles of sockets ---- */
 
-/* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the longest free one. */
+/* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the id that has been free
+ * longest. */
 START_TEST(ids_count_up_and_then_come_back_in_the_order_of_their_ends)
 {
     static const unsigned order[] = {5, 2, 7};
@@ -439,7 +441,7 @@ START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int peers[30];
 
-    begin(3, serve, ignore_read); /* the listener and two connections */
+    begin(3, serve, ignore_read); /* room for the listener and two connections */
     address.sin_port = htons(sxe_local_port(listener));
     for (unsigned i = 0; i < 30; i++) {
         peers[i] = socket(AF_INET, SOCK_STREAM, 0);
@@ -490,7 +492,7 @@ unref_write_and_close(SXE *this)
     ck_assert_int_eq(sxe_close(listener), 0);
 }
 
-/* Read until the end in a child; returns its exit status: 0 if a million bytes came. */
+/* Read until the end, in a child. Returns the child's exit status: 0 if a million bytes came. */
 static int
 read_a_million(in_port_t port)
 {

@@ -66,7 +66,7 @@ connect_both(SXE_IN_EVENT_READ client_reads)
     ck_assert_int_eq(sxe_run(), 0);
 }
 
-/* Byte number i of a stream. */
+/* The right byte at index i of a stream. */
 static char
 byte_at(size_t i)
 {
@@ -81,7 +81,8 @@ check_bytes(SXE *this, int length)
     SXE_UNUSED_PARAMETER(length);
     for (int i = 0; i < SXE_BUF_USED(this); i++)
         wrong += SXE_BUF(this)[i] != byte_at(got++);
-    ck_assert_uint_eq(wrong, 0); /* checked once for all: each ck_assert writes to a file */
+    /* one check for all bytes, because each ck_assert writes to a file */
+    ck_assert_uint_eq(wrong, 0);
     SXE_BUF_CLEAR(this);
 }
 
@@ -126,7 +127,8 @@ START_TEST(what_is_refused_is_not_sent_and_what_was_taken_is)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: Compose in place what sxe_write would copy */
+/* promise: lib-sxe/sxe.h: Reserve room, so that the program composes its output in place instead of
+ * having sxe_write copy it */
 START_TEST(every_way_of_writing_keeps_the_order)
 {
     static char all[300000];
@@ -185,8 +187,8 @@ END_TEST
 
 /* ---- on_sent ---- */
 
-/* promise: lib-sxe/sxe.h: Borrows data until on_sent, which is called once, later: when the kernel
- * has all of it, or the socket closed. */
+/* promise: lib-sxe/sxe.h: Borrows data until on_sent is called: once, later, when the kernel has
+ * taken all of data or the socket has closed. */
 START_TEST(each_loan_comes_back_once_and_not_inside_the_call)
 {
     static char lent[10][1000000];
@@ -198,7 +200,7 @@ START_TEST(each_loan_comes_back_once_and_not_inside_the_call)
     }
     for (unsigned i = 0; i < 20; i++)
         ev_run(sxe_loop(), EVRUN_NOWAIT);
-    ck_assert_uint_lt(sent_number, 10); /* the client does not read so much */
+    ck_assert_uint_lt(sent_number, 10); /* the client has not read that much yet */
     sxe_abort(server);
     ck_assert_int_eq(sxe_run(), 0);
     ck_assert_uint_eq(sent_number, 10);
@@ -251,8 +253,8 @@ count_bytes(SXE *this, int length)
     SXE_BUF_CLEAR(this);
 }
 
-/* promise: lib-sxe/sxe.h: See the peer's half-close: on_read with length 0 instead of a close;
- * writing stays possible, and the program closes. */
+/* promise: lib-sxe/sxe.h: Report the peer's half-close by a call of on_read with length 0, instead
+ * of closing the socket. Writing stays possible; the program closes the socket. */
 START_TEST(after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer)
 {
     connect_both(count_bytes);

@@ -30,7 +30,7 @@ struct made {
 };
 
 static struct made root;
-static struct made between; /* an intermediate authority, signed by the root */
+static struct made between; /* an intermediate authority, whose certificate the root signed */
 static struct made served;
 
 static void

@@ -16,7 +16,7 @@ static struct sxe_http *server;
 static char path[PATH_MAX];
 static char failure[SXE_TLS_PROBLEM_SIZE];
 static char body[32];
-static unsigned left; /* calls in progress */
+static unsigned left; /* how many calls are in progress */
 static int last;
 
 static enum sxe_http_verdict
@@ -84,7 +84,7 @@ START_TEST(calls_over_tls_share_connections_and_strangers_are_refused)
     ck_assert_int_eq(last, 0);
     ck_assert_str_eq(body, "hello");
     sxe_tls_count(&counts);
-    ck_assert_uint_eq(counts.handshakes, 4); /* two connections, counted at both ends */
+    ck_assert_uint_eq(counts.handshakes, 4); /* two connections; each is counted at both ends */
     call_times(stranger, 1);
     ck_assert_int_eq(last, -EPROTO);
     ck_assert_str_eq(failure, "the certificate is not for other.example, but for localhost, "

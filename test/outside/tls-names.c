@@ -15,9 +15,9 @@ static struct sxe_tls *server;
 static struct sxe_tls *client;
 static SXE *listener;
 static SXE *dialer;
-static int error;       /* of the client's on_close */
-static bool was_secure; /* the client received data from the server */
-static bool was_ended;  /* then the server ended the connection by close_notify */
+static int error;       /* the error in the client's on_close */
+static bool was_secure; /* whether the client received data from the server over TLS */
+static bool was_ended;  /* whether the server then ended the connection by close_notify */
 static char version[16];
 static char protocol[16];
 
@@ -71,7 +71,7 @@ serve(struct sxe_tls *with)
     ck_assert_int_eq(sxe_tls_serve(server, listener), 0);
 }
 
-/* Connect to the host; returns the errno with which the client's connection ended. */
+/* Connect to the host. Returns the errno with which the client's connection ended. */
 static int
 dial(const struct sxe_tls_config *config, const char *host)
 {

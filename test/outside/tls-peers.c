@@ -23,9 +23,9 @@ static char key[2][PATH_MAX];
 static struct sxe_tls_pair pairs[2];
 static SXE *listeners[3];
 static struct sxe_tls *servers[3];
-static unsigned closes; /* how many closes the server waits for */
-static int error;       /* of the last on_close */
-static bool was_ended;  /* the client of the last on_close had sent close_notify */
+static unsigned closes; /* how many closes the server still waits for */
+static int error;       /* the error in the last on_close */
+static bool was_ended;  /* whether the client of the last on_close had sent close_notify */
 static SSL_CTX *context;
 
 /* ---- Certificates ---- */
@@ -202,7 +202,7 @@ end_gently(SSL *ssl)
     end(ssl);
 }
 
-/* A bit for each version that the server accepts: 1.0, 1.1, 1.2, 1.3. */
+/* Try each version: 1.0, 1.1, 1.2, 1.3. Returns a bit for each that the server accepts. */
 static int
 try_versions(void)
 {
@@ -243,8 +243,8 @@ START_TEST(a_modern_server_speaks_1_3_only)
 }
 END_TEST
 
-/* Connect as a client that prefers curves, and as one with RSA only: a bit for each that got an RSA
- * certificate. */
+/* Connect as a client that prefers curves, and as one with RSA only. Returns a bit for each that
+ * got an RSA certificate. */
 static int
 look_at_keys(void)
 {
@@ -280,8 +280,8 @@ START_TEST(the_clients_algorithms_decide)
 }
 END_TEST
 
-/* Get a session from the first server, and offer it to the other two: a bit for each that resumes
- * it; 4: the strict server accepted the connection. */
+/* Get a session from the first server, and offer it to the other two. Returns a bit for each that
+ * resumes it; 4: the strict server accepted the connection. */
 static int
 resume_elsewhere(void)
 {
@@ -292,7 +292,7 @@ resume_elsewhere(void)
     if (!is_greeted(ssl))
         return 99;
     session = SSL_get1_session(ssl);
-    SSL_shutdown(ssl); /* otherwise OpenSSL does not resume the session */
+    SSL_shutdown(ssl); /* if this is missing, OpenSSL does not resume the session */
     end(ssl);
     for (unsigned i = 1; i < 3; i++) {
         bool is_in;
@@ -354,7 +354,7 @@ START_TEST(a_client_that_asks_gets_the_staple)
     write_pair(0, EVP_EC_gen("P-256"));
     snprintf(staple, sizeof(staple), "%s", outside_path("staple"));
     file = fopen(staple, "w");
-    fwrite("\x30\x03\x0a\x01\x03", 5, 1, file); /* an OCSP reply: try again later */
+    fwrite("\x30\x03\x0a\x01\x03", 5, 1, file); /* the OCSP reply "try again later" */
     fclose(file);
     pairs[0].staple = staple;
     begin();
