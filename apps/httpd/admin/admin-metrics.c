@@ -236,7 +236,8 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
     return NULL;
 }
 
-/* The classes of a status: none, 1xx .. 5xx. Each has a reserved series for when there is no room. */
+/* The classes of a status: none, 1xx .. 5xx. Each has a reserved series, for when there is no room
+ * for others. */
 #define CLASSES 6
 
 static struct metrics_series *

@@ -208,8 +208,8 @@ become_now(const struct become *become)
     return result;
 }
 
-/* Like become_now, but keep CAP_KILL: PR_SET_KEEPCAPS keeps all capabilities over the change of user,
- * and then this function drops the others. */
+/* Like become_now, but keep CAP_KILL: PR_SET_KEEPCAPS keeps all capabilities over the change of
+ * user, and then this function drops the others. */
 int
 become_admin(const struct become *become)
 {
