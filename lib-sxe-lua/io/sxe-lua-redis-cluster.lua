@@ -19,7 +19,7 @@
 -- the same map, and moved, read one new map.
 local redis, Db, core = ...
 local json, stats, task = require "sxe.json", require "sxe.stats", require "sxe.task"
-local c, POOL, commands = core.c, core.POOL, core.commands
+local c, POOL, commands, is_host, is_port = core.c, core.POOL, core.commands, core.is_host, core.is_port
 local choose_link, choose_own, exchange, left_of, take = core.choose_link, core.choose_own, core.exchange, core.left_of,
   core.take
 local encode, slot_of = commands.encode, commands.slot_of
@@ -30,7 +30,8 @@ local math_type, rawget, setmetatable, tointeger = math.type, rawget, setmetatab
 local tonumber, type = tonumber, type
 
 local SLOTS <const> = 16384
-local HOST_MAX <const> = 255
+local PORT <const> = 6379                         -- of a seed without one
+local MESSAGE_MAX <const> = 255                   -- bytes of a server's message in ours
 local REDIRECTS <const> = 16                      -- of a command
 local PAUSES <const> = 100                        -- of a command
 local PAUSE <const>, PAUSE_MAX <const> = 0.01, 0.5 -- seconds: the first one, and the longest
@@ -42,8 +43,9 @@ local BAD_MAP <const> = "redis: the server sent no map of slots: "
 local PASSING <const> = { TRYAGAIN = false, CLUSTERDOWN = true, LOADING = true, MASTERDOWN = true }
 
 local OPTIONS <const> = { seeds = "table", read_from = "string", nodes = "number" }
-local DEFAULTS <const> = { nodes = 100, read_from = "master", port = 6379 }
-local NOT_HERE <const> = { host = true, port = true, unix = true, db = true }
+local DEFAULTS <const> = { nodes = 100, read_from = "master", port = PORT }
+local NOT_HERE <const> = { host = true, port = true, unix = true, db = true, sentinels = true, master = true,
+  sentinel_user = true, sentinel_password = true }
 
 for name, kind in pairs(core.OPTIONS) do
   if not NOT_HERE[name] then OPTIONS[name] = kind end
@@ -53,14 +55,6 @@ for name, value in pairs(core.DEFAULTS) do DEFAULTS[name] = value end
 local counters -- of all clusters of this state, made with the first one
 
 -- ---- Nodes ----
-
-local function is_host(host)
-  return type(host) == "string" and #host <= HOST_MAX and find(host, "^[%w._:-]+$") ~= nil
-end
-
-local function is_port(port)
-  return math_type(port) == "integer" and port > 0 and port < 65536
-end
 
 local function name_of(host, port)
   return host .. ":" .. port
@@ -337,7 +331,7 @@ local function follow_redirect(cluster, way, from, why, code)
   if host == "" then host = from.options.host end
   port = tointeger(tonumber(port))
   if not slot or tonumber(slot) ~= way.slot or not is_host(host) or not is_port(port) then
-    return nil, "redis: the server redirects to no address: " .. sub(why, 1, HOST_MAX), code
+    return nil, "redis: the server redirects to no address: " .. sub(why, 1, MESSAGE_MAX), code
   end
   way.redirects = way.redirects + 1
   if way.redirects > REDIRECTS then
@@ -793,20 +787,6 @@ local metatable = {
   __close = Cluster.close, __gc = Cluster.close, __name = "sxe.redis cluster",
 }
 
-local function read_seed(seed)
-  local host, port = seed, 6379
-
-  if type(seed) ~= "string" then error("redis.cluster: a seed is \"host:port\", not a " .. type(seed), 0) end
-  if find(seed, ":", 1, true) then
-    host, port = match(seed, "^(.*):(%d+)$")
-    port = tointeger(tonumber(port))
-  end
-  if not is_host(host) or not is_port(port) then
-    error("redis.cluster: a seed is \"host:port\", not '" .. seed .. "'", 0)
-  end
-  return { host, port }
-end
-
 function redis.cluster(options)
   local all = core.check_options("redis.cluster", options, OPTIONS, DEFAULTS)
   local seeds = {}
@@ -816,7 +796,7 @@ function redis.cluster(options)
   if all.read_from ~= "master" and all.read_from ~= "replica" then
     error("redis.cluster: read_from is \"master\" or \"replica\", not '" .. all.read_from .. "'", 0)
   end
-  for i, seed in ipairs(all.seeds or {}) do seeds[i] = read_seed(seed) end
+  for i, seed in ipairs(all.seeds or {}) do seeds[i] = core.read_address("redis.cluster", "a seed", seed, PORT) end
   if not seeds[1] then error("redis.cluster: seeds is a list of \"host:port\", at least one", 0) end
   all.is_readonly = all.read_from == "replica"
   counters = counters or stats{ "maps", "moved", "ask", "waits", "failures", name = "redis.cluster" }

@@ -2,9 +2,9 @@
  *
  * What: require "sxe.redis", a client of Redis. Connections, their commands and time are in
  * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua, what
- * differs between commands in sxe-lua-redis-commands.lua, and a client of a cluster in
- * sxe-lua-redis-cluster.lua. They call sxe-lua-redis-reader.c for the protocol, get the bytes from
- * sxe.tcp, and have here:
+ * differs between commands in sxe-lua-redis-commands.lua, masters that Sentinels watch in
+ * sxe-lua-redis-sentinel.lua, and a client of a cluster in sxe-lua-redis-cluster.lua. They call
+ * sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     fill          bytes of a connection, into a reader
@@ -21,6 +21,7 @@
 SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");
 SXE__LUA_PART(commands, "lib-sxe-lua/io/sxe-lua-redis-commands.lua");
 SXE__LUA_PART(handles, "lib-sxe-lua/io/sxe-lua-redis-handles.lua");
+SXE__LUA_PART(sentinel, "lib-sxe-lua/io/sxe-lua-redis-sentinel.lua");
 SXE__LUA_PART(cluster, "lib-sxe-lua/io/sxe-lua-redis-cluster.lua");
 
 /* is_idle(conn) */
@@ -97,6 +98,8 @@ sxe__lua_open_redis(lua_State *L)
     lua_setfield(L, -2, "open_commands");
     sxe__lua_push_part(L, &handles_part);
     lua_setfield(L, -2, "add_handles");
+    sxe__lua_push_part(L, &sentinel_part);
+    lua_setfield(L, -2, "add_sentinels");
     sxe__lua_push_part(L, &cluster_part);
     lua_setfield(L, -2, "add_cluster");
     lua_call(L, 1, 1);

@@ -22,10 +22,10 @@
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove, unpack = table.concat, table.remove, table.unpack
-local find, format, upper = string.find, string.format, string.upper
+local find, format, match, upper = string.find, string.format, string.match, string.upper
 local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
-local tointeger = math.tointeger
-local rawget, setmetatable, tostring, type = rawget, setmetatable, tostring, type
+local math_type, tointeger = math.type, math.tointeger
+local rawget, setmetatable, tonumber, tostring, type = rawget, setmetatable, tonumber, tostring, type
 
 local atomic = c.atomic
 local commands = c.open_commands(c)
@@ -33,6 +33,7 @@ local encode, methods_of, wait_of = commands.encode, commands.methods_of, comman
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
+local HOST_MAX <const> = 255
 local NEVER <const> = commands.NEVER
 local WRITER_ENDED <const>, READER_ENDED <const> =
   "redis: the task that wrote for others ended", "redis: the task that read for others ended"
@@ -40,7 +41,8 @@ local WRITER_ENDED <const>, READER_ENDED <const> =
 local OPTIONS <const> = {
   host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number",
   size = "number", handles = "number", timeout = "number", reply_max = "number", protocol = "number",
-  tls = "boolean or table",
+  tls = "boolean or table", sentinels = "table", master = "string", sentinel_user = "string",
+  sentinel_password = "string",
 }
 local DEFAULTS <const> = {
   host = "127.0.0.1", port = 6379, db = 0, size = 4, handles = 16, timeout = 5, reply_max = 64 << 20, protocol = 3,
@@ -91,6 +93,7 @@ local function add_reply(call, kind, value, code)
   local values = call.values
 
   call.missing = call.missing - 1
+  if code == "READONLY" and call.link.pool.sentinel then call.link.is_retired = true end -- there is another master now
   if values and not call.is_gone then
     if kind == "error" then
       value = { error = value, code = code }
@@ -314,16 +317,20 @@ local function greet(link, deadline)
 end
 
 local function connect(link, deadline)
-  local options = link.pool.options
+  local options, sentinel = link.pool.options, link.pool.sentinel
+  local host, port = options.host, options.port
   local ok, why, code
 
   if options.unix then
     link.conn, why, code = tcp.connect("unix:" .. options.unix, { timeout = left_of(deadline) })
   else
-    link.conn, why, code = tcp.connect(options.host, options.port, { timeout = left_of(deadline), tls = options.tls })
+    if sentinel then host, port, code = sentinel:find(deadline) end
+    if not host then return nil, port, code end
+    link.conn, why, code = tcp.connect(host, port, { timeout = left_of(deadline), tls = options.tls })
   end
   if not link.conn then return nil, why, code end
   ok, why, code = greet(link, deadline)
+  if ok and sentinel then ok, why, code = sentinel:verify(link, host, port, deadline) end
   if not ok then return nil, why, code end
   if link.is_over then return nil, "closed" end
   return link
@@ -344,7 +351,9 @@ local function open_link(link, deadline)
   local ok, why, code = connect(link, deadline)
 
   if not ok then
-    if why ~= "cancelled" then pool.failures, pool.why, pool.code = pool.failures + 1, why, code end
+    if why == "cancelled" then return nil, why end
+    pool.failures, pool.why, pool.code = pool.failures + 1, why, code
+    if pool.sentinel then pool.sentinel:fail() end
     return nil, why, code
   end
   link.is_opening = nil
@@ -408,18 +417,29 @@ local choose_own = atomic(function(pool, holder)
   return nil, pool.changed
 end)
 
+-- Whether a task that needs a link goes on, after an attempt to open one that failed.
+local function may_go_on(pool, why, code, deadline)
+  return pool.sentinel and not pool.is_closed and pool.sentinel:may_go_on(why, code, deadline)
+end
+
 local function take(pool, choose, deadline, holder)
   local failures = pool.failures
 
   while not pool.is_closed do
     local link, changed = choose(pool, holder)
-    local ok, why
+    local ok, why, code
 
-    if link and link.is_opening then return open_link(link, deadline) end
-    if link then return link end
-    ok, why = changed:wait(left_of(deadline))
-    if not ok then return nil, why end
-    if pool.failures ~= failures then return nil, pool.why, pool.code end
+    if link and not link.is_opening then return link end
+    if link then
+      ok, why, code = open_link(link, deadline)
+      if ok then return link end
+      end_link(link, why, code)
+    else
+      ok, why = changed:wait(left_of(deadline))
+      if not ok then return nil, why end
+      ok, why, code = pool.failures == failures, pool.why, pool.code
+    end
+    if not ok and not may_go_on(pool, why, code, deadline) then return nil, why, code end
   end
   return nil, "closed"
 end
@@ -472,6 +492,7 @@ end
 
 -- ---- The module ----
 
+local core -- functions for the other files, filled at the end of this one
 local POOL <const> = {} -- the field of a db that holds its pool: no command has that name
 local Db = {}
 
@@ -561,27 +582,71 @@ local function check_ranges(who, options)
   options.timeout = min(options.timeout, NEVER)
 end
 
+local function is_host(host)
+  return type(host) == "string" and #host <= HOST_MAX and find(host, "^[%w._:-]+$") ~= nil
+end
+
+local function is_port(port)
+  return math_type(port) == "integer" and port > 0 and port < 65536
+end
+
+-- { host, port } of a text; without a port it is the default.
+local function read_address(who, name, text, default)
+  local host, port = text, default
+
+  if type(text) ~= "string" then error(format('%s: %s is "host:port", not a %s', who, name, type(text)), 0) end
+  if find(text, ":", 1, true) then
+    host, port = match(text, "^(.*):(%d+)$")
+    port = tointeger(tonumber(port))
+  end
+  if not is_host(host) or not is_port(port) then error(format('%s: %s is "host:port", not \'%s\'', who, name, text), 0) end
+  return { host, port }
+end
+
 local redis = { null = json.null }
+
+-- The options that name the server.
+local function check_server(options)
+  local is_address = options.host ~= nil or options.port ~= nil
+
+  if options.unix and is_address then error("redis.new: a server has unix, or host and port", 0) end
+  if options.unix and options.tls then error("redis.new: unix has no tls", 0) end
+  if options.sentinels and (options.unix or is_address) then
+    error("redis.new: sentinels say where the server is: leave host, port and unix out", 0)
+  end
+  if (options.sentinels == nil) ~= (options.master == nil) or options.master == "" then
+    error("redis.new: sentinels and master, the name that they know it by, go together", 0)
+  end
+  if not options.sentinels and (options.sentinel_user or options.sentinel_password) then
+    error("redis.new: sentinel_user and sentinel_password need sentinels", 0)
+  end
+  if options.sentinel_user and not options.sentinel_password then
+    error("redis.new: sentinel_user needs sentinel_password", 0)
+  end
+end
 
 function redis.new(options)
   local all = check_options("redis.new", options, OPTIONS, DEFAULTS)
+  local pool
 
-  if options.unix and (options.host or options.port) then error("redis.new: a server has unix, or host and port", 0) end
-  if options.unix and options.tls then error("redis.new: unix has no tls", 0) end
+  check_server(options)
   check_range("redis.new", all, "port", 1, 65535)
   check_range("redis.new", all, "db", 0, 1 << 31)
   check_ranges("redis.new", all)
-  return setmetatable({ [POOL] = new_pool(all) }, metatable)
+  pool = new_pool(all)
+  pool.sentinel = options.sentinels and core.new_sentinel(all)
+  return setmetatable({ [POOL] = pool }, metatable)
 end
 
-local core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, begin = begin, calls = calls, check_options = check_options,
+core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, begin = begin, calls = calls, check_options = check_options,
   check_range = check_range, check_ranges = check_ranges, choose_link = choose_link, choose_own = choose_own,
   close_pool = close_pool, commands = commands, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
-  exchange_shared = exchange_shared, finish = finish, holders = holders, left_of = left_of, new_call = new_call,
-  new_holder = new_holder, new_pool = new_pool, command_methods = command_methods, retire = retire, take = take,
-  tell_waiting = tell_waiting, OPTIONS = OPTIONS }
+  exchange_shared = exchange_shared, finish = finish, holders = holders, is_host = is_host, is_port = is_port,
+  left_of = left_of, new_call = new_call, new_holder = new_holder, new_pool = new_pool, command_methods = command_methods,
+  read_address = read_address, retire = retire, take = take, tell_waiting = tell_waiting, OPTIONS = OPTIONS }
 
 c.add_handles(Db, core)
+c.add_sentinels(core)
 c.add_cluster(redis, Db, core)
 
 return redis

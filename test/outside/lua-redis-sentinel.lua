@@ -1,0 +1,121 @@
+-- SPDX-License-Identifier: MIT
+--
+-- redis.new with Sentinels, by docs/redis.md, with a real master, its replica and a real Sentinel.
+
+local httpd = require "httpd"
+
+local program = wire.has "redis-server"
+if not program or not wire.has "redis-cli" then
+    print("skipped: a master that a real Sentinel watches, because redis-server or redis-cli is not installed")
+    return
+end
+
+local directory = os.tmpname()
+os.remove(directory)
+assert(os.execute("mkdir " .. directory))
+
+local function read(path)
+    local file <close> = io.open(path)
+    return file and file:read("a") or ""
+end
+
+-- Redis cannot choose a free port itself, so the test tries one that was free a moment ago. lines(port) is the file of
+-- settings.
+local function start(name, ready, lines, ...)
+    for _ = 1, 20 do
+        local one = wire.listen("127.0.0.1", 0)
+        local port = one:port()
+        local path = directory .. "/" .. name .. "-" .. port
+        local file = assert(io.open(path .. ".conf", "w"))
+        one:close()
+        file:write(("port %d\nbind 127.0.0.1\nlogfile %s.log\ndir %s\n"):format(port, path, directory), lines)
+        file:close()
+        local proc = wire.spawn{program, path .. ".conf", ...}
+        local said = ""
+        httpd.wait_until(function()
+            said = read(path .. ".log")
+            return said:find(ready, 1, true) or said:find("Failed listening", 1, true)
+        end, name .. " listens, or cannot")
+        if said:find(ready, 1, true) then return {proc = proc, port = port} end
+        proc:signal("KILL")
+    end
+    error("no port is free")
+end
+
+local function cli(port, ...)
+    local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "secret", "--no-auth-warning", "-p", tostring(port), ...}
+    local output = proc:output(120)
+    equal(proc:wait(120), 0, "redis-cli: " .. output)
+    return output
+end
+
+local groups = {__close = function(group)
+    for _, server in pairs(group) do server.proc:signal("KILL") end
+    os.execute("rm -rf " .. directory .. "/*")
+end}
+
+local function start_group()
+    local group = setmetatable({}, groups)
+    local settings = 'requirepass secret\nmasterauth secret\nsave ""\nrepl-diskless-sync-delay 0\n'
+
+    group.master = start("master", "Ready to accept", settings)
+    group.replica = start("replica", "Ready to accept", settings .. "replicaof 127.0.0.1 " .. group.master.port .. "\n")
+    group.sentinel = start("sentinel", "Sentinel ID is", ([[
+requirepass word
+sentinel monitor mine 127.0.0.1 %d 1
+sentinel auth-pass mine secret
+sentinel down-after-milliseconds mine 1000
+sentinel failover-timeout mine 5000
+]]):format(group.master.port), "--sentinel")
+    httpd.wait_until(function()
+        return cli(group.master.port, "info", "replication"):find("state=online", 1, true) and
+            cli(group.replica.port, "info", "replication"):find("master_link_status:up", 1, true)
+    end, "the replica has its master's data")
+    httpd.wait_until(function()
+        local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "word", "--no-auth-warning", "-p",
+            tostring(group.sentinel.port), "sentinel", "replicas", "mine"}
+        return proc:output(120):find("127.0.0.1:" .. group.replica.port, 1, true)
+    end, "the Sentinel knows the replica")
+    return group
+end
+
+-- promise: docs/redis.md: When a master fails, commands whose replies had not come fail, and may have been carried out or not.
+--   Later commands wait for the new master.
+test("commands go to the master, and after its death to the replica that the Sentinel chose", function()
+    local group <close> = start_group()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local redis, spawn, task = require "sxe.redis", require "sxe.spawn", require "sxe.task"
+local db = redis.new{ sentinels = { "127.0.0.1:1", "127.0.0.1:%d" }, master = "mine", password = "secret",
+  sentinel_password = "word", timeout = 100 }
+print(db:set("a", 1), db:wait(1, 50000))
+spawn{"kill", "-9", "%d"}
+-- Commands that went into the connection before its end was seen fail.
+local list, right = {}, 0
+for i = 1, 100 do list[i] = task.start(db.incr, db, "a") end
+for i = 1, 100 do right = right + (list[i]:join() and 1 or 0) end
+for i = 1, 100 do assert(db:incr "a") end
+print(db:get "a" == tostring(101 + right), db:role()[1])
+]]):format(group.sentinel.port, group.master.proc:pid()), env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}}
+    equal(proc:output(300), "OK\t1\ntrue\tmaster\n", proc:errors())
+    equal(proc:wait(300), 0, proc:errors())
+end)
+
+-- promise: docs/redis.md: then the command fails with the last reason. A wrong password, or a user that may not use a command,
+--   fails at once.
+test("a name that the Sentinel does not know, and a wrong password", function()
+    local group <close> = start_group()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local redis = require "sxe.redis"
+local at = "127.0.0.1:%d"
+local options = { sentinels = { at }, master = "yours", password = "secret", sentinel_password = "word", timeout = 2 }
+local why = select(2, redis.new(options):get "a")
+print(why == "redis: no Sentinel says where the master 'yours' is: " .. at .. ": it does not know this master" or why)
+options.master, options.timeout, options.sentinel_password = "mine", 1e9, "wrong"
+print(select(3, redis.new(options):get "a"))
+options.sentinel_password, options.password = "word", "wrong"
+print(select(3, redis.new(options):get "a"))
+]]):format(group.sentinel.port), env = {SXE_LOG_LEVEL = "error"}}
+    equal(proc:output(300), "true\nWRONGPASS\nWRONGPASS\n")
+    equal(proc:wait(300), 0, proc:errors())
+end)
+os.remove(directory)
