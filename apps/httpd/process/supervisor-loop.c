@@ -29,16 +29,22 @@
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
-/* A signal that came late waits in the mask: give it a handler that does nothing, or the default
- * action would kill this process in place of its exit status. */
-void
-supervisor_leave_loop(void)
+/* Take signals as before the loop, but none of those that it watched: one that came late and waits
+ * would kill this process, in place of its exit status, by the default action. */
+static void
+stop_watching_signals(void)
 {
     close(supervisor.signals);
     for (size_t i = 0; i < SIGNALS; i++)
         program_disarm(signal_numbers[i]);
-    upgrade_forget();
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+}
+
+void
+supervisor_leave_loop(void)
+{
+    upgrade_forget();
+    stop_watching_signals();
 }
 
 /* In an admin process that was just forked: close the descriptors of the supervisor. */
@@ -294,6 +300,8 @@ supervise(const struct supervisor_config *config)
     handover_remove_files();
     handover_close_others();
     balance_end();
-    supervisor_leave_loop();
+    /* The link to the program before this one stays open until the exit: that program kills this
+     * one when the link is closed. */
+    stop_watching_signals();
     return supervisor.status;
 }

@@ -54,8 +54,7 @@ extern struct supervisor {
     int status;
 } supervisor;
 
-/* In a child, and when the supervisor ends: close the descriptors of the loop, ignore its signals,
- * and restore the signal mask. */
+/* In a child: close the supervisor's descriptors, ignore its signals, restore the signal mask. */
 void supervisor_leave_loop(void);
 
 /* Start the missing children, or all if is_whole is set. supervisor_start_all sets it first. So
