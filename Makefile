@@ -232,7 +232,7 @@ CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -l
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(postgres),,test/unit/lib-sxe-postgres/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(postgres),,test/unit/lib-sxe-postgres/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-httpd-upstreams-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif

@@ -76,10 +76,11 @@ enum sxe_http_balance {
 };
 
 struct sxe_http_upstream_address {
-    const char *ip;   /* IPv4 or IPv6 text */
-    uint16_t port;    /* 1 to 65535 */
-    const char *path; /* of a unix socket, instead of ip and port */
-    uint16_t weight;  /* its share, against those of the others; 1; not for the hashes */
+    const char *ip;       /* IPv4 or IPv6 text */
+    uint16_t port;        /* 1 to 65535 */
+    const char *path;     /* of a unix socket, instead of ip and port */
+    uint16_t weight;      /* its share, against those of the others; 1; not for the hashes */
+    const char *tls_name; /* that its certificate must have; NULL: that of the upstream */
 };
 
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
@@ -101,14 +102,17 @@ struct sxe_http_upstream_config {
     uint32_t stall_timeout_ms;      /* without progress of a body; the upstream's kernel makes some
                                        when it acknowledges bytes; 60000 */
     uint32_t idle_timeout_ms;       /* of a connection that is kept; 15000 */
-    uint32_t unsafe_idle_ms;        /* a request that is not idempotent takes no connection that
-                                       has been idle for longer; 500 */
+    uint32_t unsafe_idle_ms;        /* a request that is not idempotent, or whose body comes in
+                                       parts, takes no connection that has been idle for longer; 500
+                                     */
     uint32_t request_max;           /* bytes of a request's head as it is sent on; 24576 */
     struct sxe_http_limits limits;  /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                        line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
+    const char *(*tls_failure)(const SXE *socket); /* sxe_tls_failure: the log then says why a
+                                                      handshake failed; NULL: it does not */
 };
 
 /* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:

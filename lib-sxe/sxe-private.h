@@ -289,6 +289,10 @@ void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 
  * read. */
 void sxe__reset(SXE *s, int error);
 
+/* A write failed. Reset the connection, unless the program wants what the peer sent before it
+ * closed: then no more is written, and the socket is read to its end, whose error is this one. */
+void sxe__fail_writing(SXE *s, int error);
+
 /* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
  * lack of room for unread bytes. */
 bool sxe__is_reading_held(const SXE *s);

@@ -141,8 +141,7 @@ sxe__end(SXE *s, int error)
         return;
     if (sxe__state(s) == SXE_STATE_NEW)
         sxe__open(s);
-    if (error != 0 ||
-        !(s->flags & SXE__END_SENT)) /* the write that failed says why: see fail_write */
+    if (error != 0 || !(s->flags & SXE__END_SENT)) /* see sxe__fail_writing */
         s->error = (int16_t)error;
     sxe__unstage(s);
     sxe__drop_held(s);
@@ -179,6 +178,28 @@ sxe__reset(SXE *s, int error)
     if (s->kind == SXE__TCP && s->fd >= 0)
         (void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     sxe__end(s, error);
+}
+
+void
+sxe__fail_writing(SXE *s, int error)
+{
+    if (!s->reads_rest || (error != EPIPE && error != ECONNRESET) ||
+        sxe__state(s) >= SXE_STATE_CLOSING) {
+        sxe__reset(s, error);
+        return;
+    }
+    s->reads_rest = false;
+    s->error = (int16_t)error;
+    s->flags |= SXE__END_SENT | SXE__END_NEAR | SXE__READABLE;
+    sxe__unstage(s);
+    (void)sxe__queue_drop(s, -error);
+    sxe__settle(s);
+}
+
+void
+sxe_io_read_rest(SXE *this, bool wanted)
+{
+    this->reads_rest = wanted;
 }
 
 /* The state of a socket between connecting and closing follows from the bytes that it holds. */

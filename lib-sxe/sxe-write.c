@@ -114,24 +114,6 @@ queue_vector(SXE *s, const struct iovec *vector, unsigned count, size_t skip)
     return 0;
 }
 
-/* A write failed. Reset the connection, unless the program wants what the peer sent before it
- * closed: then no more is written, and the socket is read to its end, whose error is this one. */
-static void
-fail_write(SXE *s, int error)
-{
-    if (!s->reads_rest || (error != EPIPE && error != ECONNRESET) ||
-        sxe__state(s) >= SXE_STATE_CLOSING) {
-        sxe__reset(s, error);
-        return;
-    }
-    s->reads_rest = false;
-    s->error = (int16_t)error;
-    s->flags |= SXE__END_SENT | SXE__END_NEAR | SXE__READABLE;
-    sxe__unstage(s);
-    (void)sxe__queue_drop(s, -error);
-    sxe__settle(s);
-}
-
 /* Offer the bytes to the kernel, and queue those that it does not take. If they can be neither sent
  * nor kept, end the socket: its peer does not read and there is no memory. */
 static int
@@ -146,7 +128,7 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
      * only after EAGAIN. */
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
     if (result < 0) {
-        fail_write(s, -result);
+        sxe__fail_writing(s, -result);
         return result;
     }
     if (result > 0)
@@ -563,12 +545,6 @@ sxe_io_has_output(const SXE *this)
     return sxe__state(this) >= SXE_STATE_IDLE && (this->io_owes || !sxe__queue_is_empty(this));
 }
 
-void
-sxe_io_read_rest(SXE *this, bool wanted)
-{
-    this->reads_rest = wanted;
-}
-
 size_t
 sxe_dropped(const SXE *this)
 {
@@ -591,7 +567,7 @@ sxe__writable(SXE *s)
         SXE_UNLIKELY(s->io_owes) && sxe__queue_is_empty(s) ? write_owed(s) : sxe__queue_write(s);
 
     if (result < 0) { /* the socket failed, or the file: what was sent is not all */
-        fail_write(s, -result);
+        sxe__fail_writing(s, -result);
         return;
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)

@@ -326,6 +326,15 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 
 /* ---- Which job has which link ---- */
 
+/* Whether the job could be sent once more, see may_retry: parts of a body are gone when they are
+ * sent. */
+static bool
+is_repeatable(const struct sxe__http_job *job)
+{
+    return sxe__http_is_idempotent(job->asked.method) &&
+           (job->wanted.on_room == NULL || job->wanted.request.body_length == 0);
+}
+
 /* Find an idle link that the job may take, or SXE_POOL_NO_INDEX. */
 static unsigned
 find_idle_link(const struct sxe_http_client *client, unsigned job)
@@ -333,8 +342,7 @@ find_idle_link(const struct sxe_http_client *client, unsigned job)
     const unsigned id = sxe_pool_get_youngest(client->links, SXE__HTTP_LINK_IDLE);
     const SXE_TIME most = client->config.unsafe_idle_ms * (SXE_TIME)SXE_NS_PER_MS;
 
-    if (id == SXE_POOL_NO_INDEX || most == 0 ||
-        sxe__http_is_idempotent(client->jobs[job].asked.method) ||
+    if (id == SXE_POOL_NO_INDEX || most == 0 || is_repeatable(&client->jobs[job]) ||
         sxe_time_turn_ns() <= sxe_pool_get_time(client->links, id) + most)
         return id;
     return SXE_POOL_NO_INDEX;

@@ -71,9 +71,22 @@ on_request_done(struct sxe_http_request *request, struct sxe_http_response *resp
 
 /* ---- Failures ---- */
 
+/* What is wrong with the server's certificate, for instance; "": TLS did not fail. */
 static const char *
-reason_of_failure(const struct sxe_http_exchange *exchange, int result)
+failure_of_tls(const struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange)
 {
+    const struct sxe_http_upstream_config *config = &passage->proxy->upstream->config;
+
+    return config->tls_failure == NULL || exchange->closed == NULL
+               ? ""
+               : config->tls_failure(exchange->closed);
+}
+
+static const char *
+reason_of_failure(const struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange,
+                  int result)
+{
+    const char *of_tls = failure_of_tls(passage, exchange);
     static const char *const timeouts[] = {
         [SXE_HTTP_STAGE_WAITING] = "no connection is free",
         [SXE_HTTP_STAGE_CONNECTING] = "time-out of connecting",
@@ -82,6 +95,8 @@ reason_of_failure(const struct sxe_http_exchange *exchange, int result)
         [SXE_HTTP_STAGE_BODY] = "time-out: the reply's body stalls",
     };
 
+    if (*of_tls != '\0')
+        return of_tls;
     if (result == -ETIMEDOUT)
         return timeouts[exchange->stage];
     if (result == -EPROTO && exchange->refusal != SXE_HTTP_NOT_REFUSED)
@@ -251,7 +266,7 @@ on_call_done(const struct sxe_http_exchange *exchange, int result)
             sxe_http_abort(response);
         return;
     }
-    reason = reason_of_failure(exchange, result);
+    reason = reason_of_failure(passage, exchange, result);
     passage->status = result == -ETIMEDOUT ? 504 : 502;
     sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
     if (may_call_another(passage, exchange, result))

@@ -89,7 +89,7 @@ add_upstream_address(struct sxe_http_upstream *upstream,
         .unref = true,
         .tls = config->tls,
         .use_tls = config->use_tls,
-        .tls_name = config->tls_name,
+        .tls_name = wanted->tls_name != NULL ? wanted->tls_name : config->tls_name,
     };
 
     address->client = sxe_http_client_new(&client);

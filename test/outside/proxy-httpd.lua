@@ -138,7 +138,7 @@ test("an early reply of an upstream that closes is passed on", function()
     end
 end)
 
--- promise: docs/proxy.md: A POST is never sent twice.
+-- promise: docs/proxy.md: A POST is never sent twice, nor is any request with a body that passes in parts.
 test("an upstream that closes its connections: no GET fails, and no POST arrives twice", function()
     local app <close> = script.start([[
         local seen = {}
@@ -204,8 +204,7 @@ test("a failure is answered, and logged with its address and reason", function()
     end, "the line in the log")
 end)
 
--- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason, and the
---   [id of the request](observability.md#ids-of-requests), if requests have ids. The name of the upstream stands in front, unless it
+-- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason, and the [id of the request](observability.md#ids-of-requests), if requests have ids. The name of the upstream stands in front, unless it
 --   is the address itself, as with `--proxy` and URLs:
 test("a failure's line has the request's id, and the address once", function()
     local upstream = wire.listen("127.0.0.1", 0)
@@ -254,6 +253,59 @@ test("a path of --proxy that cannot be is refused, by --check too", function()
         refused("it must be a URL with a path", "--proxy", "/a=http://127.0.0.1:1/b?c")
         refused("cannot be routed: * /a", "--proxy", "/a=http://127.0.0.1:1", "--proxy", "/a/=http://127.0.0.1:2")
     end
+end)
+
+-- A certificate for 127.0.0.1 and app.internal, and its key; nil: there is no openssl.
+local function make_certificate()
+    local base = os.tmpname()
+    local cert, key = base .. ".pem", base .. ".key"
+    local is_made = os.execute(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout %s -out %s "
+        .. "-days 2 -subj /CN=a -addext subjectAltName=DNS:app.internal,IP:127.0.0.1 >/dev/null 2>&1"):format(key, cert))
+    os.remove(base)
+    return is_made and cert, key
+end
+
+-- promise: docs/proxy.md: A server's certificate is verified: it must lead to an authority of the system, be in its time, and
+--   have the server's host as a name or an address. A server that is refused gets nothing of the request, and the line in the
+--   log says why
+test("TLS to an upstream: its certificate is verified, by its authority and its name", function()
+    local cert, key = make_certificate()
+    if not cert or wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--check"}:wait(20) ~= 0 then
+        print "skipped: upstreams with TLS, because openssl is not installed, or not built in"
+        return
+    end
+    local app <close> = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--tls-cert", cert, "--tls-key", key, "--header", "X-App: 1"}
+    local port = assert((app:line(60) or ""):match ":(%d+)/$", "sxe-httpd does not listen")
+    local function ask(status, says, ...)
+        local server <close> = httpd.start("--proxy", "/a=https://127.0.0.1:" .. port, ...)
+        local reply = http.ask(server, request "GET /a")
+        equal(reply.status, status)
+        equal(reply.headers["x-app"], status == 200 and "1" or nil)
+        if says then
+            httpd.wait_until(function() return server.proc:errors():find(says, 1, true) end, says)
+        end
+    end
+    ask(200, nil, "--proxy-tls-ca", cert)
+    ask(200, nil, "--proxy-tls-ca", cert, "--proxy-tls-name", "app.internal")
+    ask(200, nil, "--proxy-tls-insecure")
+    ask(502, ": self-signed: ", "--proxy-tls-name", "app.internal")
+    ask(502, ": the certificate is not for b.internal, but for app.internal", "--proxy-tls-ca", cert, "--proxy-tls-name", "b.internal")
+    local server <close> = with_config(([[return { upstreams = { app = { servers = "https://127.0.0.1:%s",
+        tls_ca = %q, tls_name = "app.internal" } }, routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(port, cert))
+    local client <close> = server:connect()
+    for _ = 1, 20 do
+        client:send(request("POST /a", "Content-Length: 3") .. "abc")
+        equal(client:read_reply().headers["x-app"], "1")
+    end
+    os.remove(cert)
+    os.remove(key)
+end)
+
+-- promise: docs/proxy.md: Files are read when a worker starts, as the user and in the directory of `--user` and `--chroot`;
+--   `--check` reads them, too.
+test("a file of authorities that is missing is found by --check", function()
+    cli.check_refused("cannot speak TLS with an upstream", "sxe-httpd", "--proxy", "/a=https://127.0.0.1:1", "--proxy-tls-ca",
+                      "/none", "--check")
 end)
 
 -- promise: docs/proxy.md: no reply for `first_byte_timeout_ms`

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command-line.h"
+#include "config-sites.h"
 #include "options-check.h"
 #include "options-table.h"
 
@@ -45,6 +46,14 @@ set_client_option(struct httpd_tls_options *tls)
     tls->is_optional = strcmp(optarg, "optional") == 0;
     return tls->is_optional || strcmp(optarg, "required") == 0 ||
            httpd_wrong("the certificates of clients (--tls-client)", "optional or required");
+}
+
+static bool
+set_proxy_tls_name(struct upstream_tls *tls)
+{
+    tls->name = optarg;
+    return upstream_is_tls_name(optarg) ||
+           httpd_wrong("the name of https upstreams (--proxy-tls-name)", "a name or an address");
 }
 
 static bool
@@ -86,6 +95,14 @@ httpd_take_tls(struct httpd_options *options, int val)
         return set_client_option(tls);
     case TLS_PROFILE:
         return set_profile(tls);
+    case PROXY_TLS_CA:
+        options->proxy_tls.ca = optarg;
+        return true;
+    case PROXY_TLS_NAME:
+        return set_proxy_tls_name(&options->proxy_tls);
+    case PROXY_TLS_INSECURE:
+        options->proxy_tls.is_insecure = true;
+        return true;
     case TLS_MEMORY:
         return command_line_size(&httpd_line, "the memory for TLS (--tls-memory)", MEMORY_LEAST,
                                  (unsigned long)SIZE_MAX / 2, &tls->memory_max);
@@ -137,6 +154,21 @@ has_lone_option(const struct httpd_tls_options *tls)
            tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0 || tls->is_redirecting;
 }
 
+static bool
+has_https_upstream(const struct httpd_options *options)
+{
+    const struct upstream *upstream =
+        options->config.sites == NULL ? NULL : options->config.sites->upstreams;
+
+    for (unsigned i = 0; i < options->passes_number; i++) {
+        if (options->passes[i].upstream.is_tls)
+            return true;
+    }
+    while (upstream != NULL && !upstream->is_tls)
+        upstream = upstream->next;
+    return upstream != NULL;
+}
+
 const char *
 httpd_tls_missing(const struct httpd_options *options)
 {
@@ -151,6 +183,12 @@ httpd_tls_missing(const struct httpd_options *options)
     if (!tls->is_dev && tls->certificates == 0 && has_lone_option(tls))
         return "--hsts, --http-redirect and options of TLS need a certificate: add --tls-cert and "
                "--tls-key, or --tls-dev";
+    if ((options->proxy_tls.ca != NULL || options->proxy_tls.name != NULL ||
+         options->proxy_tls.is_insecure) &&
+        !has_https_upstream(options))
+        return "--proxy-tls-ca, --proxy-tls-name and --proxy-tls-insecure are for upstreams with "
+               "TLS: add "
+               "--proxy PATH=https://HOST";
     if (tls->is_client_given && tls->client_ca == NULL)
         return "--tls-client needs the authorities of clients: add --tls-client-ca FILE";
     if ((tls->is_dev || tls->certificates > 0) && options->http.proxies != NULL)

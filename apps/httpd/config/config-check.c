@@ -92,6 +92,36 @@ look_as_user(const struct become *user, bool may)
     return become_enter(user);
 }
 
+/* Whether the authorities of an upstream can be read. False after a message. */
+static bool
+has_authorities(const struct upstream *upstream, const struct upstream_tls *usual)
+{
+    const struct upstream_tls tls = upstream_tls_of(upstream, usual);
+    struct sxe_http_upstream_config config = {0};
+    struct sxe_tls *made;
+
+    if (!upstream->is_tls)
+        return true;
+    made = secure_open_upstream(upstream->where, &tls, &config);
+    secure_close_upstream(made);
+    return made != NULL;
+}
+
+static bool
+have_upstreams_authorities(const struct httpd_options *options)
+{
+    const struct upstream *upstream =
+        options->config.sites == NULL ? NULL : options->config.sites->upstreams;
+
+    for (unsigned i = 0; i < options->passes_number; i++) {
+        if (!has_authorities(&options->passes[i].upstream, &options->proxy_tls))
+            return false;
+    }
+    while (upstream != NULL && has_authorities(upstream, &options->proxy_tls))
+        upstream = upstream->next;
+    return upstream == NULL;
+}
+
 /* Whether all that the serving processes read can be read. False after a message. */
 static bool
 can_read_all(const struct httpd_options *options)
@@ -101,7 +131,8 @@ can_read_all(const struct httpd_options *options)
     if ((options->files.root != NULL &&
          !is_directory(config_place_of("root"), options->files.root)) ||
         (options->config.sites != NULL && !has_roots(options->config.sites)) ||
-        (options->script != NULL && !is_script(options->script)) || error_pages_read(&pages) < 0)
+        (options->script != NULL && !is_script(options->script)) ||
+        !have_upstreams_authorities(options) || error_pages_read(&pages) < 0)
         return false;
     error_pages_free(&pages);
     return true;

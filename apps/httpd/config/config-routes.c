@@ -202,11 +202,12 @@ missing(struct sxe_http_request *request, struct sxe_http_response *response)
 
 /* Make the upstreams, and give each route its upstream. */
 static int
-open_upstreams(struct config_sites *sites, struct sxe_http_config *http)
+open_upstreams(struct config_sites *sites, const struct upstream_tls *usual,
+               struct sxe_http_config *http)
 {
     for (struct upstream *upstream = sites->upstreams; upstream != NULL;
          upstream = upstream->next) {
-        const int result = upstream_open(upstream, http);
+        const int result = upstream_open(upstream, usual, http);
 
         if (result < 0)
             return result;
@@ -223,10 +224,10 @@ open_upstreams(struct config_sites *sites, struct sxe_http_config *http)
 
 int
 config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
-                   struct sxe_http_config *http)
+                   const struct upstream_tls *usual_tls, struct sxe_http_config *http)
 {
     struct sxe_http_files_config config = *usual;
-    const int result = open_upstreams(sites, http);
+    const int result = open_upstreams(sites, usual_tls, http);
 
     if (result < 0)
         return result;

@@ -109,11 +109,11 @@ void config_passwords_watch(const struct config_sites *sites);
 /* Whether a route has a file of passwords. sites may be NULL. */
 bool config_has_passwords(const struct config_sites *sites);
 
-/* Open the directories of routes, make the upstreams, and prepare to check passwords; usual: the
- * other settings for files; http: the settings of the server, which this function changes as
- * upstreams need it. Call it before sxe_init. 0, or -errno after a message. */
+/* Open the directories of routes, make the upstreams, and prepare to check passwords; usual has the
+ * other settings for files, usual_tls those for upstreams, http those of the server, which is set
+ * up for upstreams if there are any. Call it before sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,
-                       struct sxe_http_config *http);
+                       const struct upstream_tls *usual_tls, struct sxe_http_config *http);
 
 /* Print the memory of the upstreams, like sxe_plan_print. sites may be NULL. */
 void config_routes_plan_print(const struct config_sites *sites);

@@ -116,38 +116,58 @@ read_balance(struct config_reader *reader, struct sxe_http_upstream_config *sett
     return true;
 }
 
-/* Read the upstream whose table is on top. */
 static bool
-read_upstream(struct config_reader *reader, struct upstream *upstream)
+read_servers(struct config_reader *reader, struct upstream *upstream)
 {
-    static const char *const names[] = {"balance",
-                                        "balance_header",
-                                        "connect_timeout",
-                                        "connections",
-                                        "fail_timeout",
-                                        "idle",
-                                        "idle_timeout",
-                                        "max_fails",
-                                        "reply_timeout",
-                                        "servers",
-                                        "slow_start",
-                                        "stall_timeout",
-                                        NULL};
-    struct sxe_http_upstream_config *settings = &upstream->settings;
-
-    if (!config_has_only(reader, names) ||
-        !config_read_texts(reader, "servers", upstream->places, UPSTREAM_PLACES_MAX,
+    if (!config_read_texts(reader, "servers", upstream->places, UPSTREAM_PLACES_MAX,
                            &upstream->places_number))
         return false;
     if (upstream->places_number == 0)
         return config_fail(reader, upstream->name, NULL, "an upstream needs servers");
+    upstream->is_tls = upstream_has_scheme(upstream->places[0]);
     for (unsigned i = 0; i < upstream->places_number; i++) {
         if (!upstream_is_place(upstream->places[i]))
             return config_fail(reader, "servers", upstream->places[i],
                                "an address and a port, such as 127.0.0.1:3000, or the path of a "
-                               "unix socket; ' weight=2' may follow");
+                               "unix socket, which begins with a slash; ' weight=2' may follow");
+        if (upstream_has_scheme(upstream->places[i]) != upstream->is_tls)
+            return config_fail(reader, "servers", upstream->places[i],
+                               "like the first one: all have https://, or none has it");
     }
-    return read_balance(reader, settings) &&
+    return true;
+}
+
+static bool
+read_upstream_tls(struct config_reader *reader, struct upstream *upstream)
+{
+    struct upstream_tls *tls = &upstream->tls_settings;
+
+    if (!config_read_text(reader, "tls_ca", &tls->ca) ||
+        !config_read_text(reader, "tls_name", &tls->name) ||
+        !config_read_switch(reader, "tls_insecure", &tls->is_insecure))
+        return false;
+    if (tls->name != NULL && !upstream_is_tls_name(tls->name))
+        return config_fail(reader, "tls_name", tls->name, "a name or an address");
+    if (!upstream->is_tls && (tls->ca != NULL || tls->name != NULL || tls->is_insecure))
+        return config_fail(reader, upstream->name, NULL,
+                           "tls_ca, tls_name and tls_insecure need servers with https://");
+    return true;
+}
+
+/* Read the upstream whose table is on top. */
+static bool
+read_upstream(struct config_reader *reader, struct upstream *upstream)
+{
+    static const char *const names[] = {
+        "balance",       "balance_header", "connect_timeout", "connections",
+        "fail_timeout",  "idle",           "idle_timeout",    "max_fails",
+        "reply_timeout", "servers",        "slow_start",      "stall_timeout",
+        "tls_ca",        "tls_insecure",   "tls_name",        NULL};
+    struct sxe_http_upstream_config *settings = &upstream->settings;
+
+    if (!config_has_only(reader, names) || !read_servers(reader, upstream))
+        return false;
+    return read_upstream_tls(reader, upstream) && read_balance(reader, settings) &&
            read_amount(reader, "max_fails", &settings->max_fails, FAILS_MOST) &&
            read_period(reader, "fail_timeout", &settings->fail_timeout_ms) &&
            read_period(reader, "slow_start", &settings->slow_start_ms) &&
@@ -241,6 +261,7 @@ choose_upstream(struct config_reader *reader, struct config_route *route)
     memcpy(route->upstream->place, place, sizeof(place));
     route->upstream->places[0] = route->upstream->place;
     route->upstream->places_number = 1;
+    route->upstream->is_tls = upstream_has_scheme(place);
     return true;
 }
 

@@ -390,7 +390,8 @@ choose_handler(struct sxe_http_config *http)
     if (result == 0 && options->config.sites != NULL) {
         http->handler = config_routes_handle;
         http->user = options->config.sites;
-        return config_routes_open(options->config.sites, &options->files, http);
+        return config_routes_open(options->config.sites, &options->files, &options->proxy_tls,
+                                  http);
     }
     if (result < 0 || options->files.root == NULL)
         return result;
@@ -421,7 +422,8 @@ make_server_plan(void)
     result = choose_handler(&http);
     if (result < 0)
         return result;
-    result = passes_open(service.options->passes, service.options->passes_number, &http);
+    result = passes_open(service.options->passes, service.options->passes_number,
+                         &service.options->proxy_tls, &http);
     if (result < 0)
         return result;
     result = option_routes_make(service.options, &service.router);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "secure.h"
+
 #define UNIX_PATH_MAX_BYTES 107
 /* bytes for the fields of a reply: many applications send more than our default */
 #define FIELDS_OF_REPLY 16384
@@ -17,6 +19,8 @@
 #define IP_SIZE         64
 
 /* ---- Places ---- */
+
+static const char https[] = "https://";
 
 struct place {
     char host[256];
@@ -52,11 +56,35 @@ read_upstream_port(const char *text, size_t length, char port[8])
     return strtoul(port, NULL, 10) >= 1 && strtoul(port, NULL, 10) <= 65535;
 }
 
+#define OF_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
+bool
+upstream_has_scheme(const char *place)
+{
+    return strncmp(place, https, sizeof(https) - 1) == 0;
+}
+
+static const char *
+without_scheme(const char *place)
+{
+    return place + (upstream_has_scheme(place) ? sizeof(https) - 1 : 0);
+}
+
+bool
+upstream_is_tls_name(const char *name)
+{
+    const size_t length = strlen(name);
+
+    return length > 0 && length < sizeof(((struct place *)NULL)->host) &&
+           strspn(name, OF_NAME ":") == length;
+}
+
 static bool
 read_upstream_place(const char *text, struct place *place)
 {
-    static const char of_name[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    const bool is_tls = upstream_has_scheme(text);
+
+    text = without_scheme(text);
     const size_t length = strcspn(text, " ");
     const bool is_bracketed = *text == '[';
     const size_t host = strcspn(text, is_bracketed ? "]" : ":");
@@ -65,13 +93,13 @@ read_upstream_place(const char *text, struct place *place)
     const char *colon = text + host + is_bracketed;
 
     *place = (struct place){.weight = 1};
-    if (*text == '/' || *text == '@') {
+    if (!is_tls && (*text == '/' || *text == '@')) {
         snprintf(place->path_text, sizeof(place->path_text), "%.*s", (int)length, text);
         place->path = place->path_text;
         return length <= UNIX_PATH_MAX_BYTES && read_place_weight(text + length, &place->weight);
     }
     if (host >= length || host_length == 0 || host_length >= sizeof(place->host) ||
-        strspn(start, is_bracketed ? "0123456789abcdefABCDEF:." : of_name) < host_length ||
+        strspn(start, is_bracketed ? "0123456789abcdefABCDEF:." : OF_NAME) < host_length ||
         *colon != ':' ||
         !read_upstream_port(colon + 1, length - (size_t)(colon + 1 - text), place->port))
         return false;
@@ -92,19 +120,21 @@ upstream_split_url(const char *url, char *place, const char **path)
 {
     static const char wanted[] = "a URL such as http://127.0.0.1:3000";
     static const char scheme[] = "http://";
-    const char *authority = url + sizeof(scheme) - 1;
+    const bool is_tls = upstream_has_scheme(url);
+    const char *authority = url + (is_tls ? sizeof(https) : sizeof(scheme)) - 1;
     size_t length;
     int printed;
 
-    if (strncmp(url, scheme, sizeof(scheme) - 1) != 0)
+    if (!is_tls && strncmp(url, scheme, sizeof(scheme) - 1) != 0)
         return wanted;
     length = strcspn(authority, "/");
     *path = authority[length] == '\0' ? NULL : authority + length;
-    printed = snprintf(place, UPSTREAM_PLACE_SIZE, "%.*s", (int)length, authority);
-    if (printed >= UPSTREAM_PLACE_SIZE - 3)
+    printed =
+        snprintf(place, UPSTREAM_PLACE_SIZE, "%s%.*s", is_tls ? https : "", (int)length, authority);
+    if (printed >= UPSTREAM_PLACE_SIZE - 4)
         return wanted;
     if (!upstream_is_place(place)) /* it may have no port */
-        memcpy(place + printed, ":80", 4);
+        snprintf(place + printed, 5, is_tls ? ":443" : ":80");
     if (*place == '@' || strchr(place, ' ') != NULL || !upstream_is_place(place))
         return wanted;
     return *path == NULL || upstream_is_path(*path) ? NULL : "a URL with " UPSTREAM_PATH;
@@ -142,6 +172,7 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
     snprintf(proxy->patterns[1], HTTPD_PATTERN_SIZE, "%.*s/{path...}", (int)length, prefix);
     proxy->upstream.places[0] = proxy->upstream.place;
     proxy->upstream.places_number = 1;
+    proxy->upstream.is_tls = upstream_has_scheme(proxy->upstream.place);
     if (path != NULL) {
         snprintf(proxy->path, sizeof(proxy->path), "%s", path);
         proxy->send.path = proxy->path;
@@ -154,6 +185,7 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
 /* The addresses of an upstream, and the texts that they borrow. */
 struct found {
     struct sxe_http_upstream_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
+    struct place places[UPSTREAM_PLACES_MAX];
     char texts[SXE_HTTP_UPSTREAM_ADDRESSES][UNIX_PATH_MAX_BYTES + 1];
     unsigned number;
 };
@@ -186,7 +218,8 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
             found->addresses[found->number++] =
                 (struct sxe_http_upstream_address){.ip = text,
                                                    .port = (uint16_t)strtoul(place->port, NULL, 10),
-                                                   .weight = place->weight};
+                                                   .weight = place->weight,
+                                                   .tls_name = place->host};
     }
     freeaddrinfo(all);
 }
@@ -196,35 +229,71 @@ static void
 find_addresses(const struct upstream *upstream, struct found *found)
 {
     const unsigned most = SXE_HTTP_UPSTREAM_ADDRESSES / upstream->places_number;
-    struct place place;
 
     found->number = 0;
     for (unsigned i = 0; i < upstream->places_number; i++) {
-        (void)read_upstream_place(upstream->places[i], &place);
-        if (place.path == NULL) {
-            look_place_up(upstream, &place, most, found);
+        struct place *place = &found->places[i];
+
+        (void)read_upstream_place(upstream->places[i], place);
+        if (place->path == NULL) {
+            look_place_up(upstream, place, most, found);
             continue;
         }
-        found->addresses[found->number] = (struct sxe_http_upstream_address){
-            .path = memcpy(found->texts[found->number], place.path_text, sizeof(place.path_text)),
-            .weight = place.weight};
+        found->addresses[found->number] =
+            (struct sxe_http_upstream_address){.path = place->path, .weight = place->weight};
         found->number++;
     }
 }
 
+struct upstream_tls
+upstream_tls_of(const struct upstream *upstream, const struct upstream_tls *usual)
+{
+    struct upstream_tls tls = upstream->tls_settings;
+
+    if (tls.ca == NULL)
+        tls.ca = usual->ca;
+    if (tls.name == NULL)
+        tls.name = usual->name;
+    tls.is_insecure = tls.is_insecure || usual->is_insecure;
+    return tls;
+}
+
+/* Have the connections speak TLS. All addresses must have the certificate's name, if one is given.
+ * 0, or -errno after a message. */
+static int
+open_upstream_tls(struct upstream *upstream, const struct upstream_tls *usual, struct found *found,
+                  struct sxe_http_upstream_config *config)
+{
+    const struct upstream_tls tls = upstream_tls_of(upstream, usual);
+
+    if (!upstream->is_tls)
+        return 0;
+    upstream->tls = secure_open_upstream(upstream->where, &tls, config);
+    if (upstream->tls == NULL)
+        return -EINVAL;
+    for (unsigned i = 0; tls.name != NULL && i < found->number; i++)
+        found->addresses[i].tls_name = tls.name;
+    return 0;
+}
+
 int
-upstream_open(struct upstream *upstream, struct sxe_http_config *http)
+upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
+              struct sxe_http_config *http)
 {
     static struct found found;
     struct sxe_http_upstream_config config = upstream->settings;
     const uint32_t head_max = http->head.head_max == 0 ? 16384 : http->head.head_max;
+    int result;
 
     if (http->fields_max < FIELDS_OF_REPLY)
         http->fields_max = FIELDS_OF_REPLY;
     find_addresses(upstream, &found);
     if (found.number == 0)
         return 0;
-    config.name = *upstream->place != '\0' ? upstream->place : upstream->name;
+    result = open_upstream_tls(upstream, usual, &found, &config);
+    if (result < 0)
+        return result;
+    config.name = *upstream->place != '\0' ? without_scheme(upstream->place) : upstream->name;
     config.addresses = found.addresses;
     config.addresses_number = found.number;
     config.request_max = head_max + ADDED_TO_HEAD;
@@ -263,17 +332,20 @@ upstream_close(struct upstream *upstream)
 {
     sxe_http_upstream_delete(upstream->made);
     upstream->made = NULL;
+    secure_close_upstream(upstream->tls);
+    upstream->tls = NULL;
 }
 
 /* ---- All options --proxy ---- */
 
 int
-passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http)
+passes_open(struct httpd_proxy *passes, unsigned number, const struct upstream_tls *usual,
+            struct sxe_http_config *http)
 {
     int result = 0;
 
     for (unsigned i = 0; i < number && result == 0; i++) {
-        result = upstream_open(&passes[i].upstream, http);
+        result = upstream_open(&passes[i].upstream, usual, http);
         passes[i].send.upstream = passes[i].upstream.made;
     }
     return result;

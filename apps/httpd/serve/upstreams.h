@@ -5,9 +5,9 @@
  * Place: config-upstreams.c and the options fill them in; service.c and config-routes.c open them
  * in the process that serves.
  *
- * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name"; "
- * weight=N" may follow. A name is looked up when the upstream is opened, and the upstream gets all
- * its addresses.
+ * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name";
+ * the first three may have "https://" in front, and " weight=N" may follow. A name is looked up
+ * when the upstream is opened, and each of its addresses is one of the upstream's.
  *
  * Limits: UPSTREAM_PLACES_MAX places, HTTPD_PROXIES_MAX --proxy.
  */
@@ -23,15 +23,24 @@
 #define HTTPD_PROXIES_MAX   8
 #define HTTPD_PATTERN_SIZE  256
 
+/* TLS of upstreams. */
+struct upstream_tls {
+    const char *ca;   /* a file of authorities in PEM; NULL: the system's */
+    const char *name; /* that certificates must have; NULL: the host of each place */
+    bool is_insecure; /* any certificate will do */
+};
+
 struct upstream {
     const char *name;
     const char *where; /* for messages: "site.lua:3: upstreams: " or "" */
     const char *places[UPSTREAM_PLACES_MAX];
     unsigned places_number;
-    /* the place of an upstream that a URL names; then places[0] points here */
-    char place[UPSTREAM_PLACE_SIZE];
-    struct sxe_http_upstream_config settings; /* all settings but its name and addresses */
-    struct sxe_http_upstream *made; /* the open upstream; NULL: it is not open, or has no address */
+    char place[UPSTREAM_PLACE_SIZE];          /* places[0], if it is that of a URL */
+    struct sxe_http_upstream_config settings; /* all but its name, addresses and TLS */
+    bool is_tls;                              /* its places have "https://" */
+    struct upstream_tls tls_settings;         /* its own */
+    struct sxe_tls *tls;                      /* NULL: it is not open, or without TLS */
+    struct sxe_http_upstream *made;           /* NULL: it is not open, or has no address */
     struct upstream *next;
 };
 
@@ -44,11 +53,16 @@ struct httpd_proxy {
     struct sxe_http_proxy send;
 };
 
-/* Whether a text is a place, as described at the top of this file. */
+/* Whether a text is a place, as described at the top of this file; and whether it has https. */
 bool upstream_is_place(const char *text);
+bool upstream_has_scheme(const char *place);
+
+/* Whether certificates can have that name. */
+bool upstream_is_tls_name(const char *name);
 
 /* Split "http://HOST:PORT/path", or "http://HOST", whose port is 80, into a place, for which there
- * is room for UPSTREAM_PLACE_SIZE bytes, and a path; *path is NULL if there is none. NULL, or what
+ * is room for UPSTREAM_PLACE_SIZE bytes, and a path; that of "https://HOST", whose port is 443, has
+ * the scheme. *path is NULL if there is none. NULL, or what
  * the URL must be, for a message. */
 const char *upstream_split_url(const char *url, char *place, const char **path);
 
@@ -61,11 +75,16 @@ bool upstream_is_path(const char *path);
 /* Read PREFIX=URL. NULL, or what the text must be, for a message. */
 const char *upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
 
-/* Look the names up, and reserve the connections; http: it has the limits of heads, and gets room
- * for fields of replies. If a server's name is not found, a message says so, and the server has no
- * address; if no server has an address, `made` stays NULL. Call it before sxe_init. 0, or -errno
- * after a message. */
-int upstream_open(struct upstream *upstream, struct sxe_http_config *http);
+/* The settings for TLS: its own, and for those that it has not, the usual ones. */
+struct upstream_tls upstream_tls_of(const struct upstream *upstream,
+                                    const struct upstream_tls *usual);
+
+/* Look the names up, and reserve the connections; http has the limits of heads, and gets room for
+ * fields of replies; usual is the TLS of upstreams that have no settings of their own. A server
+ * whose name is not found has no address, after a message; if none has one, `made` stays NULL.
+ * Before sxe_init. 0, or -errno after a message. */
+int upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
+                  struct sxe_http_config *http);
 
 void upstream_plan_print(const struct upstream *upstream);
 
@@ -78,9 +97,10 @@ enum sxe_http_verdict upstream_send(const struct upstream *upstream,
 /* Call it after sxe_fini. An upstream that was not opened may be closed, too. */
 void upstream_close(struct upstream *upstream);
 
-/* For all options --proxy: open and close their upstreams, print their memory, and add their
- * routes. 0 or -errno. */
-int passes_open(struct httpd_proxy *passes, unsigned number, struct sxe_http_config *http);
+/* Open and close the upstreams of all --proxy, print their memory, and add their routes. 0 or
+ * -errno. */
+int passes_open(struct httpd_proxy *passes, unsigned number, const struct upstream_tls *usual,
+                struct sxe_http_config *http);
 void passes_plan_print(const struct httpd_proxy *passes, unsigned number);
 int passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);
 void passes_close(struct httpd_proxy *passes, unsigned number);

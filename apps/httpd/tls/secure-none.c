@@ -87,6 +87,25 @@ secure_say(FILE *out)
     SXE_UNUSED_PARAMETER(out);
 }
 
+struct sxe_tls *
+secure_open_upstream(const char *where, const struct upstream_tls *settings,
+                     struct sxe_http_upstream_config *config)
+{
+    SXE_UNUSED_PARAMETER(settings);
+    SXE_UNUSED_PARAMETER(config);
+    fprintf(stderr,
+            "sxe-httpd: %scannot speak TLS with an upstream: this sxe-httpd was built without "
+            "OpenSSL 3; install libssl-dev and build it again\n",
+            where);
+    return NULL;
+}
+
+void
+secure_close_upstream(struct sxe_tls *tls)
+{
+    SXE_UNUSED_PARAMETER(tls);
+}
+
 uint32_t
 secure_turn(void *user)
 {

@@ -171,6 +171,30 @@ secure_say(FILE *out)
         fprintf(out, "certificate of localhost, SHA-256 %s\n", text);
 }
 
+struct sxe_tls *
+secure_open_upstream(const char *where, const struct upstream_tls *settings,
+                     struct sxe_http_upstream_config *config)
+{
+    const struct sxe_tls_config client = {.protocols = "http/1.1",
+                                          .authorities = settings->ca,
+                                          .verify = settings->is_insecure ? SXE_TLS_OFF
+                                                                          : SXE_TLS_REQUIRED};
+
+    config->tls = sxe_tls_new_client(&client);
+    config->use_tls = sxe_tls_use;
+    config->tls_failure = sxe_tls_failure;
+    if (config->tls == NULL)
+        fprintf(stderr, "sxe-httpd: %scannot speak TLS with an upstream: %s\n", where,
+                sxe_tls_problem());
+    return config->tls;
+}
+
+void
+secure_close_upstream(struct sxe_tls *tls)
+{
+    sxe_tls_delete(tls);
+}
+
 uint32_t
 secure_turn(void *user)
 {

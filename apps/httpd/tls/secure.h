@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: TLS of the listener: certificates of --tls-cert and --tls-key, or the one of --tls-dev, and
- * the keys of tickets, which all workers share.
+ * the keys of tickets, which all workers share; and of upstreams.
  *
  * Place: main calls secure_begin before any process is forked; service.c calls the functions that
  * open, serve, reload and close; the supervisor calls secure_turn. secure-none.c stands in if
@@ -49,6 +49,12 @@ const char *secure_version(const SXE *socket);
 
 /* Print the fingerprint of the certificate of --tls-dev. */
 void secure_say(FILE *out);
+
+/* TLS of an upstream, as its config's tls, use_tls and tls_failure: read the authorities. NULL
+ * after a message, which begins with `where`. Close it after sxe_fini; NULL is allowed. */
+struct sxe_tls *secure_open_upstream(const char *where, const struct upstream_tls *settings,
+                                     struct sxe_http_upstream_config *config);
+void secure_close_upstream(struct sxe_tls *tls);
 
 /* In the first process: make the next key of tickets if it is time. Returns the seconds until the
  * next call. */

@@ -45,7 +45,7 @@ static struct {
 static inline void
 make_upstream(struct sxe_http_upstream_config config, unsigned number)
 {
-    struct sxe_http_upstream_address addresses[UPSTREAMS] = {{NULL, 0, NULL, 0}};
+    struct sxe_http_upstream_address addresses[UPSTREAMS] = {{.ip = NULL}};
     const struct sxe_http_upstream_address *given = config.addresses;
 
     fake_time_start(UINT64_C(1000000000000), SITE_TIME * SXE_NS_PER_SECOND);

@@ -254,7 +254,20 @@ START_TEST(a_post_on_a_connection_that_was_just_closed_is_not_sent_again)
 }
 END_TEST
 
-START_TEST(a_post_takes_no_connection_that_was_idle_for_long)
+static const struct {
+    const char *sent;
+    const char *expected;
+} unrepeatable[] = {
+    {POST("", ""), "POST / HTTP/1.1\r\nHost: h\r\n" WHO "Content-Length: 0\r\n\r\n"},
+    /* A method that is idempotent, but with a body that passes in parts. */
+    {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx",
+     "PUT / HTTP/1.1\r\nHost: h\r\n" WHO "Content-Length: 1\r\n\r\nx"},
+    {"DELETE / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+     "DELETE / HTTP/1.1\r\nHost: h\r\n" WHO
+     "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"},
+};
+
+START_TEST(a_request_that_cannot_be_repeated_takes_no_connection_that_was_idle_for_long)
 {
     int servers[2];
     int peer;
@@ -263,8 +276,8 @@ START_TEST(a_post_takes_no_connection_that_was_idle_for_long)
     peer = client();
     servers[0] = keep_connection(peer);
     wait_ms(600);
-    say(peer, POST("", ""));
-    servers[1] = take_request(0, "POST / HTTP/1.1\r\nHost: h\r\n" WHO "Content-Length: 0\r\n\r\n");
+    say(peer, unrepeatable[_i].sent);
+    servers[1] = take_request(0, unrepeatable[_i].expected);
     PEER_EXPECT_SILENCE(servers[0]);
     say(servers[1], OK_HEAD(0));
     EXPECT_OK(peer, "");
@@ -291,7 +304,9 @@ proxy_retry_suite(void)
     tcase_add_test(again, a_request_that_timed_out_is_not_sent_again);
     tcase_add_loop_test(kept, a_get_on_a_connection_that_was_just_closed_succeeds, 0, 2);
     tcase_add_test(kept, a_post_on_a_connection_that_was_just_closed_is_not_sent_again);
-    tcase_add_test(kept, a_post_takes_no_connection_that_was_idle_for_long);
+    tcase_add_loop_test(
+        kept, a_request_that_cannot_be_repeated_takes_no_connection_that_was_idle_for_long, 0,
+        SXE_COUNT(unrepeatable));
     suite_add_tcase(suite, again);
     suite_add_tcase(suite, kept);
     return suite;

@@ -192,8 +192,8 @@ START_TEST(an_early_reply_ends_the_request)
 }
 END_TEST
 
-/* The kernel resets the connection of a server that closes with bytes unread. The proxy's write then
- * fails, while the reply is unread. */
+/* The kernel resets the connection of a server that closes with bytes unread. The proxy's write
+ * then fails, while the reply is unread. */
 START_TEST(an_early_reply_of_a_server_that_closes_is_passed_on)
 {
     int window = 4096;
