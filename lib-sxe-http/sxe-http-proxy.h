@@ -15,8 +15,8 @@
  *     client <== part <== upstream      a slow reader makes the sender wait, in either direction
  *
  *     | answer | when                                                                           |
- *     | 400    | its path has an escaped slash (encoded_slash); the request cannot be sent on,   |
- *     |        | for example a forwarded host that is none                                       |
+ *     | 400    | its path has an escaped slash or dots with ";" (encoded_slash); the request     |
+ *     |        | cannot be sent on, for example a forwarded host that is none                    |
  *     | 431    | the head is too long with the fields that are added                             |
  *     | 500    | the struct sxe_http_proxy is invalid: see sxe_http_proxy_check                  |
  *     | 501    | the method is TRACE                                                             |
@@ -160,9 +160,10 @@ struct sxe_http_proxy {
     const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3), a token or a host, 1
                          to 255 bytes; NULL: "sxe" */
     enum sxe_http_proxy_fields fields;
-    /* send paths with %2F, %5C or %00 on; if false, answer them with 400, because an upstream that
-     * decodes them reads another path than the router did: it reads /a%2f..%2fadmin as /admin, and
-     * so gets around what guards /admin here */
+    /* send paths with %2F, %5C or %00 on, and those with a segment that begins with ".;" or "..;";
+     * if false, answer them with 400, because an upstream that decodes them, or takes ";..." off
+     * segments, reads another path than the router did: it reads /a%2f..%2fadmin as /admin, and so
+     * gets around what guards /admin here */
     bool encoded_slash;
 };
 

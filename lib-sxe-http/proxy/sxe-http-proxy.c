@@ -350,6 +350,27 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
 
 /* ---- The handler ---- */
 
+/* Whether an upstream may read another path than the router did: one that decodes slashes, or, as
+ * servlets do, takes ";..." off each segment before it resolves the dots of /a/..;/admin. */
+static bool
+has_two_readings(struct sxe_http_request *request)
+{
+    const struct sxe_span path = sxe_http_decoded_path(request);
+    const char *end = path.base + path.length;
+
+    if (path.base == NULL)
+        return true;
+    for (const char *at = path.base; at != NULL; at = memchr(at, '/', (size_t)(end - at))) {
+        at += *at == '/';
+        const size_t left = (size_t)(end - at);
+        const size_t dots = left > 1 && at[0] == '.' ? 1 + (at[1] == '.') : 0;
+
+        if (dots > 0 && dots < left && at[dots] == ';')
+            return true;
+    }
+    return false;
+}
+
 enum sxe_http_verdict
 sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request *request,
                     struct sxe_http_response *response)
@@ -367,7 +388,7 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
             proxy->upstream->name);
         return sxe_http_reply_status(response, 500);
     }
-    if (!proxy->encoded_slash && sxe_http_decoded_path(request).base == NULL)
+    if (!proxy->encoded_slash && has_two_readings(request))
         return sxe_http_reply_status(response, 400);
     if (id == SXE_POOL_NO_INDEX) {
         SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);

@@ -379,6 +379,20 @@ test("an escaped slash leads past no route that guards", function()
     end
 end)
 
+-- promise: docs/proxy.md: A segment that begins with `.;` or `..;`, escaped or not, is answered 400, too
+test("dots that an upstream finds when it takes parameters off a segment lead nowhere", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } }, routes = {
+        ["/api/{rest...}"] = { proxy = "app", path = "/v1/" } } }]]):format(upstream:port()))
+    for _, path in ipairs{"/api/..;/admin", "/api/..;a=b/admin", "/api/.;/x", "/api/a;/%2e%2e;/x", "/api/..%3b/x", "/api/..;"} do
+        equal(http.ask(server, request("GET " .. path)).status, 400, path)
+    end
+    local client <close> = server:connect()
+    client:send(request "GET /api/a;b/...;/c.;d")
+    local sock <close> = upstream:accept()
+    check(head_of(sock):find("GET /v1/a;b/...;/c.;d HTTP/1.1\r\n", 1, true))
+end)
+
 -- promise: docs/proxy.md: For an upstream that needs them, as some do for names with a slash, there is `encoded_slash = true`
 test("a route may send escaped slashes on", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)

@@ -356,8 +356,12 @@ END_TEST
 
 /* Paths that an upstream which decodes them reads as others, past the routes of this server. */
 static const char *const paths_of_two_readings[] = {
-    "/admin%2Fx",      "/admin%2fx", "/%2fadmin/x", "/a%2f..%2fadmin/x", "/x/..%2f../admin/x",
-    "/a/..%5cadmin/x", "/admin%5Cx", "/admin%00/x", "/admin/x%00",
+    "/a/..;/admin",    "/a/.;/b",           "/a/..;x=1/admin",
+    "/a/%2e%2e;/b",    "/a/..%3b/b",        "/..;",
+    "/.;/a",           "/admin%2Fx",        "/admin%2fx",
+    "/%2fadmin/x",     "/a%2f..%2fadmin/x", "/x/..%2f../admin/x",
+    "/a/..%5cadmin/x", "/admin%5Cx",        "/admin%00/x",
+    "/admin/x%00",
 };
 
 START_TEST(a_path_with_an_escaped_slash_is_sent_on_only_if_the_route_says_so)
