@@ -134,8 +134,10 @@ struct sxe_http_upstream_state {
     const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
     uint64_t requests; /* how many requests were sent to it, those sent again included */
     uint64_t failures;
+    uint64_t retries; /* requests that were sent again, to it or another address, since it failed */
     unsigned under_way;
-    bool is_down; /* whether it is left out */
+    unsigned connections; /* open ones, and those that are being opened */
+    bool is_down;         /* it is left out */
 };
 
 /* Get the state of address `index`. 0; -EINVAL: there is no such address. */

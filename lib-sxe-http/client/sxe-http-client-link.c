@@ -286,6 +286,7 @@ on_close(SXE *s)
     if (job != SXE_NONE) {
         result = result_of_close(link, sxe_error(s));
         if (may_retry(link, sxe_error(s))) {
+            client->retries++;
             attach_job(link, job);
             result = open_link(link);
         }

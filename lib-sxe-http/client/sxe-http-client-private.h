@@ -94,6 +94,7 @@ struct sxe_http_client {
     char *requests;                /* config.request_max bytes for each job */
     char *responses;               /* head_max + body_max bytes for each link */
     struct sxe_http_field *fields; /* fields_max for each link */
+    uint64_t retries;              /* jobs that were sent once more */
 };
 
 /* ---- sxe-http-client-write.c ---- */

@@ -32,6 +32,7 @@ struct sxe__http_address {
     uint64_t hash;   /* the hash of the address's name */
     uint64_t requests;
     uint64_t failures;
+    uint64_t retries; /* to other addresses */
     unsigned under_way;
     unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;

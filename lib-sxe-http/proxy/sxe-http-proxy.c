@@ -326,8 +326,10 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
            SXE_NONE) {
         int result;
 
-        if (reason != NULL)
+        if (reason != NULL) {
             log_passage_failure(passage, reason, "is sent to another address");
+            address_of_passage(passage)->retries++;
+        }
         passage->address = next;
         passage->tried |= UINT32_C(1) << next;
         result = call_address(passage);

@@ -180,13 +180,18 @@ sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
                        struct sxe_http_upstream_state *state)
 {
     const struct sxe__http_address *address = &upstream->addresses[index];
+    const struct sxe_http_client *client = address->client;
 
     if (index >= upstream->number)
         return -EINVAL;
-    *state = (struct sxe_http_upstream_state){.name = address->name,
-                                              .requests = address->requests,
-                                              .failures = address->failures,
-                                              .under_way = address->under_way,
-                                              .is_down = address->down_until > sxe_time_turn_ns()};
+    *state = (struct sxe_http_upstream_state){
+        .name = address->name,
+        .requests = address->requests,
+        .failures = address->failures,
+        .retries = address->retries + client->retries,
+        .under_way = address->under_way,
+        .connections =
+            client->config.connections_max - sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
+        .is_down = address->down_until > sxe_time_turn_ns()};
     return 0;
 }

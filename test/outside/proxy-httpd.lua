@@ -431,3 +431,43 @@ test("--proxy beside routes is refused", function()
                       "/api=http://127.0.0.1:1")
     os.remove(path)
 end)
+
+-- promise: docs/observability.md: | `sxe_upstream_requests_total` | counter | requests that were sent to an `address` of an
+--   `upstream`, those sent again included |
+test("/metrics and /status.json show the requests, failures and retries of each address", function()
+    local good <close> = wire.listen("127.0.0.1", 0)
+    local bad = wire.listen("127.0.0.1", 0)
+    local ports = {good:port(), bad:port()}
+    bad:close()
+    local place = os.tmpname() .. ".sock"
+    local server <close> = with_config(([[return { upstreams = { app = { servers = { "127.0.0.1:%d", "127.0.0.1:%d" } } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(ports[2], ports[1]), "--admin", place)
+    local client <close> = server:connect()
+    client:send(request "GET /a")
+    local sock <close> = good:accept()
+    head_of(sock)
+    sock:send(ok "ann")
+    equal(client:read_reply().body, "ann")
+    local function shown(path)
+        local admin <close> = wire.connect(place)
+        admin:send("GET " .. path .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return admin:recv_all()
+    end
+    local function has(path, line)
+        httpd.wait_until(function() return shown(path):find(line, 1, true) end, line)
+    end
+    local function metric(name, port, value)
+        has("/metrics", ('sxe_upstream_%s{upstream="app",address="127.0.0.1:%d"} %d\n'):format(name, port, value))
+    end
+    metric("requests_total", ports[1], 1)
+    metric("failures_total", ports[1], 0)
+    metric("requests_total", ports[2], 1)
+    metric("failures_total", ports[2], 1)
+    metric("retries_total", ports[2], 1)
+    metric("connections", ports[1], 1)
+    metric("connections", ports[2], 0)
+    metric("active_requests", ports[1], 0)
+    metric("down", ports[2], 0)
+    has("/status.json", ('"upstreams":[{"upstream":"app","address":"127.0.0.1:%d","requests":1,"failures":1,"retries":1,'
+        .. '"active":0,"connections":0,"down_workers":0}'):format(ports[2]))
+end)

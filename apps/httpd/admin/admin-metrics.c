@@ -39,6 +39,8 @@ static struct {
     uint32_t level;                 /* head->level when this process last looked */
     struct bin quick[QUICK_US + 1]; /* the bins of durations up to QUICK_US, rounded up to us */
     struct cached cache[CACHED];
+    struct sxe_http_upstream_state
+        upstreams[METRICS_UPSTREAMS]; /* sums, until they are published */
 } metrics;
 
 static size_t
@@ -130,6 +132,20 @@ keep_line(void *user, int level, const char *line, size_t length)
 
 /* ---- Parts ---- */
 
+/* A worker begins, and has no connections yet. */
+static void
+begin_upstreams(struct metrics_part *part)
+{
+    for (unsigned i = 0; i < part->upstreams_number; i++) {
+        struct metrics_upstream *upstream = &part->upstreams[i];
+
+        upstream->requests_before = upstream->requests;
+        upstream->failures_before = upstream->failures;
+        upstream->retries_before = upstream->retries;
+        upstream->active = upstream->connections = upstream->is_down = 0;
+    }
+}
+
 static void
 begin_part(unsigned index, enum metrics_role role, unsigned place)
 {
@@ -149,6 +165,7 @@ begin_part(unsigned index, enum metrics_role role, unsigned place)
     part->lost_before = part->lost_lines;
     part->lua_errors_before = part->lua_errors;
     part->lua_memory = 0;
+    begin_upstreams(part);
     __atomic_store_n(&part->owner, getpid(), __ATOMIC_RELEASE);
     metrics.part = part;
     sxe_log_also_to_function(keep_line, NULL);
@@ -341,6 +358,63 @@ publish_pool(void *user, const void *array)
     pool->states = states;
 }
 
+/* The entry of an address, by its names as they are cut; NULL: there is no room. */
+static struct metrics_upstream *
+entry_of_upstream(struct metrics_part *part, const char *upstream, const char *address)
+{
+    struct metrics_upstream *entry = part->upstreams;
+    const struct metrics_upstream *end = entry + part->upstreams_number;
+    const size_t most = METRICS_UPSTREAM_SIZE - 1;
+
+    while (entry < end && (strncmp(entry->upstream, upstream, most) != 0 ||
+                           strncmp(entry->address, address, most) != 0))
+        entry++;
+    if (entry < end)
+        return entry;
+    if (part->upstreams_number == METRICS_UPSTREAMS)
+        return NULL;
+    snprintf(entry->upstream, sizeof(entry->upstream), "%s", upstream);
+    snprintf(entry->address, sizeof(entry->address), "%s", address);
+    __atomic_store_n(&part->upstreams_number, part->upstreams_number + 1, __ATOMIC_RELEASE);
+    return entry;
+}
+
+void
+metrics_publish_upstream(const char *upstream, const struct sxe_http_upstream_state *state)
+{
+    const struct metrics_upstream *entry =
+        metrics.part == NULL ? NULL : entry_of_upstream(metrics.part, upstream, state->name);
+    struct sxe_http_upstream_state *now;
+
+    if (entry == NULL)
+        return;
+    now = &metrics.upstreams[entry - metrics.part->upstreams];
+    now->requests += state->requests;
+    now->failures += state->failures;
+    now->retries += state->retries;
+    now->under_way += state->under_way;
+    now->connections += state->connections;
+    now->is_down |= state->is_down;
+}
+
+/* Write the sums of metrics_publish_upstream, and begin new ones. */
+static void
+publish_upstreams(struct metrics_part *part)
+{
+    for (unsigned i = 0; i < part->upstreams_number; i++) {
+        const struct sxe_http_upstream_state *now = &metrics.upstreams[i];
+        struct metrics_upstream *entry = &part->upstreams[i];
+
+        entry->requests = entry->requests_before + now->requests;
+        entry->failures = entry->failures_before + now->failures;
+        entry->retries = entry->retries_before + now->retries;
+        entry->active = now->under_way;
+        entry->connections = now->connections;
+        entry->is_down = now->is_down;
+    }
+    memset(metrics.upstreams, 0, sizeof(metrics.upstreams));
+}
+
 static uint64_t
 process_cpu_ns(void)
 {
@@ -371,6 +445,7 @@ metrics_publish(const struct metrics_gauges *gauges)
         return;
     sxe_pool_each(publish_pool, &number);
     part->pools_number = number;
+    publish_upstreams(part);
     part->cpu_ns = part->cpu_before_ns + process_cpu_ns();
     part->lost_lines = part->lost_before + gauges->lost_lines;
     part->lua_memory = gauges->lua_memory;

@@ -15,8 +15,9 @@
  *     head: draining, level | part: owner, series, durations, pools, lines | part | part ...
  *
  * Limits: METRICS_ROUTES routes and METRICS_SERIES combinations of route, method and status in each
- * process; further ones count as "_OTHER". Texts are cut to their sizes. Published values are as
- * old as the last call of metrics_publish: a second at most, unless the loop hangs.
+ * process; further ones count as "_OTHER". METRICS_UPSTREAMS addresses of upstreams. Texts are cut
+ * to their sizes. Published values are as old as the last call of metrics_publish: a second at
+ * most, unless the loop hangs.
  */
 #ifndef ADMIN_METRICS_H
 #define ADMIN_METRICS_H
@@ -26,18 +27,21 @@
 #include <sys/types.h>
 
 #include "latency.h"
+#include "sxe-http-proxy.h"
 #include "sxe-http.h"
 
-#define METRICS_ROUTES       64
-#define METRICS_ROUTE_SIZE   96
-#define METRICS_SERIES       128
-#define METRICS_POOLS        24
-#define METRICS_STATES       12 /* most states of a pool */
-#define METRICS_NAME_SIZE    32
-#define METRICS_LINES        16
-#define METRICS_LINE_SIZE    240
-#define METRICS_OTHER        "_OTHER"
-#define METRICS_OTHER_METHOD 15 /* the method of a series that stands for several */
+#define METRICS_ROUTES        64
+#define METRICS_ROUTE_SIZE    96
+#define METRICS_SERIES        128
+#define METRICS_POOLS         24
+#define METRICS_STATES        12 /* most states of a pool */
+#define METRICS_NAME_SIZE     32
+#define METRICS_UPSTREAMS     64 /* addresses of upstreams */
+#define METRICS_LINES         16
+#define METRICS_LINE_SIZE     240
+#define METRICS_UPSTREAM_SIZE 96
+#define METRICS_OTHER         "_OTHER"
+#define METRICS_OTHER_METHOD  15 /* the method of a series that stands for several */
 
 enum metrics_role { METRICS_SUPERVISOR, METRICS_WORKER };
 enum metrics_state { METRICS_STARTING, METRICS_READY, METRICS_LEAVING };
@@ -67,6 +71,21 @@ struct metrics_pool {
     struct metrics_pool_state state[METRICS_STATES];
 };
 
+/* An address of an upstream. Counts go on where those of earlier owners of the part ended. */
+struct metrics_upstream {
+    char upstream[METRICS_UPSTREAM_SIZE];
+    char address[METRICS_UPSTREAM_SIZE];
+    uint64_t requests;
+    uint64_t failures;
+    uint64_t retries;
+    uint64_t requests_before; /* of earlier owners; so are failures_before and retries_before */
+    uint64_t failures_before;
+    uint64_t retries_before;
+    uint32_t active; /* requests; this and what follows is 0 if the owner has no such address */
+    uint32_t connections;
+    uint32_t is_down;
+};
+
 struct metrics_line {
     uint64_t number; /* counts up from 1; 0: the line is being written, or there is none */
     int64_t unix_ms;
@@ -84,10 +103,11 @@ struct metrics_part {
     uint32_t routes_number;
     uint32_t series_number; /* how many series there are; written after the new series */
     uint32_t pools_number;
-    uint64_t since_ns;     /* when the owner took the part, by the clock of sxe_time_ns */
-    uint64_t published_ns; /* when metrics_publish was last called, by the same clock */
-    uint64_t bytes;        /* bytes of the bodies of all replies */
-    uint64_t broken;       /* requests whose connection ended before the reply did */
+    uint32_t upstreams_number; /* written after the upstream */
+    uint64_t since_ns;         /* when the owner took the part, by the clock of sxe_time_ns */
+    uint64_t published_ns;     /* when metrics_publish was last called, by the same clock */
+    uint64_t bytes;            /* bytes of the bodies of all replies */
+    uint64_t broken;           /* requests whose connection ended before the reply did */
     uint64_t cpu_ns;
     /* CPU time of earlier owners; lost_before and lua_errors_before are of them, too */
     uint64_t cpu_before_ns;
@@ -102,6 +122,7 @@ struct metrics_part {
     char routes[METRICS_ROUTES][METRICS_ROUTE_SIZE];
     struct metrics_series series[METRICS_SERIES];
     struct metrics_pool pools[METRICS_POOLS];
+    struct metrics_upstream upstreams[METRICS_UPSTREAMS];
     struct metrics_line lines[METRICS_LINES];
 };
 
@@ -150,7 +171,12 @@ void metrics_ask_for_level(unsigned level);
 /* Count a request. Call it from a server's on_reply. */
 void metrics_count(const struct sxe_http_request *request, const struct sxe_http_summary *summary);
 
-/* Write the gauges, the states of pools and the CPU time into this process's part. Call it once a
+/* Have the next metrics_publish write the counts of this address of an upstream. Calls with the
+ * same names add up: several routes may send requests to one address. Addresses beyond
+ * METRICS_UPSTREAMS are not shown. */
+void metrics_publish_upstream(const char *upstream, const struct sxe_http_upstream_state *state);
+
+/* Write the gauges, the states of pools and the CPU time to this process's part. Call it once a
  * second. */
 void metrics_publish(const struct metrics_gauges *gauges);
 

@@ -142,6 +142,47 @@ add_pool(struct metrics_sum *sum, const struct metrics_pool *pool)
     }
 }
 
+/* ---- Upstreams ---- */
+
+static struct metrics_upstream *
+upstream_for(struct metrics_sum *sum, const struct metrics_upstream *from)
+{
+    struct metrics_upstream *to;
+
+    for (unsigned i = 0; i < sum->upstreams_number; i++) {
+        to = &sum->upstreams[i];
+        if (strcmp(to->upstream, from->upstream) == 0 && strcmp(to->address, from->address) == 0)
+            return to;
+    }
+    if (sum->upstreams_number == METRICS_UPSTREAMS)
+        return NULL;
+    to = &sum->upstreams[sum->upstreams_number++];
+    *to = (struct metrics_upstream){0};
+    memcpy(to->upstream, from->upstream, sizeof(to->upstream));
+    memcpy(to->address, from->address, sizeof(to->address));
+    return to;
+}
+
+static void
+add_upstreams(struct metrics_sum *sum, const struct metrics_part *part, bool is_alive)
+{
+    const unsigned number = __atomic_load_n(&part->upstreams_number, __ATOMIC_ACQUIRE);
+
+    for (unsigned i = 0; i < number; i++) {
+        const struct metrics_upstream *from = &part->upstreams[i];
+        struct metrics_upstream *to = upstream_for(sum, from);
+
+        if (to == NULL)
+            return;
+        to->requests += from->requests;
+        to->failures += from->failures;
+        to->retries += from->retries;
+        to->active += is_alive ? from->active : 0;
+        to->connections += is_alive ? from->connections : 0;
+        to->is_down += is_alive ? from->is_down : 0;
+    }
+}
+
 /* The number of the server's connections in one of these states. */
 static uint64_t
 number_in(const struct metrics_sum *sum, const char *const *states, unsigned number)
@@ -266,6 +307,7 @@ add_worker_part(struct metrics_sum *sum, const struct metrics_part *part)
     if (part->role != METRICS_WORKER)
         return;
     sum->starts += part->starts;
+    add_upstreams(sum, part, __atomic_load_n(&part->owner, __ATOMIC_ACQUIRE) != 0);
     if (__atomic_load_n(&part->owner, __ATOMIC_ACQUIRE) != 0)
         add_worker(sum, part);
 }

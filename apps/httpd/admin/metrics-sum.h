@@ -62,6 +62,9 @@ struct metrics_sum {
     unsigned pools_number;
     /* The counts are sums over the living workers; the ages are the greatest of theirs. */
     struct metrics_pool pools[METRICS_POOLS];
+    unsigned upstreams_number;
+    /* Counts: of all parts; active, connections and is_down (how many): of the living workers. */
+    struct metrics_upstream upstreams[METRICS_UPSTREAMS];
     unsigned lines_number;
     struct metrics_line lines[METRICS_SUM_LINES]; /* the newest line first */
 };

@@ -8,6 +8,7 @@
 #include <ev.h>
 #include <inttypes.h>
 #include <lua.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -134,6 +135,59 @@ add_all_pools(struct text *text, const struct metrics_sum *sum)
     add_pool_metrics(text, sum, "sxe_pool_oldest_seconds", IS_AGE);
 }
 
+/* ---- Upstreams ---- */
+
+static void
+add_upstream_labels(struct text *text, const char *name, const struct metrics_upstream *upstream)
+{
+    text_add(text, "%s{upstream=\"", name);
+    text_add_escaped(text, upstream->upstream);
+    text_add(text, "\",address=\"");
+    text_add_escaped(text, upstream->address);
+}
+
+/* A metric of each address: a count, or else a gauge. */
+static void
+add_upstream_metric(struct text *text, const struct metrics_sum *sum, const char *name,
+                    const char *help, size_t offset, bool is_count)
+{
+    begin_family(text, name, is_count ? "counter" : "gauge", help);
+    for (unsigned i = 0; i < sum->upstreams_number; i++) {
+        const char *value = (const char *)&sum->upstreams[i] + offset;
+        uint32_t gauge;
+        uint64_t count;
+
+        memcpy(&gauge, value, sizeof(gauge));
+        memcpy(&count, value, sizeof(count));
+        add_upstream_labels(text, name, &sum->upstreams[i]);
+        text_add(text, "\"} %" PRIu64 "\n", is_count ? count : gauge);
+    }
+}
+
+#define COUNT_OF(name) offsetof(struct metrics_upstream, name), true
+#define GAUGE_OF(name) offsetof(struct metrics_upstream, name), false
+
+static void
+add_all_upstreams(struct text *text, const struct metrics_sum *sum)
+{
+    if (sum->upstreams_number == 0)
+        return;
+    add_upstream_metric(text, sum, "sxe_upstream_requests_total",
+                        "Requests that were sent to an address, those sent again included.",
+                        COUNT_OF(requests));
+    add_upstream_metric(text, sum, "sxe_upstream_failures_total", "Failures of an address.",
+                        COUNT_OF(failures));
+    add_upstream_metric(text, sum, "sxe_upstream_retries_total",
+                        "Requests that were sent again because an address failed.",
+                        COUNT_OF(retries));
+    add_upstream_metric(text, sum, "sxe_upstream_active_requests", "Requests under way.",
+                        GAUGE_OF(active));
+    add_upstream_metric(text, sum, "sxe_upstream_connections", "Open connections to an address.",
+                        GAUGE_OF(connections));
+    add_upstream_metric(text, sum, "sxe_upstream_down", "Workers that leave an address out.",
+                        GAUGE_OF(is_down));
+}
+
 /* ---- Processes ---- */
 
 /* Read how many bytes of memory a process has resident; 0: it has ended. */
@@ -189,6 +243,7 @@ metrics_add_prometheus(struct text *text, const struct metrics_sum *sum)
 {
     add_request_totals(text, sum);
     add_all_pools(text, sum);
+    add_all_upstreams(text, sum);
     add_worker_metrics(text, sum);
     add_number_metric(text, "sxe_draining", "gauge",
                       "1: the server ends, and accepts nothing more.", sum->is_draining);

@@ -109,6 +109,26 @@ add_pool_members(struct text *text, const struct metrics_sum *sum)
 }
 
 static void
+add_upstream_members(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text, "\"upstreams\":[");
+    for (unsigned i = 0; i < sum->upstreams_number; i++) {
+        const struct metrics_upstream *upstream = &sum->upstreams[i];
+
+        text_add(text, "%s{", i > 0 ? "," : "");
+        add_text_member(text, "upstream", upstream->upstream);
+        text_add(text, ",");
+        add_text_member(text, "address", upstream->address);
+        text_add(text, ",\"requests\":%" PRIu64 ",\"failures\":%" PRIu64, upstream->requests,
+                 upstream->failures);
+        text_add(text,
+                 ",\"retries\":%" PRIu64 ",\"active\":%u,\"connections\":%u,\"down_workers\":%u}",
+                 upstream->retries, upstream->active, upstream->connections, upstream->is_down);
+    }
+    text_add(text, "]");
+}
+
+static void
 add_route_members(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text, "\"routes\":[");
@@ -157,6 +177,8 @@ metrics_add_json(struct text *text, const struct metrics_sum *sum)
     add_worker_members(text, sum);
     text_add(text, ",");
     add_pool_members(text, sum);
+    text_add(text, ",");
+    add_upstream_members(text, sum);
     text_add(text, ",");
     add_route_members(text, sum);
     text_add(text, ",");

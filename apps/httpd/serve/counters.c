@@ -12,6 +12,7 @@
 #include "lua-script.h"
 #include "sxe-json.h"
 #include "sxe-lua-stats.h"
+#include "upstreams.h"
 
 #define TEXT_SIZE (64 * 1024)
 #define END_SIZE  8 /* bytes that are kept free for closing brackets */
@@ -208,6 +209,7 @@ stats_publish(void)
         gauges.lua_memory_max = stats.options->lua.memory_max;
         sxe_lua_each_stat(script_state(), take_errors, &gauges.lua_errors);
     }
+    upstreams_publish();
     metrics_publish(&gauges);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin-metrics.h"
 #include "secure.h"
 
 #define UNIX_PATH_MAX_BYTES 107
@@ -182,6 +183,15 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
 
 /* ---- Opening ---- */
 
+static struct upstream *first_open; /* of those that are `made` */
+
+/* The name in the log and in metrics. */
+static const char *
+shown_name(const struct upstream *upstream)
+{
+    return *upstream->place != '\0' ? without_scheme(upstream->place) : upstream->name;
+}
+
 /* The addresses of an upstream, and the texts that they borrow. */
 struct found {
     struct sxe_http_upstream_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
@@ -293,7 +303,7 @@ upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
     result = open_upstream_tls(upstream, usual, &found, &config);
     if (result < 0)
         return result;
-    config.name = *upstream->place != '\0' ? without_scheme(upstream->place) : upstream->name;
+    config.name = shown_name(upstream);
     config.addresses = found.addresses;
     config.addresses_number = found.number;
     config.request_max = head_max + ADDED_TO_HEAD;
@@ -305,7 +315,21 @@ upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
                 upstream->where, upstream->name, strerror(error));
         return -error;
     }
+    upstream->next_open = first_open;
+    first_open = upstream;
     return 0;
+}
+
+void
+upstreams_publish(void)
+{
+    for (const struct upstream *upstream = first_open; upstream != NULL;
+         upstream = upstream->next_open) {
+        struct sxe_http_upstream_state state;
+
+        for (unsigned i = 0; sxe_http_upstream_look(upstream->made, i, &state) == 0; i++)
+            metrics_publish_upstream(shown_name(upstream), &state);
+    }
 }
 
 void
@@ -330,6 +354,7 @@ upstream_send(const struct upstream *upstream, const struct sxe_http_proxy *send
 void
 upstream_close(struct upstream *upstream)
 {
+    first_open = NULL; /* all are closed together */
     sxe_http_upstream_delete(upstream->made);
     upstream->made = NULL;
     secure_close_upstream(upstream->tls);

@@ -42,6 +42,7 @@ struct upstream {
     struct sxe_tls *tls;                      /* NULL: it is not open, or without TLS */
     struct sxe_http_upstream *made;           /* NULL: it is not open, or has no address */
     struct upstream *next;
+    struct upstream *next_open;
 };
 
 /* One option --proxy. */
@@ -85,6 +86,9 @@ struct upstream_tls upstream_tls_of(const struct upstream *upstream,
  * Before sxe_init. 0, or -errno after a message. */
 int upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
                   struct sxe_http_config *http);
+
+/* Write the counts of all open upstreams to the shared metrics. */
+void upstreams_publish(void);
 
 void upstream_plan_print(const struct upstream *upstream);
 

@@ -449,6 +449,81 @@ START_TEST(pools_are_shown_by_state_and_age)
 }
 END_TEST
 
+static void
+count_upstream(const char *upstream, const char *address, uint64_t requests, bool is_down)
+{
+    const struct sxe_http_upstream_state state = {.name = address,
+                                                  .requests = requests,
+                                                  .failures = requests / 2,
+                                                  .retries = requests / 4,
+                                                  .under_way = 3,
+                                                  .connections = 4,
+                                                  .is_down = is_down};
+
+    metrics_publish_upstream(upstream, &state);
+}
+
+static void
+publish_upstream(const char *upstream, const char *address, uint64_t requests, bool is_down)
+{
+    const struct metrics_gauges gauges = {.lua_memory = 0};
+
+    count_upstream(upstream, address, requests, is_down);
+    metrics_publish(&gauges);
+}
+
+START_TEST(addresses_of_upstreams_are_summed_over_workers_and_their_counts_never_become_less)
+{
+    publish_upstream("app", "a:1", 1, false); /* nothing is mapped */
+    map_two();
+    ck_assert_ptr_null(strstr(prometheus(), "sxe_upstream"));
+    check_has(json(), "\"upstreams\":[]");
+    publish_upstream("app", "127.0.0.1:3000", 8, true);
+    metrics_begin_worker(1, 1);
+    count_upstream("app", "127.0.0.1:3000", 12, true);
+    publish_upstream("a\"b", "/run/b.sock", 4, false);
+    prometheus();
+#define APP "{upstream=\"app\",address=\"127.0.0.1:3000\"} "
+    check_has(text.base, "# TYPE sxe_upstream_requests_total counter\n");
+    check_has(text.base, "sxe_upstream_requests_total" APP "20\n");
+    check_has(text.base,
+              "sxe_upstream_requests_total{upstream=\"a\\\"b\",address=\"/run/b.sock\"} 4");
+    check_has(text.base, "sxe_upstream_failures_total" APP "10\n");
+    check_has(text.base, "sxe_upstream_retries_total" APP "5\n");
+    check_has(text.base, "# TYPE sxe_upstream_active_requests gauge\n");
+    check_has(text.base, "sxe_upstream_active_requests" APP "6\n");
+    check_has(text.base, "sxe_upstream_connections" APP "8\n");
+    check_has(text.base, "sxe_upstream_down" APP "2\n");
+    check_has(json(), "{\"upstream\":\"app\",\"address\":\"127.0.0.1:3000\",\"requests\":");
+    metrics_worker_ended(0);
+    check_has(prometheus(), "sxe_upstream_active_requests" APP "3\n");
+    metrics_begin_worker(0, 0); /* the next worker of the slot, with two routes to the address */
+    count_upstream("app", "127.0.0.1:3000", 5, false);
+    publish_upstream("app", "127.0.0.1:3000", 2, false);
+    check_has(prometheus(), "sxe_upstream_requests_total" APP "27\n");
+    metrics_unmap();
+}
+END_TEST
+
+START_TEST(addresses_beyond_the_limit_are_not_shown)
+{
+    map_two();
+    for (unsigned slot = 0; slot < 2; slot++) {
+        metrics_begin_worker(slot, slot);
+        for (unsigned i = 0; i <= METRICS_UPSTREAMS; i++) {
+            char name[16];
+
+            snprintf(name, sizeof(name), "%u-%u", slot, i);
+            publish_upstream("app", name, 1, false);
+        }
+    }
+    metrics_add_up(&sum);
+    ck_assert_uint_eq(sum.upstreams_number, METRICS_UPSTREAMS);
+    ck_assert_str_eq(sum.upstreams[0].address, "0-0");
+    metrics_unmap();
+}
+END_TEST
+
 START_TEST(pools_beyond_the_limit_are_not_shown)
 {
     struct metrics_gauges gauges = {.lua_memory = 0};
@@ -567,6 +642,9 @@ main(void)
     tcase_add_test(tcase, workers_are_in_the_order_of_their_places);
     tcase_add_test(tcase, pools_are_shown_by_state_and_age);
     tcase_add_test(tcase, pools_beyond_the_limit_are_not_shown);
+    tcase_add_test(
+        tcase, addresses_of_upstreams_are_summed_over_workers_and_their_counts_never_become_less);
+    tcase_add_test(tcase, addresses_beyond_the_limit_are_not_shown);
     tcase_add_test(tcase, the_level_that_was_asked_for_is_set_once);
     tcase_add_test(tcase, memory_of_a_process_that_has_ended_counts_as_none);
     tcase_add_test(tcase, the_last_warnings_are_kept_the_newest_first);
