@@ -104,8 +104,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_dict_sync(SXE_DICT *dict);
  * why, which may be NULL; -EAGAIN; -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check(SXE_DICT *dict, char *why);
 
-/* Like sxe_dict_check, but calls is_over before each shard, and every 65,536 of its places. When
- * is_over returns true, the check ends with -ECANCELED, and holds no lock. */
+/* Like sxe_dict_check, but calls is_over before each shard, and after every 65,536 cells and
+ * buckets in it. When is_over returns true, the check ends with -ECANCELED, and holds no lock. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void));
 
 /* ---- One entry ---- */

@@ -187,9 +187,9 @@ SXE_PUBLIC SXE *sxe_http_listener(const struct sxe_http *http);
 
 /* Accept nothing more; close at once the connections without a whole head, and the others when
  * their reply is sent. done (may be NULL) is called when none is left, perhaps before this function
- * returns. If sxe_http_stop or sxe_http_drain is called again before that, each done is called, in
- * the order of the calls, and a function that was given twice once; more than SXE_HTTP_DONES_MAX
- * are not called. The last one may delete the server. */
+ * returns. If sxe_http_stop or sxe_http_drain is called again before that, the functions of all
+ * calls are called, in the order of the calls: each function only once, even if it was given twice,
+ * and at most SXE_HTTP_DONES_MAX of them. The last one may delete the server. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* After sxe_http_stop: whether all replies were sent, so that the connections that are left only

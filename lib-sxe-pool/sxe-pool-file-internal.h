@@ -29,7 +29,7 @@
 /* The values of `closed`. One flipped bit cannot turn IN_USE into CLOSED_MARK, or back. */
 #define SXE__POOL_IN_USE        0u
 #define SXE__POOL_CLOSED_BEFORE 1u /* closed by an earlier release, whose checksum covers less */
-#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* to an older library the pool looks in use */
+#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* a value that an older library takes for IN_USE */
 
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
@@ -54,7 +54,7 @@ struct sxe__pool_head {
     uint64_t element_size;
     uint64_t shards_offset;
     uint64_t array_offset;
-    uint64_t nodes_offset; /* offset from the array, as that of extra_offset */
+    uint64_t nodes_offset; /* an offset from the array, like extra_offset */
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;

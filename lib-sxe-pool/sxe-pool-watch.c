@@ -133,8 +133,9 @@ wake_user(const struct sxe__pool_sharing *sharing, int fd, uint32_t slot)
     if (sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address, length) >=
         0)
         return true;
-    /* EAGAIN: the receiver's queue is full, or our socket's, with datagrams that others have not
-     * read. All other errors: the receiver is dead, or will look when its time is over. */
+    /* EAGAIN: the receiver's queue is full, or our socket's queue, with datagrams that others have
+     * not read. After any other error the receiver is dead, or will look at the pool by itself when
+     * its timeout is over. */
     return errno == EAGAIN && wake_by_another(&address, length);
 }
 

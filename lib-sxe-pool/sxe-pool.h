@@ -151,8 +151,9 @@ SXE_PUBLIC SXE_TIME sxe_pool_get_time(const void *array, unsigned id);
 /* The handle of an element: generation << 32 | id. Never 0. */
 SXE_PUBLIC uint64_t sxe_pool_get_handle(const void *array, unsigned id);
 
-/* The id of a handle's element; SXE_POOL_NO_INDEX: the element has come back to state 0 since (up
- * to 2^32 - 2 times), or never existed. */
+/* The id of a handle's element. SXE_POOL_NO_INDEX: the element has come back to state 0 since
+ * then, or never existed. (The number of such returns is counted up to 2^32 - 2, and then begins
+ * again.) */
 SXE_PUBLIC unsigned sxe_pool_handle_to_index(const void *array, uint64_t handle);
 
 /* ---- Timeouts ----

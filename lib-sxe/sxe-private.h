@@ -88,10 +88,10 @@ enum sxe__flag {
 /* The kinds of events that epoll reports for a socket. */
 enum sxe__watched {
     SXE__NOTHING,
-    SXE__CONNECTION, /* every change to readable, writable, ended; registered once for its whole
-                        life */
-    SXE__LISTENER,   /* the socket is readable; reported again and again as long as that is true */
-    SXE__RESTING,    /* nothing is reported: the listener does not accept for now */
+    /* every change: readable, writable, ended; a connection is registered only once */
+    SXE__CONNECTION,
+    SXE__LISTENER, /* the socket is readable; reported again and again as long as that is true */
+    SXE__RESTING,  /* nothing is reported: the listener does not accept for now */
 };
 
 struct sxe__line {

@@ -121,7 +121,7 @@ struct sxe__http_slot {
     uint32_t trace_state_length;
     char trace_state[SXE_HTTP_TRACE_STATE_MAX];
     struct sxe_span forwarded_host; /* set if is_forwarded; base NULL: none */
-    const char *forwarded_scheme;   /* "": none */
+    const char *forwarded_scheme;   /* "": the scheme is not known */
     uint8_t client_length;          /* 0: the address is that of the connection's peer */
     unsigned char client[28];
 

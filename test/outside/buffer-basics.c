@@ -124,7 +124,7 @@ END_TEST
 
 /* promise: lib-sxe-buffer/sxe-buffer.h: Find needle in the unread bytes: a pointer to the first
  * match, or NULL. */
-START_TEST(what_is_found_is_the_first_of_all)
+START_TEST(a_search_finds_the_first_match)
 {
     for (unsigned round = 0; round < 100000; round++) {
         char hay[100];
@@ -159,7 +159,7 @@ END_TEST
 
 /* promise: lib-sxe-buffer/sxe-buffer.h: NULL with errno EINVAL (a 0, a number above 2^32-2, or more
  * bytes than can be addressed) or ENOMEM. */
-START_TEST(chunks_that_cannot_be_are_refused)
+START_TEST(impossible_sizes_of_chunks_are_refused)
 {
     static const struct {
         uint32_t number, size;
@@ -182,7 +182,7 @@ int
 main(void)
 {
     const TTest *cases[] = {a_buffer_holds_what_an_array_holds, chunks_do_not_touch_each_other,
-                            what_is_found_is_the_first_of_all, chunks_that_cannot_be_are_refused,
+                            a_search_finds_the_first_match, impossible_sizes_of_chunks_are_refused,
                             NULL};
 
     return outside_run("buffer-basics", cases);

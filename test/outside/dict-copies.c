@@ -190,7 +190,7 @@ START_TEST(a_backup_is_opened_changed_and_backed_up_itself)
 END_TEST
 
 /* promise: docs/dict.md: A file that is in use is not replaced. */
-START_TEST(users_keep_their_file)
+START_TEST(a_file_in_use_is_not_replaced)
 {
     SXE_DICT *dict = make();
 
@@ -317,7 +317,7 @@ END_TEST
 
 /* promise: docs/dict.md: If a call fails (the disk is full, the copy does not fit, a signal ended
  * `sxe-pool`), the old file is as it was. */
-START_TEST(a_file_that_may_not_be_so_large_leaves_the_old_one)
+START_TEST(a_copy_beyond_the_limit_of_file_sizes_leaves_the_old_file)
 {
     struct rlimit limit;
     SXE_DICT *dict = make();
@@ -344,12 +344,12 @@ main(void)
         a_backup_has_what_was_there_when_it_began,
         a_file_that_is_made_while_a_copy_runs_stays,
         a_backup_is_opened_changed_and_backed_up_itself,
-        users_keep_their_file,
+        a_file_in_use_is_not_replaced,
         other_files_stay_as_they_are,
         nothing_is_lost_by_a_resize,
         a_copy_is_cancelled_at_any_question,
         a_killed_process_leaves_a_whole_dict,
-        a_file_that_may_not_be_so_large_leaves_the_old_one,
+        a_copy_beyond_the_limit_of_file_sizes_leaves_the_old_file,
         NULL,
     };
 

@@ -32,7 +32,7 @@ check_and_close(void)
 }
 
 /* promise: docs/dict.md: A dict maps bytes to bytes, in a [pool](pool.md) */
-START_TEST(keys_are_bytes_also_zeros_and_none)
+START_TEST(any_bytes_can_be_a_key_even_zeros_and_none)
 {
     static const char zeros[192];
     unsigned char size;
@@ -91,7 +91,7 @@ START_TEST(impossible_sizes_and_times_change_nothing)
 END_TEST
 
 /* promise: lib-sxe-dict/sxe-dict.h: entries that are never evicted */
-START_TEST(who_is_pinned_stays_and_the_oldest_live_goes)
+START_TEST(pinned_entries_stay_and_the_oldest_live_entry_is_evicted)
 {
     enum { CELLS = 20 };
 
@@ -141,9 +141,10 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {
-        keys_are_bytes_also_zeros_and_none, impossible_sizes_and_times_change_nothing,
-        who_is_pinned_stays_and_the_oldest_live_goes, the_longest_key_fits_the_largest_cell, NULL};
+    const TTest *cases[] = {any_bytes_can_be_a_key_even_zeros_and_none,
+                            impossible_sizes_and_times_change_nothing,
+                            pinned_entries_stay_and_the_oldest_live_entry_is_evicted,
+                            the_longest_key_fits_the_largest_cell, NULL};
 
     return outside_run("dict-keys", cases);
 }

@@ -165,7 +165,7 @@ START_TEST(a_refused_route_changes_nothing)
 END_TEST
 
 /* promise: lib-sxe-http/sxe-http-router.h: its own name, for HEAD that of GET, then "*". */
-START_TEST(a_method_has_its_own_route_or_that_of_all)
+START_TEST(a_method_gets_its_own_route_or_else_that_of_all_methods)
 {
     struct sxe_http_router *router = sxe_http_router_new();
     struct sxe_http_match match;
@@ -202,7 +202,8 @@ main(void)
 {
     const TTest *cases[] = {
         the_pattern_that_is_found_takes_the_path_and_none_that_does_is_passed_over,
-        a_refused_route_changes_nothing, a_method_has_its_own_route_or_that_of_all, NULL};
+        a_refused_route_changes_nothing, a_method_gets_its_own_route_or_else_that_of_all_methods,
+        NULL};
 
     return outside_run("http-router", cases);
 }

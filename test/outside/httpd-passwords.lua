@@ -205,7 +205,7 @@ end)
 -- promise: docs/configuration.md: Good users may have to wait for another file, such as a certificate that does not fit
 --   its key yet: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is in service. The
 --   log tells each reason once.
-test("good users come when the file that kept them out is good", function()
+test("users can log in once the file that kept them out is corrected", function()
     local page, other = write("404.html", "none"), write("405.html", "none")
     local server <close> = httpd.start("--config", write("pages.lua", ([[return { error_page = { "404 %s", "405 %s" },
         routes = { ["/text"] = { status = 200, passwords = %q } } }]]):format(page, other, users)))

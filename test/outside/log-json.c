@@ -127,7 +127,7 @@ END_TEST
 /* promise: docs/log.md: If the room is too small, what is written ends before an escape or
  * character that does not fit, never within it; `length`
  * says how many bytes of the text were written, and the next call can continue there. */
-START_TEST(a_text_continues_in_the_next_room)
+START_TEST(a_text_is_escaped_in_several_calls)
 {
     unsigned seed = 2;
 
@@ -189,7 +189,7 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {any_bytes_are_a_string, a_text_continues_in_the_next_room,
+    const TTest *cases[] = {any_bytes_are_a_string, a_text_is_escaped_in_several_calls,
                             each_byte_comes_back_as_a_character, no_string_in_html_ends_a_script,
                             NULL};
 

@@ -40,7 +40,7 @@ test("any bytes come back", function()
 end)
 
 -- promise: docs/http.md: Of cookies with the same name the first one counts
-test("the first of a name counts, and odd lines do no harm", function()
+test("of cookies with the same name the first counts, and malformed lines do no harm", function()
     local server <close> = script.start(ECHO)
     for line, wanted in pairs{
         ["name=1; name=2"] = "1|nil", ["other=2;name=1"] = "1|2", ["name"] = "nil|nil", ["=name; other=="] = "nil|=",
@@ -73,7 +73,7 @@ return r
 ]]
 
 -- promise: docs/sessions.md: A cookie that is missing, forged, damaged or over gives an empty session, never an error.
-test("no changed cookie counts", function()
+test("a cookie that was changed is not accepted", function()
     local server <close> = script.start(APP)
     local cookie = cookie_of(post(server, "/login", "user=Ann"))
     equal(ask(server, "GET /", cookie).body, "Ann")
@@ -145,7 +145,7 @@ return r
 ]]
 
 -- promise: docs/sessions.md: `destroy` and `renew` end the old id at once.
-test("an old id is over, and visitors without values leave nothing", function()
+test("an old id is no longer valid, and a session without values is not stored", function()
     local server <close> = script.start(STORED)
     equal(ask(server, "GET /").headers["set-cookie"], nil)
     equal(ask(server, "GET /count").body, "0")
@@ -159,7 +159,7 @@ test("an old id is over, and visitors without values leave nothing", function()
 end)
 
 -- promise: docs/sessions.md: a `set` of a request that was under way raises an error whose status is 409.
-test("a request that was under way brings no session back", function()
+test("a request that was in progress does not bring a deleted session back", function()
     local server <close> = script.start(STORED)
     local cookie = cookie_of(post(server, "/login", "user=Ann"))
     local sock <close> = server:connect()

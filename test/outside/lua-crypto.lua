@@ -54,7 +54,7 @@ end)
 
 -- promise: docs/crypto.md: **`crypto.random_integer(least, most)`** is an integer in that range, both ends included, and none is
 --   more likely than another.
-test("dice are fair", function()
+test("random integers are equally frequent", function()
     equal(run[[
 local counts, chi = {0, 0, 0, 0, 0, 0}, 0
 for _ = 1, 60000 do local n = c.random_integer(1, 6) counts[n] = counts[n] + 1 end
@@ -64,7 +64,7 @@ end)
 
 -- promise: docs/crypto.md: **`crypto.open(key, sealed [, options])`** is the text again, or `nil, message` if anything was
 --   changed. It gives nothing before the tag was checked.
-test("of a sealed text that was changed nothing is given", function()
+test("a sealed text that was changed is not opened", function()
     equal(run[[
 local key, text = c.random_bytes(32), ("secret "):rep(1000)
 local sealed = c.seal(key, text)

@@ -110,7 +110,7 @@ END_TEST
 
 /* promise: docs/pool.md: So a lease is lost when anything moves or touches the element without
  * it. */
-START_TEST(anything_done_without_it_loses_a_lease)
+START_TEST(a_change_without_the_lease_loses_it)
 {
     SXE_POOL_LEASE lease;
     unsigned ids[1] = {0};
@@ -140,7 +140,7 @@ END_TEST
 
 /* promise: docs/pool.md: are written under the same lock: a process that sees the new state sees
  * them too, and needs no state WRITING in between. */
-START_TEST(what_is_ready_is_written)
+START_TEST(a_ready_element_has_its_contents)
 {
     SXE_POOL_LEASE lease;
 
@@ -183,7 +183,7 @@ be_too_late(void *jobs, unsigned id, void *user)
 
 /* promise: docs/pool.md: `lease_due` is for `on_timeout`: without it, a job that was ended and
  * taken again between the timeout's check and its move would be taken from its new worker. */
-START_TEST(only_what_is_due_is_taken_back)
+START_TEST(a_timeout_takes_back_only_a_due_job)
 {
     static const double timeouts[STATES] = {[BUSY] = 0.001};
 
@@ -208,9 +208,9 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {a_late_worker_changes_nothing,          no_stamp_comes_twice,
-                            anything_done_without_it_loses_a_lease, what_is_ready_is_written,
-                            only_what_is_due_is_taken_back,         NULL};
+    const TTest *cases[] = {a_late_worker_changes_nothing,       no_stamp_comes_twice,
+                            a_change_without_the_lease_loses_it, a_ready_element_has_its_contents,
+                            a_timeout_takes_back_only_a_due_job, NULL};
 
     return outside_run("pool-lease", cases);
 }

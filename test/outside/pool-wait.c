@@ -141,7 +141,7 @@ START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
 END_TEST
 
 /* promise: docs/pool.md: `sxe_pool_set_wait(array, seconds)`, from 0 to 60; 0 is the default. */
-START_TEST(no_wait_is_without_end)
+START_TEST(each_wait_has_an_end)
 {
     static const double wrong[] = {-1, 60.5, INFINITY, NAN};
 
@@ -158,7 +158,7 @@ int
 main(void)
 {
     const TTest *cases[] = {a_call_waits_as_long_as_it_may, a_call_that_waits_takes_no_processor,
-                            a_call_goes_on_when_the_owner_goes_on_or_dies, no_wait_is_without_end,
+                            a_call_goes_on_when_the_owner_goes_on_or_dies, each_wait_has_an_end,
                             NULL};
 
     return outside_run("pool-wait", cases);

@@ -118,7 +118,7 @@ START_TEST(a_dead_name_server_delays_no_other_work)
 END_TEST
 
 /* promise: docs/sxe.md: An address as text is known without a look-up. */
-START_TEST(an_address_is_known)
+START_TEST(an_address_needs_no_look_up)
 {
     start();
     ck_assert_int_eq(sxe_resolve(&look_ups[0], "::1", AF_UNSPEC), 1);
@@ -132,7 +132,7 @@ END_TEST
 
 /* promise: docs/sxe.md: `sxe_resolve_cancel` ends the wait, so a timer that cancels is a time
  *   limit. */
-START_TEST(a_cancelled_look_up_is_not_told)
+START_TEST(a_cancelled_look_up_calls_no_function)
 {
     start();
     ck_assert_int_eq(sxe_resolve(&look_ups[0], "a.example", AF_UNSPEC), 0);
@@ -149,8 +149,8 @@ int
 main(void)
 {
     const TTest *cases[] = {a_hundred_look_ups_of_a_name_ask_once,
-                            a_dead_name_server_delays_no_other_work, an_address_is_known,
-                            a_cancelled_look_up_is_not_told, NULL};
+                            a_dead_name_server_delays_no_other_work, an_address_needs_no_look_up,
+                            a_cancelled_look_up_calls_no_function, NULL};
 
     return outside_run("resolve", cases);
 }

@@ -146,7 +146,7 @@ END_TEST
 
 /* promise: docs/sketch.md: A merge gives the sketch that would result if everything had been
  * added to one. Other processes may go on adding to both. */
-START_TEST(merge_while_others_add_loses_nothing)
+START_TEST(a_merge_while_others_add_loses_nothing)
 {
     enum { THINGS = 20000 };
     SXE_HLL *into = open_of(14, 0, outside_path("into.hll"));
@@ -179,7 +179,7 @@ END_TEST
 
 /* promise: docs/sketch.md: If a bit of a closed file changed, the file is refused with
  * `EUCLEAN`, unless the bit has no effect. */
-START_TEST(file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
+START_TEST(a_file_in_which_a_bit_changed_is_refused_or_unchanged_in_effect)
 {
     const SXE_HLL_SPEC spec = {.name = "outside", .precision = 14, .file = outside_path("d.hll")};
     SXE_HLL *all = open_of(14, SXE_POOL_OPTION_LOCKED, NULL);
@@ -214,7 +214,7 @@ END_TEST
 
 /* promise: docs/sketch.md: A string that Redis cannot have written is refused with `-EINVAL`, and
  * nothing of it is merged. */
-START_TEST(string_that_ends_early_or_goes_on_is_refused)
+START_TEST(a_string_that_is_too_short_or_too_long_is_refused)
 {
     char string[SXE_HLL_REDIS_MAX + 1];
     SXE_HLL *hll = open_of(14, SXE_POOL_OPTION_LOCKED, NULL);
@@ -239,7 +239,7 @@ END_TEST
 /* ---- Errors ---- */
 
 /* promise: docs/sketch.md: The standard error is 1.04 / sqrt(2^precision). */
-START_TEST(error_is_that_of_theory)
+START_TEST(the_error_is_that_of_the_theory)
 {
     enum { SETS = 200, THINGS = 30000 };
     SXE_HLL *hll = open_of(10, SXE_POOL_OPTION_LOCKED, NULL);
@@ -262,10 +262,10 @@ int
 main(void)
 {
     const TTest *cases[] = {kills_lose_nothing_that_was_added,
-                            merge_while_others_add_loses_nothing,
-                            file_in_which_a_bit_changed_is_refused_or_is_what_it_was,
-                            string_that_ends_early_or_goes_on_is_refused,
-                            error_is_that_of_theory,
+                            a_merge_while_others_add_loses_nothing,
+                            a_file_in_which_a_bit_changed_is_refused_or_unchanged_in_effect,
+                            a_string_that_is_too_short_or_too_long_is_refused,
+                            the_error_is_that_of_the_theory,
                             NULL};
 
     return outside_run("sketch-hll", cases);

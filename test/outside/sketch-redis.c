@@ -242,7 +242,7 @@ END_TEST
 
 /* promise: docs/sketch.md: An import takes what GET returns for a key of Redis, of either form, and
  * both then count alike. */
-START_TEST(import_of_a_key_counts_alike)
+START_TEST(an_imported_key_has_the_count_that_redis_has)
 {
     start_server();
     for
@@ -264,7 +264,7 @@ START_TEST(import_of_a_key_counts_alike)
 END_TEST
 
 /* promise: docs/sketch.md: A more precise one is exported as if it had precision 14. */
-START_TEST(precise_sketch_is_exported_as_one_of_14)
+START_TEST(a_more_precise_sketch_is_exported_with_precision_14)
 {
     SXE_HLL *fine = open_empty(18);
 
@@ -283,8 +283,9 @@ END_TEST
 int
 main(void)
 {
-    const TTest *all[] = {redis_goes_on_with_an_export, import_of_a_key_counts_alike,
-                          precise_sketch_is_exported_as_one_of_14, NULL};
+    const TTest *all[] = {redis_goes_on_with_an_export,
+                          an_imported_key_has_the_count_that_redis_has,
+                          a_more_precise_sketch_is_exported_with_precision_14, NULL};
     const TTest *none[] = {NULL};
 
     if (system("command -v redis-server >/dev/null") != 0) {

@@ -182,7 +182,7 @@ END_TEST
 
 /* promise: docs/sketch.md: "No" is certain; "yes" is wrong for at most the chosen share of the
  * things that were not added, while no more than `capacity` were. */
-START_TEST(filter_is_wrong_as_often_as_was_chosen)
+START_TEST(a_filter_is_wrong_at_most_as_often_as_was_chosen)
 {
     enum { SETS = 100, THINGS = 2000 };
     unsigned wrong = 0, missing = 0;
@@ -253,7 +253,7 @@ END_TEST
 /* ---- Files ---- */
 
 /* promise: docs/sketch.md: A file of one kind is refused by the others with `EMEDIUMTYPE`. */
-START_TEST(file_of_another_kind_is_refused)
+START_TEST(a_file_of_another_kind_is_refused)
 {
     const SXE_BLOOM_SPEC as_bloom = {.file = outside_path("kind")};
     const SXE_TOPK_SPEC as_topk = {.file = as_bloom.file};
@@ -273,8 +273,8 @@ int
 main(void)
 {
     const TTest *cases[] = {kills_lose_nothing_that_was_added,
-                            filter_is_wrong_as_often_as_was_chosen, no_frequent_key_is_missing,
-                            file_of_another_kind_is_refused, NULL};
+                            a_filter_is_wrong_at_most_as_often_as_was_chosen,
+                            no_frequent_key_is_missing, a_file_of_another_kind_is_refused, NULL};
 
     return outside_run("sketch-sets", cases);
 }

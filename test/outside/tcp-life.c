@@ -291,7 +291,7 @@ count_guests(SXE *this)
 /* The owner does not notice.
  * promise: lib-sxe/sxe.h: A unix socket file without a living owner is replaced; with one the
  * result is -EADDRINUSE. */
-START_TEST(the_owner_of_a_socket_file_gets_no_connection_of_one_that_wants_it)
+START_TEST(a_listener_that_is_refused_does_not_connect_to_the_owner_of_the_file)
 {
     char path[PATH_MAX];
     SXE *owner;
@@ -411,7 +411,7 @@ look_at_extra(SXE *this)
 }
 
 /* promise: lib-sxe/sxe.h: extra_size bytes, zero for each new socket */
-START_TEST(what_a_socket_left_beside_it_is_not_shown_to_the_next)
+START_TEST(the_extra_bytes_of_a_new_socket_are_zeros)
 {
     begin(3, look_at_extra, ignore_read);
     for (unsigned round = 0; round < 10; round++) {
@@ -538,11 +538,11 @@ main(void)
                             a_connect_that_cannot_begin_may_be_tried_again,
                             the_library_ends_and_begins_again,
                             a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for,
-                            the_owner_of_a_socket_file_gets_no_connection_of_one_that_wants_it,
+                            a_listener_that_is_refused_does_not_connect_to_the_owner_of_the_file,
                             ids_count_up_and_then_come_back_in_the_order_of_their_ends,
                             a_handle_finds_its_socket_or_nothing,
                             calls_without_a_loop_are_harmless,
-                            what_a_socket_left_beside_it_is_not_shown_to_the_next,
+                            the_extra_bytes_of_a_new_socket_are_zeros,
                             more_connections_than_sockets_are_served_one_after_the_other,
                             a_loop_whose_sockets_are_unref_returns,
                             the_loop_sends_what_was_written_to_an_unref_socket_that_is_closed,

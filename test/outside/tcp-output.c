@@ -99,7 +99,7 @@ note_sent(SXE *this, int result)
 
 /* promise: lib-sxe/sxe.h: -ENOBUFS: output_max reached or no chunk free. After an error no byte was
  * accepted. */
-START_TEST(what_is_refused_is_not_sent_and_what_was_taken_is)
+START_TEST(refused_output_is_not_sent_and_accepted_output_is)
 {
     static char block[1000];
     size_t taken = 0;
@@ -307,7 +307,7 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {what_is_refused_is_not_sent_and_what_was_taken_is,
+    const TTest *cases[] = {refused_output_is_not_sent_and_accepted_output_is,
                             every_way_of_writing_keeps_the_order,
                             each_loan_comes_back_once_and_not_inside_the_call,
                             a_file_that_is_cut_while_it_is_sent_resets_the_connection,

@@ -184,7 +184,7 @@ finish(void)
 #define EXPECT_FAILURE(text) ck_assert_msg(strncmp(failure, text, strlen(text)) == 0, "%s", failure)
 
 /* promise: docs/tls.md: the certificate of "a" has expired: it was valid until */
-START_TEST(a_certificate_whose_time_is_over_is_refused)
+START_TEST(a_certificate_that_has_expired_is_refused)
 {
     begin((struct sxe_tls_config){0});
     start(make("a", "DNS:a.example", &root, -20, false), NULL);
@@ -195,7 +195,7 @@ START_TEST(a_certificate_whose_time_is_over_is_refused)
 END_TEST
 
 /* promise: docs/tls.md: the certificate of "a" is not yet valid: it will be from */
-START_TEST(a_certificate_whose_time_is_to_come_is_refused)
+START_TEST(a_certificate_that_is_not_valid_yet_is_refused)
 {
     begin((struct sxe_tls_config){0});
     start(make("a", "DNS:a.example", &root, 5, false), NULL);
@@ -286,7 +286,7 @@ START_TEST(a_subject_is_no_name)
 END_TEST
 
 /* promise: docs/tls.md: The server's certificate is verified unless `verify` is `SXE_TLS_OFF`. */
-START_TEST(verification_is_off_if_that_is_said)
+START_TEST(verification_is_off_only_if_the_program_says_so)
 {
     begin((struct sxe_tls_config){.verify = SXE_TLS_OFF});
     start(make("b", NULL, NULL, -20, false), NULL);
@@ -383,15 +383,15 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {a_certificate_whose_time_is_over_is_refused,
-                            a_certificate_whose_time_is_to_come_is_refused,
+    const TTest *cases[] = {a_certificate_that_has_expired_is_refused,
+                            a_certificate_that_is_not_valid_yet_is_refused,
                             another_hosts_certificate_is_refused,
                             a_certificate_that_signed_itself_is_refused,
                             a_chain_must_be_whole,
                             a_wildcard_stands_for_one_label,
                             an_address_must_be_in_the_certificate_as_an_address,
                             a_subject_is_no_name,
-                            verification_is_off_if_that_is_said,
+                            verification_is_off_only_if_the_program_says_so,
                             a_session_is_resumed_with_its_host,
                             reading_the_files_again_drops_sessions,
                             a_plain_connection_goes_on_with_tls,

@@ -96,7 +96,7 @@ finish(void)
 
 /* promise: docs/tls.md: `sxe_tls_new_local` makes a certificate of localhost in memory;
  * `sxe_tls_local_pem` is its text */
-START_TEST(the_certificate_of_the_first_minute_is_of_localhost_and_of_nobody_else)
+START_TEST(the_certificate_for_development_is_of_localhost_only)
 {
     struct sxe_tls_config trusting = {.authorities = outside_path("local.pem")};
     char path[PATH_MAX];
@@ -129,7 +129,7 @@ START_TEST(a_certificate_that_nobody_signed_is_refused)
 END_TEST
 
 /* promise: docs/tls.md: A close sends close_notify. */
-START_TEST(the_client_is_told_that_all_of_it_came)
+START_TEST(the_client_learns_that_the_data_are_complete)
 {
     serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));
     ck_assert_int_eq(dial(&(struct sxe_tls_config){.verify = SXE_TLS_OFF}, "localhost"), 0);
@@ -161,7 +161,7 @@ greet_with_much(SXE *this)
 
 /* promise: docs/tls.md: Output of any size that is written before the handshake is done waits for
  * it, also while the connection is paused. */
-START_TEST(much_that_is_written_at_once_does_not_hold_up_the_handshake)
+START_TEST(long_output_before_the_handshake_does_not_delay_it)
 {
     serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));
     listener->on_connected = greet_with_much;
@@ -197,7 +197,7 @@ START_TEST(client_and_server_need_a_protocol_in_common)
 END_TEST
 
 /* promise: docs/tls.md: above it a server begins no handshake, and closes the connection. */
-START_TEST(without_memory_for_it_a_client_is_closed)
+START_TEST(a_client_above_the_limit_of_memory_is_closed)
 {
     struct sxe_tls_counts counts;
 
@@ -462,12 +462,12 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {the_certificate_of_the_first_minute_is_of_localhost_and_of_nobody_else,
+    const TTest *cases[] = {the_certificate_for_development_is_of_localhost_only,
                             a_certificate_that_nobody_signed_is_refused,
-                            much_that_is_written_at_once_does_not_hold_up_the_handshake,
-                            the_client_is_told_that_all_of_it_came,
+                            long_output_before_the_handshake_does_not_delay_it,
+                            the_client_learns_that_the_data_are_complete,
                             client_and_server_need_a_protocol_in_common,
-                            without_memory_for_it_a_client_is_closed,
+                            a_client_above_the_limit_of_memory_is_closed,
                             a_key_that_does_not_fit_changes_nothing,
                             a_changed_file_of_authorities_is_noticed,
                             each_name_gets_the_certificate_that_has_it,

@@ -33,7 +33,7 @@ count(struct sxe_work *work)
 }
 
 /* promise: docs/sxe.md: A group that hangs blocks its own threads only. */
-START_TEST(works_of_other_groups_are_done_while_one_hangs_and_then_those_that_hung)
+START_TEST(works_of_other_groups_are_done_while_one_group_hangs)
 {
     struct sxe_work hanging[20] = {{NULL}};
     struct sxe_work good[20] = {{NULL}};
@@ -67,8 +67,7 @@ END_TEST
 int
 main(void)
 {
-    const TTest *cases[] = {works_of_other_groups_are_done_while_one_hangs_and_then_those_that_hung,
-                            NULL};
+    const TTest *cases[] = {works_of_other_groups_are_done_while_one_group_hangs, NULL};
 
     return outside_run("work-groups", cases);
 }

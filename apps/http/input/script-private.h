@@ -64,7 +64,7 @@ struct load_script {
     struct load_lua *own; /* the worker's state; NULL in the parent */
     unsigned shard;       /* the number of this worker among those of this process, from 0 */
     unsigned nth;         /* its number among those of all processes that share the load */
-    bool is_stopped;      /* thread:stop() was called, or an error was raised */
+    bool is_stopped;      /* whether thread:stop() was called, or an error was raised */
     char ip[64];          /* the text that requests.ip points to */
     struct load_lua_cost requesting;
     struct load_lua_cost replying;

@@ -270,7 +270,8 @@ void load_result_copy_times(struct load_result *result, bool is_paced);
  * of *result is appended. */
 void load_result_add(struct load_result *to, const struct load_result *result);
 
-/* Add the whole result of a worker, which loaded that host of `hosts`, to sum->by_host[host]. */
+/* Add the whole result of a worker to sum->by_host[host], the host that this worker loaded; `hosts`
+ * is how many hosts the run has. */
 void load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                           unsigned hosts);
 

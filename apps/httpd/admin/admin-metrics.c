@@ -125,7 +125,7 @@ keep_line(void *user, int level, const char *line, size_t length)
     to->level = level;
     length = length < METRICS_LINE_SIZE ? length : METRICS_LINE_SIZE;
     memcpy(to->text, line, length);
-    to->text[length - 1] = '\0'; /* a newline in place of the end of the cut line */
+    to->text[length - 1] = '\0'; /* takes the place of the line's end */
     part->lines_number++;
     __atomic_store_n(&to->number, part->lines_number, __ATOMIC_RELEASE);
 }

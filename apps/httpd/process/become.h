@@ -28,8 +28,8 @@ struct become {
     const char *root; /* the directory of --chroot, borrowed; NULL: none */
 };
 
-/* Parse NAME or NAME:GROUP; each may be a number. False: there is no such user or group, or a user
- * number without a name came without a group. */
+/* Parse NAME or NAME:GROUP; each may be a number. False: there is no such user or group; or the
+ * user is a number that has no name, and no GROUP was given. */
 bool become_parse(struct become *become, const char *text);
 
 /* Check that this process may become the user and enter the directory. 0, or -EPERM after a

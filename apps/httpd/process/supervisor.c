@@ -360,7 +360,8 @@ take_over_service(const struct child *last)
     replace_missing(last->since_ns);
 }
 
-/* A child that was started alone is ready: it takes an empty place, or that of a worn child. */
+/* A child that was started alone is ready: it takes an empty place, or the place of a child that
+ * asked to be replaced. */
 static void
 join_child(struct child *child)
 {
