@@ -336,3 +336,29 @@ sxe__lua_heap_free(struct sxe__lua_heap *heap)
     free(heap->chunks);
     heap->chunks = NULL;
 }
+
+/* ---- For the state ---- */
+
+size_t
+sxe_lua_memory(const struct sxe_lua *lua, size_t *most)
+{
+    if (most != NULL)
+        *most = lua->heap.most;
+    return lua->heap.held;
+}
+
+static int
+collect_at_end(lua_State *L)
+{
+    lua_gc(L, LUA_GCSTEP, 0);
+    return 0;
+}
+
+void
+sxe__lua_relieve(void)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+
+    if (SXE_UNLIKELY(lua->heap.held > lua->heap.max / 4 * 3))
+        sxe__lua_protect(lua, collect_at_end, NULL, "collecting garbage");
+}

@@ -337,28 +337,6 @@ sxe_lua_errors(const struct sxe_lua *lua)
     return lua->errors;
 }
 
-/* ---- Results ---- */
-
-int
-sxe__lua_fail(lua_State *L, const char *message)
-{
-    lua_pushnil(L);
-    lua_pushstring(L, message);
-    return 2;
-}
-
-int
-sxe__lua_fail_errno(lua_State *L, int error, const char *what)
-{
-    const char *text = strerrordesc_np(error);
-
-    lua_pushnil(L);
-    lua_pushfstring(L, "%s%s%s", what != NULL ? what : "", what != NULL ? ": " : "",
-                    text != NULL ? text : "unknown error");
-    lua_pushinteger(L, error);
-    return 3;
-}
-
 /* ---- Protected calls ---- */
 
 int

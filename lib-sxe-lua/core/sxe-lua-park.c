@@ -124,6 +124,12 @@ sxe__lua_woken(lua_State *L)
     return (enum sxe__lua_reason)sxe__lua_task_at(SCHEDULER->running)->reason;
 }
 
+int
+sxe__lua_fail_woken(lua_State *L)
+{
+    return sxe__lua_fail(L, sxe__lua_woken(L) == SXE__LUA_CANCELLED ? "cancelled" : "timeout");
+}
+
 /* ---- Parking ---- */
 
 static bool

@@ -15,6 +15,7 @@
  *     sxe-lua-call.c      sxe_lua_call
  *     sxe-lua-bind.c      variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
+ *     sxe-lua-fail.c      calls that fail: nil, message, code
  *     sxe-lua-locals.c    values as text, and the local variables where an error was raised
  *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation

@@ -205,12 +205,6 @@ l_start(lua_State *L)
     return 1;
 }
 
-int
-sxe__lua_fail_woken(lua_State *L)
-{
-    return sxe__lua_fail(L, sxe__lua_woken(L) == SXE__LUA_CANCELLED ? "cancelled" : "timeout");
-}
-
 /* Return the results of the task whose object is at 1, or raise its error. */
 static int
 push_outcome(lua_State *L, struct sxe__lua_object *object)

@@ -262,29 +262,3 @@ sxe_lua_module(struct sxe_lua *lua, const char *name, const struct luaL_Reg *fun
 
     return sxe__lua_protect(lua, add_module, &module, "sxe_lua_module");
 }
-
-/* ---- Memory ---- */
-
-size_t
-sxe_lua_memory(const struct sxe_lua *lua, size_t *most)
-{
-    if (most != NULL)
-        *most = lua->heap.most;
-    return lua->heap.held;
-}
-
-static int
-collect_at_end(lua_State *L)
-{
-    lua_gc(L, LUA_GCSTEP, 0);
-    return 0;
-}
-
-void
-sxe__lua_relieve(void)
-{
-    struct sxe_lua *lua = sxe__lua_current();
-
-    if (SXE_UNLIKELY(lua->heap.held > lua->heap.max / 4 * 3))
-        sxe__lua_protect(lua, collect_at_end, NULL, "collecting garbage");
-}
