@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the state, as the files that make it see it: sxe-lua.c, -state, -init, -alloc, -watch,
- * -hooks, -coroutine, -require, -strict, -sandbox*, -call, -bind, -error, -handle. Others need
- * sxe-lua-private.h alone.
+ * -interrupt, -hooks, -coroutine, -require, -strict, -sandbox*, -call, -bind, -error, -handle.
+ * Others need sxe-lua-private.h alone.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
 #define SXE_LUA_CORE_PRIVATE_H
@@ -47,7 +47,7 @@ struct sxe__lua_heap {
 void *sxe__lua_allocate(void *heap, void *block, size_t old_size, size_t new_size);
 void sxe__lua_heap_free(struct sxe__lua_heap *heap);
 
-/* ---- The watchdog (sxe-lua-watch.c) ----
+/* ---- The watchdog (sxe-lua-watch.c, sxe-lua-interrupt.c) ----
  *
  *     the loop's thread                             the watchdog's, every 10 ms
  *
@@ -58,6 +58,10 @@ void sxe__lua_heap_free(struct sxe__lua_heap *heap);
  *        the hook makes way, or raises an error
  *     leave: sequence becomes even
  */
+
+/* Read and write an atomic field of a watch. */
+#define SXE__LUA_LOAD(field)         __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define SXE__LUA_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
 
 enum sxe__lua_demand {
     SXE__LUA_NO_DEMAND,
@@ -116,7 +120,17 @@ void sxe__lua_watch_end(struct sxe_lua *lua);
 /* The running task has no time left in its slice: as if the watching thread had just said so. */
 void sxe__lua_watch_end_slice(void);
 
-/* For a function of C that takes long: raises what the watchdog demands. */
+/* The demand that is about what runs now. */
+enum sxe__lua_demand sxe__lua_watch_demand(const struct sxe__lua_watch *watch);
+
+/* Set the script's hook again, unless another coroutine was hooked since: then set that of the main
+ * state, which new coroutines have. */
+void sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L);
+
+/* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
+void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);
+
+/* For a function of C that takes long: raises what the watchdog demands (sxe-lua-interrupt.c). */
 void sxe__lua_watch_poll(lua_State *L);
 
 /* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has
@@ -151,6 +165,7 @@ struct sxe__lua_contents {
     void (*close)(void);                   /* after the tasks have ended, before lua_close */
     const char *(*id_of)(uint64_t origin); /* of the request that is a task's origin, for the log */
     int (*start)(struct sxe_lua *lua);     /* sxe_lua_init */
+    lua_Hook interrupt;                    /* the watchdog's hook */
 };
 
 struct sxe_lua {

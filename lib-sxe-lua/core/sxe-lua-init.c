@@ -99,8 +99,9 @@ open_parts(lua_State *L)
 struct sxe_lua *
 sxe_lua_new(const struct sxe_lua_config *config)
 {
-    static const struct sxe__lua_contents contents = {modules, open_parts, sxe__lua_close_http,
-                                                      sxe__lua_http_id_of, sxe_lua_init};
+    static const struct sxe__lua_contents contents = {
+        modules,      open_parts,        sxe__lua_close_http, sxe__lua_http_id_of,
+        sxe_lua_init, sxe__lua_interrupt};
 
     return sxe__lua_new(config, &contents);
 }

@@ -6,7 +6,8 @@
  *     sxe-lua.c           a state: made, loaded, called, deleted
  *     sxe-lua-init.c      what is in a new state: the only file that names all modules
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
- *     sxe-lua-watch.c     the watchdog: a thread that interrupts what computes too long
+ *     sxe-lua-watch.c     the watchdog: a thread that looks for what computes too long
+ *     sxe-lua-interrupt.c its hook, which interrupts that
  *     sxe-lua-hooks.c     the flag of a state that says whether its hooks are on
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { TICK_MS = 10, QUIET_TICKS = 10, BLOCKED_MS = 100, REST = 4, SHOWN = 12 };
+enum { TICK_MS = 10, QUIET_TICKS = 10, REST = 4, SHOWN = 12 };
 
 #define SIGNAL SIGRTMIN
 
@@ -32,9 +32,6 @@ static struct {
     uint32_t asleep; /* atomic, a futex: 1 while the thread sleeps */
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-#define LOAD(field)         __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
-#define STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELEASE)
-
 /* ---- In the loop's thread ---- */
 
 static uint64_t
@@ -46,93 +43,13 @@ thread_cpu_ns(void)
     return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
 }
 
-static enum sxe__lua_demand
-demand_of(const struct sxe__lua_watch *watch)
+enum sxe__lua_demand
+sxe__lua_watch_demand(const struct sxe__lua_watch *watch)
 {
-    if (LOAD(watch->asked_sequence) != LOAD(watch->sequence))
+    if (SXE__LUA_LOAD(watch->asked_sequence) != SXE__LUA_LOAD(watch->sequence))
         return SXE__LUA_NO_DEMAND;
-    return (enum sxe__lua_demand)LOAD(watch->demand);
+    return (enum sxe__lua_demand)SXE__LUA_LOAD(watch->demand);
 }
-
-/* Where L is, for messages: the script's line, and if a function of C returns to it, its name. */
-static void
-push_place(lua_State *L, lua_Debug *ar)
-{
-    lua_Debug caller = *ar;
-    const char *name;
-    int level = 0;
-
-    lua_getinfo(L, "nS", ar);
-    do
-        lua_getinfo(L, "Sl", &caller);
-    while (caller.currentline < 0 && lua_getstack(L, ++level, &caller));
-    if (caller.currentline < 0) {
-        lua_pushliteral(L, "a function of C");
-        return;
-    }
-    name = level > 0 ? ar->name : NULL;
-    lua_pushfstring(L, "%s%s%s:%d", name != NULL ? name : "", name != NULL ? " at " : "",
-                    caller.short_src, caller.currentline);
-}
-
-static void
-log_if_blocked(lua_State *L, lua_Debug *ar, uint64_t asked_ns)
-{
-    uint64_t late_ms = (sxe_time_ns() - asked_ns) / SXE_NS_PER_MS;
-
-    if (late_ms < BLOCKED_MS)
-        return;
-    push_place(L, ar);
-    SXE_WARN("loop blocked %llu ms in %s", (unsigned long long)late_ms, lua_tostring(L, -1));
-    lua_pop(L, 1);
-}
-
-/* Whether a script's top level goes on though its time slice is over: to make way would start the
- * loop, and then it is too late for servers, routes and files. Without a limit of its CPU time it
- * goes on for a second, because signals and other tasks wait for the loop. */
-static bool
-is_planning(uint64_t used_ns)
-{
-    return sxe_loop() == NULL && sxe__lua_is_top_level() &&
-           (sxe__lua_config()->cpu_ms != UINT32_MAX || used_ns < SXE_NS_PER_SECOND);
-}
-
-static void
-make_way_for_tasks(lua_State *L, struct sxe__lua_watch *watch)
-{
-    uint64_t used = LOAD(watch->asked_cpu_ns) - LOAD(watch->start_cpu_ns);
-
-    if (sxe__lua_end_computing(L) || !sxe__lua_may_yield(L) || is_planning(used))
-        return;
-    *watch->top->spent_ns += used;
-    watch->top->spent_ns = NULL;
-    sxe__lua_make_way(L);
-}
-
-/* Whether the function is one of libsxe's message handlers. They make the text of the error that
- * ends the script, so that error must not be followed by another one in them. */
-static bool
-is_message_handler(lua_State *L, lua_Debug *ar)
-{
-    lua_CFunction function;
-
-    lua_getinfo(L, "f", ar);
-    function = lua_tocfunction(L, -1);
-    lua_pop(L, 1);
-    return function == sxe__lua_message_handler || function == sxe__lua_task_message_handler;
-}
-
-static int
-raise_exceeded(lua_State *L, lua_Debug *ar)
-{
-    push_place(L, ar);
-    if (LOAD(sxe__lua_current()->watch.is_ending))
-        return luaL_error(L, "%s: the worker was stopped", lua_tostring(L, -1));
-    return luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
-                      (int)sxe__lua_config()->cpu_ms);
-}
-
-static void interrupt_task(lua_State *L, lua_Debug *ar);
 
 /* Called by the signal handler, too. */
 static void
@@ -140,74 +57,29 @@ set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
     /* After an error, a return from a function of C needs no hook, except in a sandbox: there its
      * caller may be one that does not return. */
-    const bool is_last = LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
+    const bool is_last =
+        SXE__LUA_LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
+    const lua_Hook interrupt = sxe__lua_current()->contents->interrupt;
 
-    if (lua_gethook(L) != interrupt_task)
+    if (lua_gethook(L) != interrupt)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
     /* Keep a hook of lines: Lua may be counting for it right now, and would not see that the count
      * becomes 1. */
-    lua_sethook(L, interrupt_task, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
+    lua_sethook(L, interrupt, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
 }
 
-/* Set the script's hook again, unless another coroutine was hooked since: then set that of the main
- * state, which new coroutines have. */
-static void
-clear_hook(const struct sxe__lua_hook *replaced, lua_State *L)
+void
+sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
 {
+    const struct sxe__lua_hook *replaced = &watch->replaced;
     lua_State *main = sxe__lua_current()->main;
 
     if (replaced->L == L)
         lua_sethook(L, replaced->function, replaced->mask, replaced->count);
     else
         lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
-}
-
-static void
-interrupt_task(lua_State *L, lua_Debug *ar)
-{
-    struct sxe_lua *lua = sxe__lua_current();
-    struct sxe__lua_watch *watch = &lua->watch;
-    enum sxe__lua_demand demand = demand_of(watch);
-    const bool is_line = ar->event == LUA_HOOKLINE;
-    const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
-
-    const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
-
-    if (!stays) { /* if it stays, do not set it again: that costs time for each call that L is in */
-        clear_hook(&watch->replaced, L);
-        STORE(watch->demand, SXE__LUA_NO_DEMAND);
-    }
-    if (is_line && !stays && lua_gethook(L) != NULL)
-        lua_gethook(L)(L, ar);
-    if (demand == SXE__LUA_NO_DEMAND)
-        return;
-    log_if_blocked(L, ar, LOAD(watch->asked_ns));
-    STORE(watch->asked_ns, sxe_time_ns());
-    if (demand == SXE__LUA_END) { /* message handlers and __close functions get no more time */
-        if (is_message_handler(L, ar))
-            return;
-        sxe__lua_allow_hooks(L);
-    }
-    if (demand >= SXE__LUA_RAISE)
-        raise_exceeded(L, ar);
-    if (demand == SXE__LUA_MAKE_WAY && can_leave)
-        make_way_for_tasks(L, watch);
-}
-
-void
-sxe__lua_watch_poll(lua_State *L)
-{
-    struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
-    const enum sxe__lua_demand demand = demand_of(watch);
-    lua_Debug ar;
-
-    if (SXE_LIKELY(demand < SXE__LUA_RAISE) || !lua_getstack(L, 0, &ar))
-        return;
-    if (demand == SXE__LUA_RAISE)
-        STORE(watch->demand, SXE__LUA_NO_DEMAND);
-    raise_exceeded(L, &ar);
 }
 
 /* lua_sethook() visits all calls that L is in, and half a million may take longer than a tick: then
@@ -231,7 +103,8 @@ static void
 on_watch_signal(int number)
 {
     struct sxe_lua *lua = sxe__lua_current();
-    const enum sxe__lua_demand demand = lua != NULL ? demand_of(&lua->watch) : SXE__LUA_NO_DEMAND;
+    const enum sxe__lua_demand demand =
+        lua != NULL ? sxe__lua_watch_demand(&lua->watch) : SXE__LUA_NO_DEMAND;
 
     (void)number;
     if (demand == SXE__LUA_NO_DEMAND)
@@ -245,8 +118,8 @@ void
 sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
 {
     lua->watch.running = running;
-    if (SXE_UNLIKELY(LOAD(lua->watch.demand) != SXE__LUA_NO_DEMAND) &&
-        demand_of(&lua->watch) != SXE__LUA_NO_DEMAND)
+    if (SXE_UNLIKELY(SXE__LUA_LOAD(lua->watch.demand) != SXE__LUA_NO_DEMAND) &&
+        sxe__lua_watch_demand(&lua->watch) != SXE__LUA_NO_DEMAND)
         set_hook(&lua->watch, running);
 }
 
@@ -261,7 +134,7 @@ wake_thread(void)
 bool
 sxe__lua_watch_is_asleep(void)
 {
-    return LOAD(dog.asleep) == 1;
+    return SXE__LUA_LOAD(dog.asleep) == 1;
 }
 
 void
@@ -275,11 +148,11 @@ sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *s
     sxe__lua_watch_switch(lua, L);
     if (watched->interrupted != NULL)
         return;
-    STORE(watch->spent_ns, *spent_ns);
-    STORE(watch->start_cpu_ns, *spent_ns > 0 ? watch->cpu_ns() : 0);
-    STORE(watch->sequence, watch->sequence + 1);
+    SXE__LUA_STORE(watch->spent_ns, *spent_ns);
+    SXE__LUA_STORE(watch->start_cpu_ns, *spent_ns > 0 ? watch->cpu_ns() : 0);
+    SXE__LUA_STORE(watch->sequence, watch->sequence + 1);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (SXE_UNLIKELY(LOAD(dog.asleep) == 1))
+    if (SXE_UNLIKELY(SXE__LUA_LOAD(dog.asleep) == 1))
         wake_thread();
 }
 
@@ -296,14 +169,14 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
         sxe__lua_watch_switch(lua, watched->running);
         return;
     }
-    STORE(watch->sequence, watch->sequence + 1);
+    SXE__LUA_STORE(watch->sequence, watch->sequence + 1);
     watch->running = NULL;
 }
 
 void
 sxe__lua_watch_end(struct sxe_lua *lua)
 {
-    STORE(lua->watch.is_ending, true);
+    SXE__LUA_STORE(lua->watch.is_ending, true);
 }
 
 /* Demand that the running task makes way. A demand that is still about the last task is replaced,
@@ -313,10 +186,10 @@ sxe__lua_watch_end_slice(void)
 {
     struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
 
-    STORE(watch->asked_ns, sxe_time_ns());
-    STORE(watch->asked_cpu_ns, LOAD(watch->start_cpu_ns));
-    STORE(watch->demand, SXE__LUA_MAKE_WAY);
-    STORE(watch->asked_sequence, LOAD(watch->sequence));
+    SXE__LUA_STORE(watch->asked_ns, sxe_time_ns());
+    SXE__LUA_STORE(watch->asked_cpu_ns, SXE__LUA_LOAD(watch->start_cpu_ns));
+    SXE__LUA_STORE(watch->demand, SXE__LUA_MAKE_WAY);
+    SXE__LUA_STORE(watch->asked_sequence, SXE__LUA_LOAD(watch->sequence));
     set_hook(watch, watch->running);
 }
 
@@ -353,10 +226,10 @@ static enum sxe__lua_demand
 choose_demand(struct sxe_lua *lua, uint64_t used_ns)
 {
     struct sxe__lua_watch *watch = &lua->watch;
-    const enum sxe__lua_demand pending = demand_of(watch);
+    const enum sxe__lua_demand pending = sxe__lua_watch_demand(watch);
 
-    if (!LOAD(watch->is_ending) &&
-        LOAD(watch->spent_ns) + used_ns < lua->config.cpu_ms * SXE_NS_PER_MS)
+    if (!SXE__LUA_LOAD(watch->is_ending) &&
+        SXE__LUA_LOAD(watch->spent_ns) + used_ns < lua->config.cpu_ms * SXE_NS_PER_MS)
         return used_ns < lua->config.slice_ms * SXE_NS_PER_MS ? SXE__LUA_ANSWER : SXE__LUA_MAKE_WAY;
     if (watch->has_raised && pending != SXE__LUA_RAISE)
         return SXE__LUA_END;
@@ -369,7 +242,7 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
 static void
 log_blocked_loop(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
-    const uint64_t asked_ns = LOAD(watch->asked_ns);
+    const uint64_t asked_ns = SXE__LUA_LOAD(watch->asked_ns);
     const uint64_t blocked_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
 
     if (blocked_ns < watch->complain_ns)
@@ -383,25 +256,25 @@ void
 sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns)
 {
     struct sxe__lua_watch *watch = &lua->watch;
-    uint32_t sequence = LOAD(watch->sequence);
+    uint32_t sequence = SXE__LUA_LOAD(watch->sequence);
 
     if (sequence != watch->seen_sequence || sequence % 2 == 0) {
         watch->seen_sequence = sequence;
         watch->has_raised = false;
         watch->complain_ns = SXE_NS_PER_SECOND;
-        if (LOAD(watch->start_cpu_ns) == 0)
-            STORE(watch->start_cpu_ns, cpu_ns);
+        if (SXE__LUA_LOAD(watch->start_cpu_ns) == 0)
+            SXE__LUA_STORE(watch->start_cpu_ns, cpu_ns);
         return;
     }
-    enum sxe__lua_demand demand = choose_demand(lua, cpu_ns - LOAD(watch->start_cpu_ns));
+    enum sxe__lua_demand demand = choose_demand(lua, cpu_ns - SXE__LUA_LOAD(watch->start_cpu_ns));
 
-    if (demand_of(watch) == SXE__LUA_NO_DEMAND)
-        STORE(watch->asked_ns, now_ns);
+    if (sxe__lua_watch_demand(watch) == SXE__LUA_NO_DEMAND)
+        SXE__LUA_STORE(watch->asked_ns, now_ns);
     else
         log_blocked_loop(watch, now_ns);
-    STORE(watch->asked_cpu_ns, cpu_ns);
-    STORE(watch->demand, demand);
-    STORE(watch->asked_sequence, sequence);
+    SXE__LUA_STORE(watch->asked_cpu_ns, cpu_ns);
+    SXE__LUA_STORE(watch->demand, demand);
+    SXE__LUA_STORE(watch->asked_sequence, sequence);
     pthread_kill(watch->thread, SIGNAL);
 }
 
@@ -424,7 +297,7 @@ static bool
 is_quiet(void)
 {
     for (const struct sxe_lua *lua = dog.first; lua != NULL; lua = lua->watch.next) {
-        const uint32_t sequence = LOAD(lua->watch.sequence);
+        const uint32_t sequence = SXE__LUA_LOAD(lua->watch.sequence);
 
         if (sequence % 2 != 0 || sequence != lua->watch.seen_sequence)
             return false;
@@ -441,7 +314,7 @@ falls_asleep(void)
     if (dog.quiet < QUIET_TICKS || !dog.may_sleep || dog.first == NULL)
         return false;
     dog.quiet = 0;
-    STORE(dog.asleep, 1);
+    SXE__LUA_STORE(dog.asleep, 1);
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
     return __atomic_and_fetch(&dog.asleep, is_quiet() ? 1u : 0u, __ATOMIC_SEQ_CST) == 1;
 }
