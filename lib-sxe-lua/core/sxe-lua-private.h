@@ -20,12 +20,16 @@
  *     sxe-lua-locals.c    values as text, and the local variables where an error was raised
  *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation
- *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
- *     sxe-lua-park.c      waiting: parked, woken
- *     sxe-lua-turn.c      when they run: deadlines, the loop's turns
+ *     sxe-lua-scheduler.c tasks by index and handle, their states; the scheduler's lowest file
+ *     sxe-lua-deadline.c  their deadlines
+ *     sxe-lua-wake.c      lines of tasks that wait, and waking them
  *     sxe-lua-group.c     fairness between requests, however many tasks each of them starts
+ *     sxe-lua-park.c      waiting
+ *     sxe-lua-sync.c      locks, semaphores, events, queues
+ *     sxe-lua-object.c    the object of a task, which keeps what it returned
+ *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
+ *     sxe-lua-turn.c      when they run: the loop's turns
  *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
- *     sxe-lua-sync.c      its locks, semaphores, events, queues
  *     sxe-lua-clock.c     time, randomness: os.* and math.random go through it
  *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
  *     sxe-lua-tap.c       require "sxe.tap", their tests
@@ -174,7 +178,7 @@ bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: nobody waits */
 void sxe__lua_wake_all(struct sxe__lua_line *line);
 
 /* A task begins to wait for an event from outside, in no line: the loop runs on until it is
- * released as often (sxe-lua-turn.c). */
+ * released as often (sxe-lua-scheduler.c). */
 void sxe__lua_loop_hold(void);
 void sxe__lua_loop_release(void);
 
@@ -185,8 +189,10 @@ void sxe__lua_loop_release(void);
  * sxe_init). */
 SXE_MUST_USE int sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config);
 void sxe__lua_tasks_start(struct ev_loop *loop);
+void sxe__lua_tasks_stop(void); /* harmless if it was not started */
 
-/* End all tasks, their <close> variables run; before lua_close. Harmless if open failed. */
+/* End all tasks, their <close> variables run; after sxe__lua_tasks_stop, before lua_close. Harmless
+ * if open failed. */
 void sxe__lua_tasks_close(void);
 
 /* For the wrappers of coroutine.resume and coroutine.wrap. True: the yield that came out of a

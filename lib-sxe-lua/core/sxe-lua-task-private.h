@@ -2,12 +2,18 @@
  *
  * What: the inside of the scheduler, for the files that make it up.
  *
- *     sxe-lua-task.c   a task's life: started, resumed, cancelled, ended
- *     sxe-lua-park.c   waiting: parked, woken
- *     sxe-lua-turn.c   when: deadlines, and the loop's turns
- *     sxe-lua-group.c  fairness: groups of tasks, and those that stand back
- *     sxe-lua-tasks.c  require "sxe.task": what scripts see of it
- *     sxe-lua-sync.c   its locks, semaphores, events and queues
+ *     sxe-lua-scheduler.c  the data: tasks by index and handle, their states; it calls none of these
+ *     sxe-lua-deadline.c   deadlines
+ *     sxe-lua-wake.c       lines of tasks; waking
+ *     sxe-lua-group.c      fairness: groups of tasks, and those that stand back
+ *     sxe-lua-park.c       waiting
+ *     sxe-lua-sync.c       locks, semaphores, events and queues
+ *     sxe-lua-object.c     the object that scripts have of a task
+ *     sxe-lua-task.c       a task's life: started, resumed, cancelled, ended
+ *     sxe-lua-turn.c       when tasks run: the loop's turns
+ *     sxe-lua-tasks.c      require "sxe.task"
+ *
+ * Each calls only those above it in this list.
  *
  * Shape: a task is an element of a pool, and its state is what it does:
  *
@@ -147,7 +153,7 @@ sxe__lua_task_at(uint32_t index)
     return &SCHEDULER->tasks[index];
 }
 
-/* ---- sxe-lua-task.c ---- */
+/* ---- sxe-lua-scheduler.c ---- */
 
 /* The element of a handle; SXE_NONE: it is gone. */
 uint32_t sxe__lua_task_index(uint64_t task);
@@ -155,16 +161,22 @@ uint64_t sxe__lua_task_handle(uint32_t index);
 enum sxe__lua_task_state sxe__lua_task_state(uint32_t index);
 void sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to);
 
-/* Push the table that holds coroutines and objects; the place of a task's coroutine, its object is
- * next. Needs two slots. */
+/* A lua_CFunction that makes the table of coroutines and objects. */
+int sxe__lua_open_anchors(lua_State *L);
+
+/* Push that table; the place of a task's coroutine in it, its object is next. Needs two slots. */
 void sxe__lua_push_anchors(lua_State *L);
 int sxe__lua_anchor(uint32_t index);
+
+void sxe__lua_turn_soon(void); /* a task is ready */
+
+/* ---- sxe-lua-task.c ---- */
 
 /* Run a task that is in state RUNNING already, until it ends or waits. from: the coroutine that it
  * interrupts, or NULL. */
 void sxe__lua_resume(uint32_t index, lua_State *from);
 
-/* ---- sxe-lua-park.c ---- */
+/* ---- sxe-lua-wake.c ---- */
 
 void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* the task is PARKED */
 
@@ -203,14 +215,43 @@ void sxe__lua_hurry(uint32_t index);
  * is none. */
 uint32_t sxe__lua_take_later(void);
 
-/* ---- sxe-lua-turn.c ---- */
+/* ---- sxe-lua-deadline.c ---- */
 
-void sxe__lua_heap_add(uint32_t index); /* a task with a deadline */
-void sxe__lua_heap_remove(uint32_t index);
-void sxe__lua_turn_soon(void); /* a task is ready */
-void sxe__lua_turn_stop(void);
+void sxe__lua_deadline_add(uint32_t index); /* a task with a deadline */
+void sxe__lua_deadline_remove(uint32_t index);
 
-/* ---- sxe-lua-tasks.c ---- */
+/* ---- sxe-lua-object.c ---- */
+
+#define SXE__LUA_TASK_CLASS "sxe.task"
+
+/* User values of an object: the result, or a table of them, or the error; the name; a list of the
+ * functions that on_cancel was given. */
+enum {
+    SXE__LUA_TASK_RESULTS = 1,
+    SXE__LUA_TASK_NAME,
+    SXE__LUA_TASK_ON_CANCEL,
+    SXE__LUA_TASK_USER_VALUES = SXE__LUA_TASK_ON_CANCEL
+};
+
+enum sxe__lua_outcome { SXE__LUA_ALIVE, SXE__LUA_DONE, SXE__LUA_FAILED, SXE__LUA_WAS_CANCELLED };
+
+struct sxe__lua_object {
+    uint64_t task;
+    struct sxe__lua_line joiners; /* woken when the task ends */
+    int results;
+    enum sxe__lua_outcome outcome;
+    bool is_counted;  /* its error is one of sxe_lua_errors() */
+    bool is_received; /* it is not or no longer counted: somebody got the error, or will */
+};
+
+/* Push an object that is no task's yet. Raises without memory, as the next two do. */
+struct sxe__lua_object *sxe__lua_object_push_new(lua_State *L);
+
+/* Make the userdata on top the object of a task, and anchor it as long as the task lives. */
+void sxe__lua_object_attach(lua_State *L, struct sxe__lua_object *object, uint32_t index);
+
+/* Push the object of a task; the first call makes it. */
+void sxe__lua_object_push(lua_State *L, uint32_t index);
 
 /* A task ended, with these results or this error on top of L: keep them in its object for the tasks
  * that join it. Never raises. status as in sxe__lua_on_end. */
@@ -220,9 +261,12 @@ void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
  * error was logged. */
 void sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged);
 
-/* A task is being cancelled: start the function that its object's on_cancel was given. Never
- * raises. */
-void sxe__lua_object_cancel(uint32_t index);
+/* A task's error has a receiver: do not count it as an error of the program. */
+void sxe__lua_object_receive(struct sxe__lua_object *object);
+
+/* Push the list of the functions that on_cancel was given, and return true. False: there are none,
+ * and nothing is pushed. The task has an object. Needs two slots; never raises. */
+bool sxe__lua_object_push_on_cancel(lua_State *L, uint32_t index);
 
 /* ---- sxe-lua-sync.c ---- */
 

@@ -11,40 +11,6 @@
 
 #define ROOM 4 /* slots that a coroutine's stack needs beside arguments or results */
 
-_Thread_local struct sxe__lua_scheduler sxe__lua_scheduler = {.running = SXE_NONE,
-                                                              .is_closing = true};
-
-static const char anchors_key; /* what counts is the address of these two */
-static const char barred;
-
-/* ---- Elements ---- */
-
-uint32_t
-sxe__lua_task_index(uint64_t task)
-{
-    return SCHEDULER->tasks == NULL ? SXE_NONE : sxe_pool_handle_to_index(SCHEDULER->tasks, task);
-}
-
-uint64_t
-sxe__lua_task_handle(uint32_t index)
-{
-    return sxe_pool_get_handle(SCHEDULER->tasks, index);
-}
-
-enum sxe__lua_task_state
-sxe__lua_task_state(uint32_t index)
-{
-    return (enum sxe__lua_task_state)sxe_pool_get_state(SCHEDULER->tasks, index);
-}
-
-void
-sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to)
-{
-    sxe_pool_move(SCHEDULER->tasks, index, from, to);
-    if (to == SXE__LUA_READY || to == SXE__LUA_LATER)
-        sxe__lua_turn_soon();
-}
-
 static const char *
 state_to_string(unsigned state)
 {
@@ -53,74 +19,7 @@ state_to_string(unsigned state)
     return names[state];
 }
 
-uint64_t
-sxe__lua_running(lua_State *L)
-{
-    SXE_UNUSED_PARAMETER(L);
-    return SCHEDULER->running == SXE_NONE ? 0 : sxe__lua_task_handle(SCHEDULER->running);
-}
-
-void *
-sxe__lua_user(uint64_t task)
-{
-    uint32_t index = sxe__lua_task_index(task);
-
-    return index == SXE_NONE ? NULL : sxe__lua_task_at(index)->user;
-}
-
-uint64_t
-sxe__lua_set_origin(uint64_t origin)
-{
-    const uint64_t before = SCHEDULER->origin;
-
-    SCHEDULER->origin = origin;
-    return before;
-}
-
-uint64_t
-sxe__lua_origin(void)
-{
-    return SCHEDULER->origin;
-}
-
-void
-sxe__lua_refuse_at_end(lua_State *L)
-{
-    if (SCHEDULER->is_closing)
-        luaL_error(L, "the state is closed");
-}
-
 /* ---- Coroutines ---- */
-
-void
-sxe__lua_bar(lua_State *coroutine)
-{
-    *(const char **)lua_getextraspace(coroutine) = &barred;
-}
-
-void
-sxe__lua_unbar(lua_State *coroutine)
-{
-    *(const char **)lua_getextraspace(coroutine) = NULL;
-}
-
-bool
-sxe__lua_is_barred(lua_State *coroutine)
-{
-    return *(const char **)lua_getextraspace(coroutine) == &barred;
-}
-
-void
-sxe__lua_push_anchors(lua_State *L)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchors_key);
-}
-
-int
-sxe__lua_anchor(uint32_t index)
-{
-    return (int)(2 * (SCHEDULER->number - index) - 1);
-}
 
 /* Make the coroutine of a task that never had one, unless a finalizer that runs meanwhile started a
  * task there. The object's place is made, too, so that setting it never allocates. */
@@ -389,6 +288,22 @@ sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_e
     return handle;
 }
 
+/* Start the functions that on_cancel was given. */
+static void
+start_on_cancel(uint32_t index)
+{
+    lua_State *L = SCHEDULER->main;
+    bool is_started = lua_checkstack(L, 4);
+
+    if (is_started && sxe__lua_object_push_on_cancel(L, index)) {
+        for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
+            is_started &= sxe__lua_start(L, 0, false, NULL, NULL) != 0;
+        lua_pop(L, 2);
+    }
+    if (!is_started)
+        SXE_ERROR("task: no task is free for what on_cancel was given");
+}
+
 void
 sxe__lua_cancel(uint64_t handle)
 {
@@ -401,7 +316,7 @@ sxe__lua_cancel(uint64_t handle)
     task->cancel = SXE__LUA_CANCEL_ASKED;
     SCHEDULER->counters[SXE__LUA_TASKS_CANCELLED]++;
     if (task->object != NULL)
-        sxe__lua_object_cancel(index);
+        start_on_cancel(index);
     if (sxe__lua_task_state(index) == SXE__LUA_PARKED) {
         task->cancel = SXE__LUA_CANCEL_TOLD;
         sxe__lua_wake_index(index, SXE__LUA_CANCELLED);
@@ -416,14 +331,6 @@ sxe__lua_cancel(uint64_t handle)
 
 /* ---- The scheduler ---- */
 
-static int
-open_tasks(lua_State *L)
-{
-    lua_createtable(L, 0, 0);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &anchors_key);
-    return 0;
-}
-
 int
 sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config)
 {
@@ -436,7 +343,7 @@ sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config)
     SCHEDULER->groups = calloc(config->tasks, sizeof(*SCHEDULER->groups));
     SCHEDULER->tasks = sxe_pool_new("lua-tasks", config->tasks, sizeof(*SCHEDULER->tasks),
                                     SXE__LUA_TASK_STATES, SXE_POOL_OPTION_UNLOCKED);
-    lua_pushcfunction(main, open_tasks);
+    lua_pushcfunction(main, sxe__lua_open_anchors);
     if (lua_pcall(main, 0, 0, 0) != LUA_OK) {
         lua_pop(main, 1);
         goto fail;
@@ -471,7 +378,6 @@ sxe__lua_tasks_close(void)
 {
     SXE_ASSERT(SCHEDULER->running == SXE_NONE, "a task deletes the state that it runs in");
     SCHEDULER->is_closing = true;
-    sxe__lua_turn_stop();
     if (SCHEDULER->tasks != NULL) {
         end_all_tasks(SXE__LUA_PARKED);
         end_all_tasks(SXE__LUA_READY);

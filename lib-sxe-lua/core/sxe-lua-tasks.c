@@ -1,190 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: require "sxe.task". A task that a script has hold of is a userdata, which outlives the
- * task: what it returned, or its error, is kept there for those who join.
- *
- * Shape: object.outcome is ALIVE until the task ends, and wakes the joiners then;
- * uservalue 1: the result, or a table of them, or the error; 2: the name; 3: a list of what
- * on_cancel was given.
+ * What: require "sxe.task": the functions for scripts, on top of tasks and their objects.
  */
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-task-private.h"
 
 #include <string.h>
 
-#define CLASS "sxe.task"
-
-enum { RESULTS = 1, NAME, ON_CANCEL, USER_VALUES = ON_CANCEL };
-
-enum outcome { ALIVE, DONE, FAILED, CANCELLED };
-
-struct sxe__lua_object {
-    uint64_t task;
-    struct sxe__lua_line joiners;
-    int results;
-    enum outcome outcome;
-    bool is_counted;  /* its error is one of sxe_lua_errors() */
-    bool is_received; /* it is not or no longer counted: somebody got the error, or will */
-};
-
 static struct sxe__lua_object *
 check_object(lua_State *L)
 {
-    return luaL_checkudata(L, 1, CLASS);
-}
-
-/* ---- The object of a task ---- */
-
-static struct sxe__lua_object *
-push_new_object(lua_State *L)
-{
-    struct sxe__lua_object *object = lua_newuserdatauv(L, sizeof(*object), USER_VALUES);
-
-    *object = (struct sxe__lua_object){.outcome = ALIVE};
-    luaL_setmetatable(L, CLASS);
-    return object;
-}
-
-/* Make the userdata on top the object of a task, and anchor it as long as the task lives. */
-static void
-attach_object(lua_State *L, struct sxe__lua_object *object, uint32_t index)
-{
-    object->task = sxe__lua_task_handle(index);
-    sxe__lua_task_at(index)->object = object;
-    sxe__lua_push_anchors(L);
-    lua_pushvalue(L, -2);
-    lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
-    lua_pop(L, 1);
-}
-
-static void
-push_object(lua_State *L, uint32_t index)
-{
-    if (sxe__lua_task_at(index)->object == NULL) {
-        struct sxe__lua_object *object = push_new_object(L);
-
-        if (sxe__lua_task_at(index)->object == NULL) {
-            attach_object(L, object, index);
-            return;
-        }
-        lua_pop(L, 1); /* a finalizer that ran meanwhile asked for it, too */
-    }
-    sxe__lua_push_anchors(L);
-    lua_rawgeti(L, -1, sxe__lua_anchor(index) + 1);
-    lua_remove(L, -2);
-}
-
-/* An error as text is kept without its traceback, which is in the log. */
-static void
-cut_traceback(lua_State *L)
-{
-    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    const char *trace = strstr(text, "\nstack traceback:\n");
-
-    if (trace == NULL)
-        return;
-    lua_pushlstring(L, text, (size_t)(trace - text));
-    lua_remove(L, -2);
-}
-
-static void
-pack_results(lua_State *L, int first, int count)
-{
-    lua_createtable(L, count, 0);
-    lua_insert(L, first);
-    for (int i = count; i > 0; i--)
-        lua_rawseti(L, first, i);
-}
-
-/* Arguments: the task's index, 1 if it failed, then its results or the error. */
-static int
-keep_task_results(lua_State *L)
-{
-    uint32_t index = (uint32_t)lua_tointeger(L, 1);
-    const int results = lua_gettop(L) - 2;
-
-    if (lua_toboolean(L, 2))
-        cut_traceback(L);
-    if (results > 1)
-        pack_results(L, 3, results);
-    push_object(L, index);
-    lua_insert(L, -2);
-    lua_setiuservalue(L, -2, RESULTS);
-    sxe__lua_task_at(index)->object->results = results;
-    return 0;
-}
-
-static bool
-keep_results(uint32_t index, lua_State *L, bool is_failed, int results)
-{
-    if (lua_checkstack(L, results + 6)) {
-        lua_pushcfunction(L, keep_task_results);
-        lua_pushinteger(L, index);
-        lua_pushboolean(L, is_failed);
-        for (int i = 0; i < results; i++)
-            lua_pushvalue(L, -3 - results);
-        if (lua_pcall(L, 2 + results, 0, 0) == LUA_OK)
-            return true;
-        lua_pop(L, 1);
-    }
-    return false;
-}
-
-void
-sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results)
-{
-    struct sxe__lua_object *object = sxe__lua_task_at(index)->object;
-    enum outcome outcome = status == LUA_OK ? DONE : status == LUA_YIELD ? CANCELLED : FAILED;
-
-    if (results > 0 && !keep_results(index, L, outcome == FAILED, results)) {
-        outcome = FAILED;
-        object->results = 0;
-    }
-    object->outcome = outcome;
-    sxe__lua_wake_all(&object->joiners);
-}
-
-/* A task's error has a receiver: do not count it as an error of the program. */
-static void
-receive_wake(struct sxe__lua_object *object)
-{
-    object->is_received = true;
-    if (object->is_counted)
-        sxe__lua_current()->errors--;
-    object->is_counted = false;
-}
-
-void
-sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged)
-{
-    struct sxe__lua_object *object = sxe__lua_task_at(index)->object;
-
-    object->is_counted = is_logged;
-    if (object->is_received)
-        receive_wake(object);
-    sxe__lua_push_anchors(L);
-    lua_pushboolean(L, false);
-    lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
-    lua_pop(L, 1);
-}
-
-void
-sxe__lua_object_cancel(uint32_t index)
-{
-    lua_State *L = SCHEDULER->main;
-    bool is_started = lua_checkstack(L, 4);
-
-    if (is_started) {
-        push_object(L, index);
-        if (lua_getiuservalue(L, -1, ON_CANCEL) == LUA_TTABLE) {
-            for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++)
-                is_started &= sxe__lua_start(L, 0, false, NULL, NULL) != 0;
-            lua_pop(L, 1);
-        }
-        lua_pop(L, 2);
-    }
-    if (!is_started)
-        SXE_ERROR("task: no task is free for what on_cancel was given");
+    return luaL_checkudata(L, 1, SXE__LUA_TASK_CLASS);
 }
 
 /* ---- Starting and ending ---- */
@@ -196,12 +22,12 @@ l_start(lua_State *L)
     uint64_t task;
 
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    object = push_new_object(L);
+    object = sxe__lua_object_push_new(L);
     lua_insert(L, 1);
     task = sxe__lua_start(L, lua_gettop(L) - 2, false, NULL, NULL);
     if (task == 0)
         return sxe__lua_fail(L, "no task is free, or no memory for one");
-    attach_object(L, object, sxe__lua_task_index(task));
+    sxe__lua_object_attach(L, object, sxe__lua_task_index(task));
     return 1;
 }
 
@@ -209,12 +35,12 @@ l_start(lua_State *L)
 static int
 push_outcome(lua_State *L, struct sxe__lua_object *object)
 {
-    if (object->outcome == CANCELLED)
+    if (object->outcome == SXE__LUA_WAS_CANCELLED)
         return sxe__lua_fail(L, "cancelled");
     lua_settop(L, 1);
-    lua_getiuservalue(L, 1, RESULTS);
-    if (object->outcome == FAILED) {
-        receive_wake(object);
+    lua_getiuservalue(L, 1, SXE__LUA_TASK_RESULTS);
+    if (object->outcome == SXE__LUA_FAILED) {
+        sxe__lua_object_receive(object);
         if (object->results == 0)
             lua_pushliteral(L, "not enough memory");
         return lua_error(L);
@@ -232,7 +58,7 @@ return_joined(lua_State *L, int status, lua_KContext context)
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    if (object->outcome == ALIVE || sxe__lua_woken(L) == SXE__LUA_CANCELLED)
+    if (object->outcome == SXE__LUA_ALIVE || sxe__lua_woken(L) == SXE__LUA_CANCELLED)
         return sxe__lua_fail_woken(L);
     return push_outcome(L, object);
 }
@@ -243,7 +69,7 @@ l_join(lua_State *L)
     struct sxe__lua_object *object = check_object(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
-    if (object->outcome != ALIVE)
+    if (object->outcome != SXE__LUA_ALIVE)
         return push_outcome(L, object);
     if (object->task == sxe__lua_running(L))
         return luaL_error(L, "a task cannot wait for its own end");
@@ -263,11 +89,11 @@ l_on_cancel(lua_State *L)
     check_object(L);
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
-    if (lua_getiuservalue(L, 1, ON_CANCEL) != LUA_TTABLE) {
+    if (lua_getiuservalue(L, 1, SXE__LUA_TASK_ON_CANCEL) != LUA_TTABLE) {
         lua_pop(L, 1);
         lua_newtable(L);
         lua_pushvalue(L, -1);
-        lua_setiuservalue(L, 1, ON_CANCEL);
+        lua_setiuservalue(L, 1, SXE__LUA_TASK_ON_CANCEL);
     }
     lua_insert(L, 2);
     lua_rawseti(L, 2, luaL_len(L, 2) + 1);
@@ -302,7 +128,7 @@ l_self(lua_State *L)
 {
     if (SCHEDULER->running == SXE_NONE)
         return luaL_error(L, "no task is running");
-    push_object(L, SCHEDULER->running);
+    sxe__lua_object_push(L, SCHEDULER->running);
     return 1;
 }
 
@@ -318,7 +144,7 @@ l_all(lua_State *L)
     sxe__lua_refuse_at_end(L);
     lua_settop(L, 0);
     lua_createtable(L, 0, 0);
-    spare = push_new_object(L);
+    spare = sxe__lua_object_push_new(L);
     for (unsigned state = SXE__LUA_READY; state < SXE__LUA_TASK_STATES; state++) {
         SXE_POOL_WALKER walker;
         uint32_t index;
@@ -328,11 +154,11 @@ l_all(lua_State *L)
             bool is_new = sxe__lua_task_at(index)->object == NULL;
 
             if (is_new)
-                attach_object(L, spare, index);
-            push_object(L, index);
+                sxe__lua_object_attach(L, spare, index);
+            sxe__lua_object_push(L, index);
             lua_rawseti(L, LIST, ++count);
             if (is_new) {
-                spare = push_new_object(L);
+                spare = sxe__lua_object_push_new(L);
                 lua_replace(L, SPARE);
             }
         }
@@ -347,15 +173,16 @@ name_of_task_state(const struct sxe__lua_object *object)
     static const char *const states[] = {"", "ready", "running", "waiting", "ready"};
     static const char *const outcomes[] = {"", "done", "failed", "cancelled"};
 
-    return object->outcome == ALIVE ? states[sxe__lua_task_state(sxe__lua_task_index(object->task))]
-                                    : outcomes[object->outcome];
+    return object->outcome == SXE__LUA_ALIVE
+               ? states[sxe__lua_task_state(sxe__lua_task_index(object->task))]
+               : outcomes[object->outcome];
 }
 
 /* Push the task's traceback: "" if it has ended. */
 static void
 push_task_trace(lua_State *L, const struct sxe__lua_object *object)
 {
-    if (object->outcome != ALIVE) {
+    if (object->outcome != SXE__LUA_ALIVE) {
         lua_pushliteral(L, "");
         return;
     }
@@ -366,7 +193,7 @@ push_task_trace(lua_State *L, const struct sxe__lua_object *object)
 static void
 push_task_name(lua_State *L, const struct sxe__lua_object *object)
 {
-    if (lua_getiuservalue(L, 1, NAME) != LUA_TNIL)
+    if (lua_getiuservalue(L, 1, SXE__LUA_TASK_NAME) != LUA_TNIL)
         return;
     lua_pushfstring(L, "task %I", (lua_Integer)(SCHEDULER->number - (uint32_t)object->task));
 }
@@ -398,7 +225,7 @@ l_newindex(lua_State *L)
         return luaL_error(L, "a task has no field '%s' to set", lua_tostring(L, 2));
     sxe__lua_check_text(L, 3);
     lua_settop(L, 3);
-    lua_setiuservalue(L, 1, NAME);
+    lua_setiuservalue(L, 1, SXE__LUA_TASK_NAME);
     return 0;
 }
 
@@ -408,7 +235,8 @@ l_tostring(lua_State *L)
     const struct sxe__lua_object *object = check_object(L);
 
     push_task_name(L, object);
-    lua_pushfstring(L, CLASS " \"%s\" (%s)", lua_tostring(L, -1), name_of_task_state(object));
+    lua_pushfstring(L, SXE__LUA_TASK_CLASS " \"%s\" (%s)", lua_tostring(L, -1),
+                    name_of_task_state(object));
     return 1;
 }
 
@@ -434,7 +262,7 @@ l_cancel_all(lua_State *L)
 
         lua_rawgeti(L, 1, i);
         worker = lua_touserdata(L, -1);
-        receive_wake(worker); /* task.parallel raises one error for all of them */
+        sxe__lua_object_receive(worker); /* task.parallel raises one error for all of them */
         sxe__lua_cancel(worker->task);
         lua_pop(L, 1);
     }
@@ -534,7 +362,7 @@ sxe__lua_open_task(lua_State *L)
 {
     static const char *const counters[] = {"started", "failed", "cancelled", "refused"};
 
-    sxe__lua_new_class(L, CLASS);
+    sxe__lua_new_class(L, SXE__LUA_TASK_CLASS);
     luaL_setfuncs(L, metamethods, 0);
     luaL_newlib(L, methods);
     lua_pushcclosure(L, l_index, 1);

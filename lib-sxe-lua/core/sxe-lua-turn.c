@@ -4,111 +4,9 @@
  * ready task runs once. The number of tasks and their time are limited, since sockets wait
  * meanwhile. Then tasks that yielded run for another time slice, at least one of them. Data that
  * tasks write is sent in the same turn, since lib-sxe's own watcher comes later.
- *
- * Shape: a binary heap of deadlines; equal deadlines keep the order in which tasks were parked.
- *
- *     heap[0] is the soonest      heap[i] <= heap[2i + 1], heap[2i + 2]
- *     tasks[heap[i]].heap_place == i + 1
  */
 #include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
-
-/* ---- Deadlines ---- */
-
-static bool
-is_sooner(uint32_t a, uint32_t b)
-{
-    const struct sxe__lua_task *tasks = SCHEDULER->tasks;
-
-    if (tasks[a].deadline_ns != tasks[b].deadline_ns)
-        return tasks[a].deadline_ns < tasks[b].deadline_ns;
-    return sxe_pool_get_time(tasks, a) < sxe_pool_get_time(tasks, b);
-}
-
-static void
-place_in_heap(uint32_t index, uint32_t at)
-{
-    SCHEDULER->heap[at] = index;
-    SCHEDULER->tasks[index].heap_place = at + 1;
-}
-
-/* Place a task at a free place, or above it. */
-static void
-rise_in_heap(uint32_t index, uint32_t at)
-{
-    while (at > 0 && is_sooner(index, SCHEDULER->heap[(at - 1) / 2])) {
-        place_in_heap(SCHEDULER->heap[(at - 1) / 2], at);
-        at = (at - 1) / 2;
-    }
-    place_in_heap(index, at);
-}
-
-/* Move what is below a free place up into it, down to the end; the place that is free then. */
-static uint32_t
-sink_in_heap(uint32_t at)
-{
-    const uint32_t *heap = SCHEDULER->heap;
-
-    for (uint32_t below; (below = 2 * at + 1) < SCHEDULER->heap_used; at = below) {
-        if (below + 1 < SCHEDULER->heap_used && is_sooner(heap[below + 1], heap[below]))
-            below++;
-        place_in_heap(heap[below], at);
-    }
-    return at;
-}
-
-void
-sxe__lua_heap_add(uint32_t index)
-{
-    rise_in_heap(index, SCHEDULER->heap_used++);
-    /* lib-sxe's own watcher comes after run_before_wait, and may begin the next request of a
-     * connection: the loop must not wait before that deadline is in the alarm. */
-    if (SCHEDULER->heap[0] == index)
-        sxe__lua_turn_soon();
-}
-
-void
-sxe__lua_heap_remove(uint32_t index)
-{
-    uint32_t at = SCHEDULER->tasks[index].heap_place - 1;
-    uint32_t last = SCHEDULER->heap[--SCHEDULER->heap_used];
-
-    if (last != index)
-        rise_in_heap(last, sink_in_heap(at));
-    SCHEDULER->tasks[index].heap_place = 0;
-}
-
-/* ---- The turn ---- */
-
-/* Make the loop run a turn without waiting before it: an idle watcher does that. */
-void
-sxe__lua_turn_soon(void)
-{
-    if (SCHEDULER->loop != NULL)
-        ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
-}
-
-/* A waiting task keeps the loop running. The sockets themselves do not: perhaps no task ever uses
- * them. */
-void
-sxe__lua_loop_hold(void)
-{
-    if (SCHEDULER->outside++ == 0 && SCHEDULER->loop != NULL)
-        ev_ref(SCHEDULER->loop);
-}
-
-void
-sxe__lua_loop_release(void)
-{
-    if (--SCHEDULER->outside == 0 && SCHEDULER->loop != NULL)
-        ev_unref(SCHEDULER->loop);
-}
-
-unsigned
-sxe_lua_waiting(void)
-{
-    return SCHEDULER->outside;
-}
 
 static unsigned
 number_ready(void)
@@ -272,7 +170,7 @@ sxe__lua_tasks_start(struct ev_loop *loop)
 }
 
 void
-sxe__lua_turn_stop(void)
+sxe__lua_tasks_stop(void)
 {
     struct ev_loop *loop = SCHEDULER->loop;
 

@@ -113,6 +113,7 @@ sxe_lua_delete(struct sxe_lua *lua)
     SXE_ASSERT(lua == sxe__lua_current() && lua->watch.top == NULL,
                "a state is deleted by another thread, or inside of a script");
     if (lua->main != NULL) {
+        sxe__lua_tasks_stop();
         sxe__lua_tasks_close();
         lua->contents->close();
         sxe__lua_watch_enter(&watched, lua->main, &spent_ns);

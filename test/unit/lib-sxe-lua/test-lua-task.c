@@ -505,6 +505,7 @@ START_TEST(without_memory_in_Lua_there_is_no_scheduler)
     int result;
 
     begin_world();
+    sxe__lua_tasks_stop();
     for (uint64_t nth = 0;; nth++) {
         sxe__lua_tasks_close();
         lua->heap.fail_after = nth;
