@@ -45,13 +45,6 @@ on_request_body(struct sxe_http_request *request, struct sxe_http_response *resp
 
 enum { AHEAD = 128 * 1024 }; /* bytes of room made in advance, which cost no memory until used */
 
-void
-sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange)
-{
-    free(exchange->gathered);
-    exchange->gathered = NULL;
-}
-
 static bool
 make_body_room(struct sxe__lua_exchange *exchange, size_t needed)
 {

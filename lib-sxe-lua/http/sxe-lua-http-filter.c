@@ -39,8 +39,8 @@ sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer)
     return answerer->is_unrouted;
 }
 
-static bool
-is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path)
+bool
+sxe__lua_http_is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path)
 {
     const struct sxe__lua_mount *mount = router->mounts;
 
@@ -277,31 +277,4 @@ sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answer
     lua_pushcfunction(L, start_filters);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)answerer);
-}
-
-/* ---- Paths without a route ---- */
-
-/* Stands in for a handler: return 404, 405 or 204, as sxe_http_reply_unrouted replies. */
-static int
-answer_unrouted(lua_State *L)
-{
-    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
-    struct sxe_http_request *request = exchange->request;
-    bool is_options = sxe_http_method(request) == SXE_HTTP_OPTIONS;
-
-    if (request->match.allow.length > 0)
-        (void)!sxe_http_add_field_span(exchange->response, "Allow", request->match.allow);
-    lua_pushinteger(L, request->match.allow.length == 0 ? 404 : is_options ? 204 : 405);
-    return 1;
-}
-
-enum sxe_http_verdict
-sxe__lua_http_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
-{
-    const struct sxe__lua_answerer *answerer = request->user;
-
-    if (!is_unrouted_filtered(answerer->routers[0], request->path))
-        return sxe_http_reply_unrouted(request, response);
-    lua_pushcfunction(sxe__lua_http.main, answer_unrouted);
-    return sxe__lua_http_run(request, answerer);
 }

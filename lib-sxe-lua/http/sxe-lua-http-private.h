@@ -2,10 +2,13 @@
  *
  * What: the declarations that the files of require "sxe.http" share. In reading order:
  *
- *     sxe-lua-http.c           an exchange: a request, its task, its reply
+ *     sxe-lua-http.c           the module
+ *     sxe-lua-http-exchange.c  an exchange: a request, its task, its reply
+ *     sxe-lua-http-run.c       how it begins: a task for the handler, with filters before it
  *     sxe-lua-http-result.c    what handlers return, and what becomes of their errors
  *     sxe-lua-http-page.c      an error as a page for a developer's browser
  *     sxe-lua-http-request.c   req
+ *     sxe-lua-http-form.c      names and values of queries and forms
  *     sxe-lua-http-cookie.c    req.cookies, res:cookie()
  *     sxe-lua-http-tls.c       req.tls
  *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
@@ -149,25 +152,27 @@ struct sxe__lua_http {
 extern _Thread_local struct sxe__lua_http sxe__lua_http
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* ---- Exchanges (sxe-lua-http.c) ---- */
+/* ---- Exchanges (sxe-lua-http-exchange.c) ---- */
 
-/* Pop the function from the main state's stack, and have it answer the request. */
-enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
-                                        const struct sxe__lua_answerer *answerer);
+/* Allocate the exchanges outside Lua, unless they exist. False: there is no memory. */
+bool sxe__lua_http_open_exchanges(void);
+void sxe__lua_http_close_exchanges(void);
 
-/* The C handler of routes; request->user is an answerer. */
-enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
-                                           struct sxe_http_response *response);
+/* Make the tables of kept values in the registry. */
+void sxe__lua_http_open_kept(lua_State *L);
+
+/* A free exchange, for this request; NULL: there is none. The caller starts a task for it, and then
+ * calls sxe__lua_http_let_go: from there on it is freed when its reply and its task are over. */
+struct sxe__lua_exchange *sxe__lua_http_take(struct sxe_http_request *request,
+                                             const struct sxe__lua_answerer *answerer);
+void sxe__lua_http_let_go(struct sxe__lua_exchange *exchange);
+
+/* Free the exchange if its reply and its task are over. */
+void sxe__lua_http_give_if_over(struct sxe__lua_exchange *exchange);
 
 /* Start a task for an exchange, with a function and arguments on the main state's stack. False: no
  * task is free. */
-bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
-
-/* For developers (sxe-lua-http-page.c). The first function returns whether the client accepts an
- * HTML page; the second pushes that page, made from the text of sxe_lua_explain. */
-bool sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange);
-void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
-                             const char *explained);
+bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments, sxe__lua_on_end on_end);
 
 /* The exchange of a handle; raises if it is over. */
 struct sxe__lua_exchange *sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation);
@@ -195,11 +200,33 @@ void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 /* Wake all tasks that wait for the exchange, so that they look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
 
+/* Raise {status = status, message = ...}. */
+int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...) SXE_PRINTF(3, 4);
+
+/* ---- Running (sxe-lua-http-run.c) ---- */
+
+/* Pop the function from the main state's stack, and have it answer the request. */
+enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
+                                        const struct sxe__lua_answerer *answerer);
+
+/* The C handler of routes; request->user is an answerer. */
+enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
+                                           struct sxe_http_response *response);
+
+/* A handler for paths without a route; request->user is the router's `unrouted`. */
+enum sxe_http_verdict sxe__lua_http_unrouted(struct sxe_http_request *request,
+                                             struct sxe_http_response *response);
+
 /* ---- Answers (sxe-lua-http-result.c) ---- */
 
-/* Call when a task of the exchange ended; the arguments are those of sxe__lua_on_end. */
-void sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status,
-                               int results);
+/* The on_end of an exchange's tasks; user is the exchange. */
+void sxe__lua_http_ended(lua_State *L, int status, int results, void *user);
+
+/* For developers (sxe-lua-http-page.c). The first function returns whether the client accepts an
+ * HTML page; the second pushes that page, made from the text of sxe_lua_explain. */
+bool sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange);
+void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
+                             const char *explained);
 
 /* ---- Replies (sxe-lua-http-response.c) ---- */
 
@@ -233,10 +260,10 @@ int sxe__lua_http_begin(struct sxe__lua_exchange *exchange);
  * this call: true, or nil, "closed". */
 int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* ---- Texts (sxe-lua-http-request.c) ---- */
+/* ---- Forms (sxe-lua-http-form.c) ---- */
 
-/* Raise {status = status, message = ...}. */
-int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...) SXE_PRINTF(3, 4);
+/* Push a name or value of a query or form, decoded. */
+void sxe__lua_http_push_form_text(lua_State *L, struct sxe_span text);
 
 /* Push a table of the parameters of a query or form, the first of each name; refuse more than
  * SXE__LUA_NAMES_MAX with the status. */
@@ -295,13 +322,12 @@ struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 /* Whether filters run before the answerer's function. */
 bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);
 
+/* Whether filters run before the reply to a path for which the router has no route. */
+bool sxe__lua_http_is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path);
+
 /* Replace the function on top by three values, to call with req and res after them: that runs the
  * answerer's filters and then, if they let the request pass, the function. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
-
-/* A handler for paths without a route; request->user is the router's `unrouted`. */
-enum sxe_http_verdict sxe__lua_http_unrouted(struct sxe_http_request *request,
-                                             struct sxe_http_response *response);
 
 /* End Lua's part in a request, which files or other C code will answer. Returns the request. */
 struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange);

@@ -5,26 +5,7 @@
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-int
-sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...)
-{
-    char message[256];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(message, sizeof(message), format, arguments);
-    va_end(arguments);
-    lua_createtable(L, 0, 2);
-    lua_pushinteger(L, status);
-    lua_setfield(L, -2, "status");
-    lua_pushstring(L, message);
-    lua_setfield(L, -2, "message");
-    return lua_error(L);
-}
 
 static int
 push_span(lua_State *L, struct sxe_span text)
@@ -327,44 +308,6 @@ count_headers(lua_State *L, uint32_t index, uint32_t generation)
 
 /* ---- req.query, req.params ---- */
 
-static void
-push_form_text(lua_State *L, struct sxe_span text)
-{
-    luaL_Buffer buffer;
-    char *room;
-
-    if (text.length == 0 || (memchr(text.base, '%', text.length) == NULL &&
-                             memchr(text.base, '+', text.length) == NULL)) {
-        lua_pushlstring(L, text.length == 0 ? "" : text.base, text.length);
-        return;
-    }
-    room = luaL_buffinitsize(L, &buffer, text.length);
-    luaL_pushresultsize(&buffer, (size_t)sxe_http_decode_form(text, room, text.length));
-}
-
-void
-sxe__lua_http_push_form(lua_State *L, struct sxe_span text, unsigned status)
-{
-    struct sxe_http_query query;
-    unsigned number = 0;
-
-    lua_newtable(L);
-    sxe_http_query_start(&query, text);
-    while (text.length > 0 && sxe_http_query_next(&query)) {
-        if (++number > SXE__LUA_NAMES_MAX)
-            sxe__lua_http_refuse(L, status, "more than %d names", SXE__LUA_NAMES_MAX);
-        push_form_text(L, query.name);
-        lua_pushvalue(L, -1);
-        if (lua_rawget(L, -3) == LUA_TNIL) {
-            lua_pop(L, 1);
-            push_form_text(L, query.value);
-            lua_rawset(L, -3);
-        } else {
-            lua_pop(L, 2);
-        }
-    }
-}
-
 static int
 get_query(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
@@ -374,7 +317,7 @@ get_query(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     sxe_http_query_start(&query, request->query);
     while (request->query.length > 0 && sxe_http_query_next(&query)) {
         if (sxe_http_query_is(&query, name)) {
-            push_form_text(L, query.value);
+            sxe__lua_http_push_form_text(L, query.value);
             return 1;
         }
     }

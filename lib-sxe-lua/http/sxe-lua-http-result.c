@@ -400,7 +400,7 @@ static bool
 start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
     return push_exchange_call(exchange, L, function, values) &&
-           sxe__lua_http_start(exchange, values + 1);
+           sxe__lua_http_start(exchange, values + 1, sxe__lua_http_ended);
 }
 
 /* Call the function now, outside of a task, so it cannot wait. Returns the status of lua_pcall,
@@ -508,8 +508,8 @@ without_nils(lua_State *L, int status, int results)
     return results;
 }
 
-void
-sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
+static void
+take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
 {
     results = without_nils(L, status, results);
     if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)
@@ -521,4 +521,20 @@ sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int 
     else if (results > 2 || (results == 2 && !take_status_at_once(exchange, L)) ||
              !answer_result_at_once(exchange, L))
         conclude_results(exchange, L, results);
+}
+
+void
+sxe__lua_http_ended(lua_State *L, int status, int results, void *user)
+{
+    struct sxe__lua_exchange *exchange = user;
+    /* Handling the result may end a further task of the exchange, so this function may
+     * run inside itself. */
+    bool was_inside = exchange->is_inside;
+
+    exchange->is_running = false;
+    exchange->is_inside = true;
+    if (sxe_loop() != NULL)
+        take_result(exchange, L, status, results);
+    exchange->is_inside = was_inside;
+    sxe__lua_http_give_if_over(exchange);
 }
