@@ -15,6 +15,7 @@
  */
 #include "sxe-lua-compat-private.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum contract { BUFFER, CONTENT, LENGTH };
@@ -30,6 +31,7 @@ struct sets {
 
 static _Thread_local struct sets *sets;
 
+const char sxe__lua_read_arg_key = 0;
 static const char fields_key = 0; /* socket index -> table of what scripts keep there */
 
 /* ---- Sets of callbacks ---- */
@@ -40,6 +42,30 @@ forget_sets(lua_State *L)
     SXE_UNUSED_PARAMETER(L);
     sets = NULL;
     return 0;
+}
+
+static void
+forget_fields(lua_State *L, uint32_t index)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
+    lua_pushnil(L);
+    lua_rawseti(L, -2, index);
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index)
+{
+    lua_State *L = sxe__lua_main(sxe__lua_current());
+
+    if ((slot->flags & SXE__LUA_CALLS) && --sets->set[slot->owner].users == 0) {
+        sxe__lua_callbacks_drop(L, &sets->set[slot->owner]);
+        sets->set[slot->owner].function[0] = (int)sets->first_free;
+        sets->first_free = slot->owner;
+    }
+    if (slot->flags & SXE__LUA_FIELDS)
+        forget_fields(L, index);
+    slot->flags &= (uint16_t) ~(SXE__LUA_CALLS | SXE__LUA_FIELDS);
 }
 
 static void
@@ -58,6 +84,7 @@ open_sets(lua_State *L)
     lua_pushliteral(L, "");
     made->last_place = luaL_ref(L, LUA_REGISTRYINDEX);
     sxe__lua_at_end(L, forget_sets);
+    sxe__lua_on_leave(sxe__lua_leave);
     sets = made;
 }
 
@@ -161,6 +188,20 @@ sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks)
     s->user_data = (void *)(uintptr_t)slot->owner;
 }
 
+int
+sxe__lua_callbacks_push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks)
+{
+    int error = errno;
+
+    if (s == NULL) {
+        sxe__lua_callbacks_drop(L, callbacks);
+        return sxe__lua_fail_errno(L, error, "no socket");
+    }
+    sxe__lua_callbacks_give(s, callbacks);
+    sxe__lua_push_socket(L, SXE__LUA_SOCKET, s);
+    return 1;
+}
+
 void
 sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function)
 {
@@ -173,15 +214,6 @@ sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function)
 }
 
 /* ---- Values that scripts keep in a socket: s.anything = value ---- */
-
-static void
-forget_fields(lua_State *L, uint32_t index)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
-    lua_pushnil(L);
-    lua_rawseti(L, -2, index);
-    lua_pop(L, 1);
-}
 
 void
 sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index)
@@ -216,21 +248,6 @@ sxe__lua_open_fields(lua_State *L)
 {
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &fields_key);
-}
-
-void
-sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index)
-{
-    lua_State *L = sxe__lua_main(sxe__lua_current());
-
-    if ((slot->flags & SXE__LUA_CALLS) && --sets->set[slot->owner].users == 0) {
-        sxe__lua_callbacks_drop(L, &sets->set[slot->owner]);
-        sets->set[slot->owner].function[0] = (int)sets->first_free;
-        sets->first_free = slot->owner;
-    }
-    if (slot->flags & SXE__LUA_FIELDS)
-        forget_fields(L, index);
-    slot->flags &= (uint16_t) ~(SXE__LUA_CALLS | SXE__LUA_FIELDS);
 }
 
 /* ---- Events ---- */

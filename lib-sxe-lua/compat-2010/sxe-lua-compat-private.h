@@ -14,11 +14,9 @@
 
 #include "sxe-lua-socket-private.h"
 
-/* ---- sxe-lua-compat.c ---- */
+/* ---- sxe-lua-compat-callbacks.c ---- */
 
 extern const char sxe__lua_read_arg_key; /* in the registry: the value of sxe.read_arg */
-
-/* ---- sxe-lua-compat-callbacks.c ---- */
 
 enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBACKS };
 
@@ -34,8 +32,15 @@ struct sxe__lua_callbacks {
 void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
 void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
 
+/* Free the callbacks and fields that Lua holds for a socket. */
+void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
+
 /* Begin the slot of a socket, and give it these callbacks. Never raises. */
 void sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks);
+
+/* Push the handle of a socket that was made with these callbacks; NULL: push nil and errno's text.
+ * The callbacks belong to the socket then, or are dropped. */
+int sxe__lua_callbacks_push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks);
 
 /* Set a callback of this socket alone to the function, or nil, at an index. */
 void sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function);
@@ -53,11 +58,7 @@ void sxe__lua_open_fields(lua_State *L);
 void sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index);
 void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index);
 
-/* ---- sxe-lua-compat-socket.c, -spawn.c ---- */
-
-/* Make a socket like sxe_new_tcp, with the three callbacks from argument first on; arguments after
- * them are dropped. Pushes its handle; or nil and why, and *made is NULL. */
-int sxe__lua_new_unix(lua_State *L, const char *path, int first, SXE **made);
+/* ---- sxe-lua-compat-spawn.c ---- */
 
 int sxe__lua_spawn_kill(lua_State *L); /* a method: s:kill(signal) */
 

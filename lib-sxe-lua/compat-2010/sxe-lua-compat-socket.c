@@ -16,21 +16,6 @@ check_socket(lua_State *L, struct sxe__lua_slot **slot)
     return sxe__lua_check_socket(L, 1, SXE__LUA_SOCKET, slot);
 }
 
-/* Push the handle of a socket that was made with these callbacks, or nil and why not. */
-static int
-push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks)
-{
-    int error = errno;
-
-    if (s == NULL) {
-        sxe__lua_callbacks_drop(L, callbacks);
-        return sxe__lua_fail_errno(L, error, "no socket");
-    }
-    sxe__lua_callbacks_give(s, callbacks);
-    sxe__lua_push_socket(L, SXE__LUA_SOCKET, s);
-    return 1;
-}
-
 static int
 l_new_tcp(lua_State *L)
 {
@@ -39,19 +24,9 @@ l_new_tcp(lua_State *L)
     struct sxe__lua_callbacks callbacks;
 
     sxe__lua_callbacks_take(L, 3, &callbacks);
-    return push_made(
+    return sxe__lua_callbacks_push_made(
         L, sxe_new_tcp(NULL, ip, port, sxe__lua_on_connected, sxe__lua_on_read, sxe__lua_on_close),
         &callbacks);
-}
-
-int
-sxe__lua_new_unix(lua_State *L, const char *path, int first, SXE **made)
-{
-    struct sxe__lua_callbacks callbacks;
-
-    sxe__lua_callbacks_take(L, first, &callbacks);
-    *made = sxe_new_unix(NULL, path, sxe__lua_on_connected, sxe__lua_on_read, sxe__lua_on_close);
-    return push_made(L, *made, &callbacks);
 }
 
 static int

@@ -102,6 +102,18 @@ spawn_compat_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct 
     return 0;
 }
 
+/* Make the socket of a child, with the three callbacks from argument 4 on; arguments after them are
+ * dropped. Pushes its handle; or nil and why, and *made is NULL. */
+static int
+new_child_socket(lua_State *L, const char *path, SXE **made)
+{
+    struct sxe__lua_callbacks callbacks;
+
+    sxe__lua_callbacks_take(L, 4, &callbacks);
+    *made = sxe_new_unix(NULL, path, sxe__lua_on_connected, sxe__lua_on_read, sxe__lua_on_close);
+    return sxe__lua_callbacks_push_made(L, *made, &callbacks);
+}
+
 static int
 l_compat_spawn(lua_State *L)
 {
@@ -118,7 +130,7 @@ l_compat_spawn(lua_State *L)
             luaL_checktype(L, i, LUA_TFUNCTION);
     }
     child = make_child(L);
-    result = sxe__lua_new_unix(L, name.sun_path, 4, &s);
+    result = new_child_socket(L, name.sun_path, &s);
     if (s == NULL) {
         drop_child(L, child);
         return result;

@@ -11,7 +11,6 @@
 /* In the registry: the functions that wait for sxe_init, and true once they ran. */
 static const char queue_key = 0;
 static const char started_key = 0;
-const char sxe__lua_read_arg_key = 0;
 
 /* ---- sxe_register ---- */
 

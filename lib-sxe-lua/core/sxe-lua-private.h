@@ -35,7 +35,7 @@
  *     sxe-lua-tap.c       require "sxe.tap", their tests
  *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe
  *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves, -connect.c connects
- *     sxe-lua-tls.c       the option tls of tcp.connect
+ *     sxe-lua-tls.c       connections that speak TLS; -tls-client.c has their options
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-session.c   require "sxe.session", which is sxe-lua-session.lua

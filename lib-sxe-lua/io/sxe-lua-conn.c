@@ -29,22 +29,6 @@ check_conn(lua_State *L, struct sxe__lua_slot **slot)
     return sxe__lua_check_socket(L, CONN, SXE__LUA_CONN, slot);
 }
 
-static bool
-is_shut(const struct sxe__lua_slot *slot)
-{
-    return slot == NULL || (slot->flags & SXE__LUA_SHUT);
-}
-
-int
-sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
-{
-    if (is_shut(slot) || slot->error == 0)
-        return sxe__lua_fail(L, "closed");
-    if (slot->failure != NULL)
-        return sxe__lua_tls_fail(L, slot);
-    return sxe__lua_fail_errno(L, slot->error, "connection");
-}
-
 /* ---- Reading ---- */
 
 enum how { ANY, COUNT, LINE, LINE_WITH_END, ALL };
@@ -206,7 +190,7 @@ end_read(lua_State *L, const struct sxe__lua_slot *slot)
 {
     lua_Integer count;
 
-    if (how_to_read(L, &count) == ALL && !lua_isnil(L, PIECES) && !is_shut(slot) &&
+    if (how_to_read(L, &count) == ALL && !lua_isnil(L, PIECES) && !sxe__lua_is_shut(slot) &&
         slot->error == 0)
         return push_pieces(L);
     return add_partial(L, sxe__lua_fail_closed(L, slot));
@@ -222,7 +206,7 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
     SXE_UNUSED_PARAMETER(context);
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
         return add_partial(L, sxe__lua_fail_woken(L));
-    if (s != NULL && !is_shut(slot))
+    if (s != NULL && !sxe__lua_is_shut(slot))
         results = take_wanted(L, s);
     /* The rest may be enough for the next reader. */
     if (results > 0 && SXE_BUF_USED(s) > 0)
@@ -356,7 +340,7 @@ go_on_writing(lua_State *L, int status, lua_KContext argument)
             sxe_abort(s);
         return sxe__lua_fail_woken(L);
     }
-    if (s == NULL || (is_shut(slot) && argument <= lua_gettop(L)))
+    if (s == NULL || (sxe__lua_is_shut(slot) && argument <= lua_gettop(L)))
         return sxe__lua_fail_closed(L, slot);
     return write_bytes_from(L, s, slot, (int)argument);
 }
@@ -371,7 +355,7 @@ l_conn_write(lua_State *L)
     for (int i = 2; i <= arguments; i++)
         luaL_checkstring(L, i);
     s = check_conn(L, &slot);
-    if (s == NULL || is_shut(slot))
+    if (s == NULL || sxe__lua_is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
     return write_bytes_from(L, s, slot, 2);
 }
@@ -384,19 +368,9 @@ l_shutdown(lua_State *L)
     struct sxe__lua_slot *slot;
     SXE *s = check_conn(L, &slot);
 
-    if (s == NULL || is_shut(slot))
+    if (s == NULL || sxe__lua_is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
     return sxe__lua_result(L, sxe_shutdown(s), "shutdown");
-}
-
-void
-sxe__lua_conn_close(SXE *s)
-{
-    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
-
-    slot->flags |= SXE__LUA_SHUT;
-    sxe_close_lingering(s);
-    sxe__lua_wake_all(&slot->readers);
 }
 
 static int
@@ -405,9 +379,9 @@ l_conn_close(lua_State *L)
     struct sxe__lua_slot *slot;
     SXE *s = check_conn(L, &slot);
 
-    if (s == NULL || is_shut(slot))
+    if (s == NULL || sxe__lua_is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
-    sxe__lua_conn_close(s);
+    sxe__lua_socket_close(s);
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -431,8 +405,8 @@ close_conn_at_end(lua_State *L, uint32_t index, uint32_t generation)
     SXE *s = sxe__lua_socket(slot);
 
     SXE_UNUSED_PARAMETER(L);
-    if (s != NULL && !is_shut(slot))
-        sxe__lua_conn_close(s);
+    if (s != NULL && !sxe__lua_is_shut(slot))
+        sxe__lua_socket_close(s);
 }
 
 /* ---- Events ---- */

@@ -370,7 +370,7 @@ go_on_connecting_socket(lua_State *L, int status, lua_KContext context)
     }
     failed = remove_failed(race);
     if (failed != NULL && failed->failure != NULL)
-        return sxe__lua_tls_fail(L, failed);
+        return sxe__lua_tls_fail(L, failed->failure, failed->error);
     winner = find_winner(race);
     if (winner == NULL) {
         give_asked(race);

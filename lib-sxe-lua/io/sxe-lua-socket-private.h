@@ -77,8 +77,18 @@ SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class
 
 void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s);
 
-/* 2010: free the callbacks and fields that Lua holds for a socket. */
-void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
+/* 2010: the function that frees the callbacks and fields of a slot, which another socket takes. */
+void sxe__lua_on_leave(void (*leave)(struct sxe__lua_slot *slot, uint32_t index));
+
+/* Whether the script closed the socket of a slot, or another socket has that slot now. */
+static inline bool
+sxe__lua_is_shut(const struct sxe__lua_slot *slot)
+{
+    return slot == NULL || (slot->flags & SXE__LUA_SHUT);
+}
+
+/* Close a socket once its output is sent; calls that wait for input fail. */
+void sxe__lua_socket_close(SXE *s);
 
 /* Whether a socket is free. is_spare: for one more attempt of a race, which leaves free sockets to
  * tasks that have none. */
@@ -101,6 +111,9 @@ int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
 /* Push true, or nil, message, code; the message is "closed" if the socket is not connected. */
 int sxe__lua_result(lua_State *L, int result, const char *what);
 
+/* Return nil, "closed"; or nil, why, errno for a connection that broke. */
+int sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot);
+
 /* The deadline of a call: from the seconds at the argument, or in the argument's field `timeout`,
  * or else from the slot's timeout_ns. 0: there is no deadline. */
 uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot);
@@ -122,11 +135,22 @@ bool sxe__lua_is_public(const char *address); /* an address of the internet; in 
 void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-inflate.c */
 void sxe__lua_add_proxy(lua_State *L);   /* likewise; in sxe-lua-proxy.c */
 
-/* ---- TLS (sxe-lua-tls.c) ---- */
+/* ---- The option tls (sxe-lua-tls-client.c) ---- */
 
 /* Push the value that sxe__lua_tls_begin needs for these options (nil: they want no TLS), and
  * return 0. On failure push nil, why and a code, and return how many values these are. */
 int sxe__lua_tls_push(lua_State *L, int options);
+
+/* The name in the options, which the peer's certificate must have; NULL: they have none. The table
+ * of options keeps it. */
+const char *sxe__lua_tls_name(lua_State *L, int options);
+
+/* Return nil, "tls: why", error. */
+int sxe__lua_tls_fail(lua_State *L, const char *why, int error);
+
+void sxe__lua_tls_close(void); /* after the sockets */
+
+/* ---- TLS of connections (sxe-lua-tls.c) ---- */
 
 /* Make a socket that is not connected yet, or one that is and was plain until now, speak TLS with
  * the host, or with the name in the options; pushed: the index of what sxe__lua_tls_push pushed.
@@ -141,17 +165,10 @@ int sxe__lua_tls_start(lua_State *L);
 /* Keep why TLS failed; called in the socket's on_close. */
 void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);
 
-/* Return nil, why, errno for a connection that has a failure. */
-int sxe__lua_tls_fail(lua_State *L, const struct sxe__lua_slot *slot);
-
-void sxe__lua_tls_close(void); /* after the sockets */
-
 /* ---- Connections (sxe-lua-conn.c) ---- */
 
 void sxe__lua_open_conn(lua_State *L);
-void sxe__lua_conn_close(SXE *s);      /* closes once the output is sent; waiting calls fail */
 int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of libsxe: closes at once */
-int sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot); /* nil, why, errno */
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);
 

@@ -17,6 +17,7 @@ enum { DROPS_MAX = 256 }; /* pieces: more than a peer sends without being read *
 
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
+static _Thread_local void (*leave_slot)(struct sxe__lua_slot *slot, uint32_t index);
 
 /* Tasks that have found no free socket, and try again with the next turn. */
 static _Thread_local struct sxe__lua_line starving = {.keeps_loop = true};
@@ -79,6 +80,12 @@ sxe__lua_sockets_open(lua_State *L)
     return slots_number;
 }
 
+void
+sxe__lua_on_leave(void (*leave)(struct sxe__lua_slot *slot, uint32_t index))
+{
+    leave_slot = leave;
+}
+
 struct sxe__lua_slot *
 sxe__lua_adopt(SXE *s)
 {
@@ -86,7 +93,8 @@ sxe__lua_adopt(SXE *s)
 
     /* The slot's last socket may have ended without on_close. */
     sxe__lua_wake_waiting(slot);
-    sxe__lua_leave(slot, s->id);
+    if (slot->flags & (SXE__LUA_CALLS | SXE__LUA_FIELDS))
+        leave_slot(slot, s->id);
     free(slot->failure);
     memset(slot, 0, sizeof(*slot));
     slot->handle = sxe_handle(s);
@@ -151,6 +159,16 @@ sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
     sxe__lua_wake_all(&slot->writers);
     if (slot->task != 0)
         sxe__lua_wake(slot->task, SXE__LUA_EVENT);
+}
+
+void
+sxe__lua_socket_close(SXE *s)
+{
+    struct sxe__lua_slot *slot = &slots[s->id];
+
+    slot->flags |= SXE__LUA_SHUT;
+    sxe_close_lingering(s);
+    sxe__lua_wake_all(&slot->readers);
 }
 
 /* ---- When all sockets are in use ---- */
@@ -218,7 +236,7 @@ static void
 close_socket_at_last(SXE *s)
 {
     if (sxe_get_state(s) == SXE_STATE_WRITING) {
-        sxe__lua_conn_close(s);
+        sxe__lua_socket_close(s);
         return;
     }
     drop_unread(sxe_fd(s));
@@ -268,6 +286,16 @@ sxe__lua_result(lua_State *L, int result, const char *what)
         return sxe__lua_fail_errno(L, -result, what);
     lua_pushboolean(L, 1);
     return 1;
+}
+
+int
+sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
+{
+    if (sxe__lua_is_shut(slot) || slot->error == 0)
+        return sxe__lua_fail(L, "closed");
+    if (slot->failure != NULL)
+        return sxe__lua_tls_fail(L, slot->failure, slot->error);
+    return sxe__lua_fail_errno(L, slot->error, "connection");
 }
 
 uint64_t

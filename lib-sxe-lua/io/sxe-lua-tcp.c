@@ -49,7 +49,7 @@ end_connection_task(lua_State *L, int status, int results, void *user)
     SXE_UNUSED_PARAMETER(results);
     if (status == LUA_OK || status == LUA_YIELD) {
         if (s != NULL)
-            sxe__lua_conn_close(s);
+            sxe__lua_socket_close(s);
         return;
     }
     sxe__lua_log_error(L, "tcp connection");
