@@ -171,7 +171,7 @@ $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
 $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
-$B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sxe-lua/io/sxe-lua-cookies.lua lib-sxe-lua/io/sxe-lua-multipart.lua
+$B/obj/lib-sxe-lua/io/sxe-lua-client.o: $(addprefix lib-sxe-lua/io/sxe-lua-,$(addsuffix .lua,client client-request client-connections client-response cookies multipart))
 $B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
 $B/obj/lib-sxe-lua/data/sxe-lua-template.o: lib-sxe-lua/data/sxe-lua-template.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-proxy.o: lib-sxe-lua/io/sxe-lua-proxy.lua

@@ -39,7 +39,7 @@
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-session.c   require "sxe.session", which is sxe-lua-session.lua
- *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client.lua
+ *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client*.lua
  *     sxe-lua-inflate.c   compressed bodies of its responses
  *     sxe-lua-redis.c     require "sxe.redis"; most of it is in sxe-lua-redis.lua
  *     sxe-lua-redis-reader.c  its commands as bytes, its replies as values

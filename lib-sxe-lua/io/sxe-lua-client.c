@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.client", an HTTP client. Heads and chunks are read and written here, by the
- * parser and the writer of lib-sxe-http; the rest is in sxe-lua-client.lua: connections, redirects,
- * time.
+ * parser and the writer of lib-sxe-http; the rest is in sxe-lua-client.lua and the files that it
+ * names: connections, redirects, time.
  *
  *     sxe-lua-client.lua   calls these functions, and gets the bytes from sxe.tcp
  *       write_head         a request as bytes
  *       parse_head         the first bytes of a response as its status, fields and framing
  *       new_chunks, read_chunks   a body in chunks
  *       new_inflate, inflate, is_whole, end_inflate   a compressed body (sxe-lua-inflate.c)
+ *       open_request, open_connections, open_response   its other files as functions
  *       cookies            sxe-lua-cookies.lua as a function: jars of cookies
  *       multipart          sxe-lua-multipart.lua as a function: bodies of fields and files
  *       proxy, environment, is_in   sxe-lua-proxy.lua as a function, and what it needs
@@ -30,6 +31,9 @@
 enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 
 SXE__LUA_PART(client, "lib-sxe-lua/io/sxe-lua-client.lua");
+SXE__LUA_PART(request, "lib-sxe-lua/io/sxe-lua-client-request.lua");
+SXE__LUA_PART(connections, "lib-sxe-lua/io/sxe-lua-client-connections.lua");
+SXE__LUA_PART(response, "lib-sxe-lua/io/sxe-lua-client-response.lua");
 SXE__LUA_PART(cookies, "lib-sxe-lua/io/sxe-lua-cookies.lua");
 SXE__LUA_PART(multipart, "lib-sxe-lua/io/sxe-lua-multipart.lua");
 
@@ -263,6 +267,12 @@ sxe__lua_open_client(lua_State *L)
     luaL_newlib(L, functions);
     sxe__lua_add_inflate(L);
     sxe__lua_add_proxy(L);
+    sxe__lua_push_part(L, &request_part);
+    lua_setfield(L, -2, "open_request");
+    sxe__lua_push_part(L, &connections_part);
+    lua_setfield(L, -2, "open_connections");
+    sxe__lua_push_part(L, &response_part);
+    lua_setfield(L, -2, "open_response");
     sxe__lua_push_part(L, &cookies_part);
     lua_setfield(L, -2, "cookies");
     sxe__lua_push_part(L, &multipart_part);
