@@ -166,10 +166,10 @@ crc32c_of_header(const uint8_t *bytes, size_t size, size_t hole)
     return ~crc;
 }
 
-/* Check that the TLVs (extra values with type and length), which begin at `at`, fill a header of
- * `size` bytes exactly, and that the checksum among them, if there is one, is right. */
+/* Whether the TLVs (extra values with type and length), which begin at `at`, fill a header of `size`
+ * bytes exactly, and the checksum among them, if there is one, is right. */
 static bool
-check_tlvs(const uint8_t *header, size_t size, size_t at)
+has_valid_tlvs(const uint8_t *header, size_t size, size_t at)
 {
     size_t checksum = 0;
 
@@ -223,7 +223,7 @@ parse_block(const uint8_t *header, size_t size, unsigned family, struct sxe_prox
     *proxy = (struct sxe_proxy){.version = 2, .command = header[12] & 15};
     if (family == FAMILY_UNSPEC)
         return (int)size;
-    if (!check_tlvs(header, size, FIXED_SIZE_V2 + addresses_size[family]))
+    if (!has_valid_tlvs(header, size, FIXED_SIZE_V2 + addresses_size[family]))
         return -1;
     get_endpoint(&proxy->source, family, addresses, 0);
     get_endpoint(&proxy->destination, family, addresses, 1);

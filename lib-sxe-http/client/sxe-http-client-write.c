@@ -149,7 +149,7 @@ sxe_http_request_write(const struct sxe_http_request_head *request, char *room, 
 /* ---- Other protocols ---- */
 
 static bool
-names(struct sxe_http_list list, struct sxe_span protocol)
+has_protocol(struct sxe_http_list list, struct sxe_span protocol)
 {
     struct sxe_span element;
 
@@ -175,7 +175,7 @@ sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list
         return false;
     asked = sxe_http_list_of(&parser, head, SXE_HTTP_FIELD_UPGRADE);
     do {
-        if (!names(asked, protocol))
+        if (!has_protocol(asked, protocol))
             return false;
     } while (sxe_http_list_next(&protocols, &protocol));
     return true;

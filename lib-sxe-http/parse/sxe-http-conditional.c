@@ -129,8 +129,8 @@ is_if_none_match_met(const struct sxe_http_conditions *conditions,
 
 /* Whether both the field (*date) and the representation have a date (RFC 9110, 13.1.3). */
 static bool
-get_dates(struct sxe_span field, const struct sxe_http_conditions *conditions,
-          const struct sxe_http_representation *selected, int64_t *date)
+has_both_dates(struct sxe_span field, const struct sxe_http_conditions *conditions,
+               const struct sxe_http_representation *selected, int64_t *date)
 {
     return !selected->is_missing && selected->modified != SXE_HTTP_NO_DATE &&
            sxe_http_date_parse(field, conditions->now, date) == 0;
@@ -143,7 +143,7 @@ is_if_unmodified_since_met(const struct sxe_http_conditions *conditions,
 {
     int64_t date;
 
-    return !get_dates(conditions->if_unmodified_since, conditions, selected, &date) ||
+    return !has_both_dates(conditions->if_unmodified_since, conditions, selected, &date) ||
            selected->modified <= date;
 }
 
@@ -154,7 +154,7 @@ is_if_modified_since_met(const struct sxe_http_conditions *conditions,
 {
     int64_t date;
 
-    return !get_dates(conditions->if_modified_since, conditions, selected, &date) ||
+    return !has_both_dates(conditions->if_modified_since, conditions, selected, &date) ||
            selected->modified > date;
 }
 
@@ -169,7 +169,7 @@ is_if_range_met(const struct sxe_http_conditions *conditions,
     if (field.base == NULL ||
         sxe_http_etag_matches(field, selected->etag, SXE_HTTP_STRONG_COMPARISON))
         return true;
-    return !selected->modified_is_weak && get_dates(field, conditions, selected, &date) &&
+    return !selected->modified_is_weak && has_both_dates(field, conditions, selected, &date) &&
            selected->modified == date;
 }
 

@@ -89,7 +89,7 @@ load_expect_add_status(struct load_expect *expect, const char *text)
 }
 
 bool
-load_expect_status(const struct load_expect *expect, unsigned status)
+load_expect_accepts_status(const struct load_expect *expect, unsigned status)
 {
     return status <= STATUS_MAX && (expect->statuses[status / 64] >> status % 64 & 1) != 0;
 }
@@ -132,8 +132,8 @@ has_field(const struct sxe_http_parser *head, const char *data, struct sxe_span 
 }
 
 bool
-load_expect_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
-                   const char *data)
+load_expect_accepts_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
+                           const char *data)
 {
     for (unsigned i = 0; i < expect->fields; i++) {
         if (!has_field(head, data, expect->field_names[i], expect->field_values[i]))
@@ -247,7 +247,7 @@ load_expect_body_piece(const struct load_expect *expect, struct load_expect_body
 }
 
 bool
-load_expect_body_end(const struct load_expect *expect, const struct load_expect_body *state)
+load_expect_accepts_body(const struct load_expect *expect, const struct load_expect_body *state)
 {
     return expect->body == NULL || state->matched == expect->body_length;
 }

@@ -51,17 +51,18 @@ const char *load_expect_set_body(struct load_expect *expect,
 /* Free what set_body made; nothing is expected of a body any more. */
 void load_expect_clear_body(struct load_expect *expect);
 
-bool load_expect_status(const struct load_expect *expect, unsigned status);
+bool load_expect_accepts_status(const struct load_expect *expect, unsigned status);
 
 /* Whether the head has the expected fields. Its offsets count from data. */
-bool load_expect_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
-                        const char *data);
+bool load_expect_accepts_fields(const struct load_expect *expect,
+                                const struct sxe_http_parser *head, const char *data);
 
 /* load_expect_body_piece takes the pieces of a body in order; false: a whole body is expected, and
- * this one can no longer equal it. After the last piece load_expect_body_end says whether the body
+ * this one can no longer equal it. After the last piece load_expect_accepts_body says whether the body
  * matches. */
 bool load_expect_body_piece(const struct load_expect *expect, struct load_expect_body *state,
                             const char *data, size_t length);
-bool load_expect_body_end(const struct load_expect *expect, const struct load_expect_body *state);
+bool load_expect_accepts_body(const struct load_expect *expect,
+                              const struct load_expect_body *state);
 
 #endif

@@ -40,7 +40,7 @@ load__judge(struct load__socket *socket, const struct load__flight *flight, uint
         return LOAD_END_OK;
     if (reading == LOAD_READ_ASTRAY)
         return LOAD_END_FAILED_CHECK;
-    if (!load_expect_status(expect, socket->reply.status)) {
+    if (!load_expect_accepts_status(expect, socket->reply.status)) {
         struct load_result *result = socket->worker->result;
 
         if (result->first_bad_status == 0)
@@ -49,7 +49,7 @@ load__judge(struct load__socket *socket, const struct load__flight *flight, uint
     }
     if (socket->end != LOAD_END_OK)
         return (enum load_end)socket->end;
-    if (!load_expect_body_end(expect, &socket->body))
+    if (!load_expect_accepts_body(expect, &socket->body))
         return LOAD_END_BAD_BODY;
     return reading == LOAD_READ_JUDGE ? LOAD_END_OK : LOAD_END_FAILED_CHECK;
 }

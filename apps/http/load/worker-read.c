@@ -43,7 +43,7 @@ on_head(struct load_reply_viewer *base, const struct sxe_http_parser *head, cons
     struct viewer *viewer = (struct viewer *)base;
     struct load__socket *socket = viewer->socket;
 
-    if (!load_expect_fields(viewer->expect, head, data))
+    if (!load_expect_accepts_fields(viewer->expect, head, data))
         note_end(socket, LOAD_END_BAD_FIELD);
     keep_reply(socket, data, length - 2);
     if (socket->worker->exchanges != NULL)

@@ -40,10 +40,11 @@ START_TEST(statuses_are_those_of_the_list)
 
     ck_assert_msg(wrong == NULL, "%s", wrong);
     for (unsigned i = 0; i < 4 && statuses[_i].good[i] != 0; i++)
-        ck_assert_msg(load_expect_status(&expect, statuses[_i].good[i]), "%u",
+        ck_assert_msg(load_expect_accepts_status(&expect, statuses[_i].good[i]), "%u",
                       statuses[_i].good[i]);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_msg(!load_expect_status(&expect, statuses[_i].bad[i]), "%u", statuses[_i].bad[i]);
+        ck_assert_msg(!load_expect_accepts_status(&expect, statuses[_i].bad[i]), "%u",
+                      statuses[_i].bad[i]);
 }
 END_TEST
 
@@ -70,7 +71,7 @@ START_TEST(statuses_of_several_options_are_added)
 
     ck_assert_ptr_null(load_expect_add_status(&expect, LOAD_EXPECT_DEFAULT_STATUS));
     ck_assert_ptr_null(load_expect_add_status(&expect, "404"));
-    ck_assert(load_expect_status(&expect, 204) && load_expect_status(&expect, 404));
+    ck_assert(load_expect_accepts_status(&expect, 204) && load_expect_accepts_status(&expect, 404));
 }
 END_TEST
 
@@ -121,7 +122,7 @@ START_TEST(each_expected_field_must_be_there)
         ck_assert_ptr_null(load_expect_add_field(&expect, expected[_i].fields[i]));
     sxe_http_parser_init(&parser, SXE_HTTP_RESPONSE, fields, 10, NULL);
     ck_assert_int_eq(sxe_http_parse(&parser, head, strlen(HEAD)), strlen(HEAD));
-    ck_assert(load_expect_fields(&expect, &parser, head) == expected[_i].is_good);
+    ck_assert(load_expect_accepts_fields(&expect, &parser, head) == expected[_i].is_good);
 }
 END_TEST
 
@@ -161,8 +162,8 @@ feed(const struct load_expect *expect, const char *body, size_t cut, size_t othe
     is_possible &= load_expect_body_piece(expect, &state, text.base, cut);
     is_possible &= load_expect_body_piece(expect, &state, text.base + cut, other - cut);
     is_possible &= load_expect_body_piece(expect, &state, text.base + other, text.length - other);
-    ck_assert(is_possible || !load_expect_body_end(expect, &state));
-    return load_expect_body_end(expect, &state);
+    ck_assert(is_possible || !load_expect_accepts_body(expect, &state));
+    return load_expect_accepts_body(expect, &state);
 }
 
 /* Check the body with every pair of cuts. */
@@ -231,7 +232,7 @@ START_TEST(all_short_texts_are_found_as_strstr_does)
             state = (struct load_expect_body){0};
             for (unsigned i = 0; i < 10; i++)
                 load_expect_body_piece(&expect, &state, &body[i], 1);
-            if (load_expect_body_end(&expect, &state) != (strstr(body, text) != NULL))
+            if (load_expect_accepts_body(&expect, &state) != (strstr(body, text) != NULL))
                 ck_abort_msg("'%s' in '%s'", text, body);
         }
         load_expect_clear_body(&expect);
@@ -295,7 +296,7 @@ START_TEST(a_file_may_be_large_and_have_any_byte)
     for (unsigned i = 0; i < LARGE; i += PIECE)
         ck_assert(load_expect_body_piece(&expect, &state, bytes + i,
                                          LARGE - i < PIECE ? LARGE - i : PIECE));
-    ck_assert(load_expect_body_end(&expect, &state));
+    ck_assert(load_expect_accepts_body(&expect, &state));
     load_expect_clear_body(&expect);
 }
 END_TEST

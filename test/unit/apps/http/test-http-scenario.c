@@ -112,12 +112,12 @@ START_TEST(a_kind_may_expect_a_status_and_a_body)
 
     must_begin("return {kinds = {{expect_status = 201}, {expect_body = 'ell'}, {}}}");
     next_text();
-    ck_assert(load_expect_status(query.expect, 201));
-    ck_assert(!load_expect_status(query.expect, 200));
+    ck_assert(load_expect_accepts_status(query.expect, 201));
+    ck_assert(!load_expect_accepts_status(query.expect, 200));
     next_text();
-    ck_assert(load_expect_status(query.expect, 200));
+    ck_assert(load_expect_accepts_status(query.expect, 200));
     ck_assert(load_expect_body_piece(query.expect, &body, "hello", 5));
-    ck_assert(load_expect_body_end(query.expect, &body));
+    ck_assert(load_expect_accepts_body(query.expect, &body));
     next_text();
     ck_assert_ptr_null(query.expect);
 }
