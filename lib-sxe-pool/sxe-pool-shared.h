@@ -87,10 +87,11 @@ extern "C" {
 
 /* ---- Opening ---- */
 
+/* The pool to open or make. With a number of 0 it must exist: its file says what it is, and here
+ * only name (for messages), options and file count. */
 typedef struct sxe_pool_spec {
-    const char *name; /* 1 to 31 bytes */
-    /* how many elements; 0: open an existing pool, whose file has all these numbers */
-    unsigned number;
+    const char *name;        /* 1 to 31 bytes */
+    unsigned number;         /* how many elements the pool has; 0: as many as its file says */
     size_t element_size;     /* bytes of an element */
     unsigned states;         /* how many states; elements begin in state 0 */
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */

@@ -319,7 +319,7 @@ tls_read(SXE *s, void *buffer, size_t size)
 /* ---- Writing ---- */
 
 /* The bytes that the program wrote and that are not in records yet. */
-struct source {
+struct plain {
     const struct iovec *vector;
     int count;
     size_t skip; /* how many bytes of the first iovec are in records already */
@@ -328,15 +328,15 @@ struct source {
 /* Take the bytes of the next record: in place if they are in one piece, else copied to loop->plain.
  * Returns their number; 0: none are left. */
 static size_t
-next_record(struct source *source, const char **data)
+next_record(struct plain *plain, const char **data)
 {
     size_t length = 0;
 
-    while (source->count > 0 && length < SXE__TLS_RECORD) {
-        const char *base = (const char *)source->vector->iov_base + source->skip;
-        size_t left = source->vector->iov_len - source->skip;
+    while (plain->count > 0 && length < SXE__TLS_RECORD) {
+        const char *base = (const char *)plain->vector->iov_base + plain->skip;
+        size_t left = plain->vector->iov_len - plain->skip;
         size_t part = left < SXE__TLS_RECORD - length ? left : SXE__TLS_RECORD - length;
-        bool is_whole = length == 0 && (part == SXE__TLS_RECORD || source->count == 1);
+        bool is_whole = length == 0 && (part == SXE__TLS_RECORD || plain->count == 1);
 
         if (is_whole)
             *data = base;
@@ -345,11 +345,11 @@ next_record(struct source *source, const char **data)
         if (!is_whole)
             *data = sxe__tls_loop->plain;
         length += part;
-        source->skip += part;
+        plain->skip += part;
         if (part == left) {
-            source->vector++;
-            source->count--;
-            source->skip = 0;
+            plain->vector++;
+            plain->count--;
+            plain->skip = 0;
         }
         if (is_whole)
             break;
@@ -357,10 +357,10 @@ next_record(struct source *source, const char **data)
     return length;
 }
 
-/* Make records of the source's bytes, up to a batch. Returns how many bytes are in them, or
+/* Make records of plain bytes, up to a batch. Returns how many bytes are in them, or
  * -EPROTO. */
 static ssize_t
-encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
+encrypt(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
 {
     size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
     size_t done = 0;
@@ -369,7 +369,7 @@ encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
     size_t n;
 
     enter(c);
-    while (done < most && (length = next_record(source, &data)) > 0) {
+    while (done < most && (length = next_record(plain, &data)) > 0) {
         if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
             c->is_broken = true;
             sxe__tls_log_failure(s, "closing");
@@ -382,9 +382,9 @@ encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
 
 /* Encrypt and send. Returns the bytes that count as written, `skipped` ones included, or -errno. */
 static ssize_t
-write_new(SXE *s, struct sxe__tls_connection *c, struct source *source, size_t skipped, bool more)
+write_new(SXE *s, struct sxe__tls_connection *c, struct plain *plain, size_t skipped, bool more)
 {
-    ssize_t done = encrypt(s, c, source);
+    ssize_t done = encrypt(s, c, plain);
     ssize_t sent;
 
     if (done < 0)
@@ -430,7 +430,7 @@ static ssize_t
 tls_write(SXE *s, const struct iovec *vector, int count, bool more)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
-    struct source source = {vector, count, 0};
+    struct plain plain = {vector, count, 0};
     ssize_t ready = prepare(s, c);
     size_t total = 0;
     size_t skipped;
@@ -442,13 +442,13 @@ tls_write(SXE *s, const struct iovec *vector, int count, bool more)
     skipped = settle_owed(c, total);
     if (skipped == total)
         return (ssize_t)skipped;
-    source.skip = skipped;
-    while (source.skip >= source.vector->iov_len) {
-        source.skip -= source.vector->iov_len;
-        source.vector++;
-        source.count--;
+    plain.skip = skipped;
+    while (plain.skip >= plain.vector->iov_len) {
+        plain.skip -= plain.vector->iov_len;
+        plain.vector++;
+        plain.count--;
     }
-    return write_new(s, c, &source, skipped, more);
+    return write_new(s, c, &plain, skipped, more);
 }
 
 static ssize_t
@@ -457,7 +457,7 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
     struct sxe__tls_connection *c = sxe__tls_of(s);
     size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
     ssize_t n = prepare(s, c);
-    struct source source;
+    struct plain plain;
     struct iovec piece;
 
     if (n < 0)
@@ -468,8 +468,8 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
     if (n <= 0)
         return n < 0 ? -errno : 0;
     piece = (struct iovec){sxe__tls_loop->plain, (size_t)n};
-    source = (struct source){&piece, 1, 0};
-    return write_new(s, c, &source, 0, false);
+    plain = (struct plain){&piece, 1, 0};
+    return write_new(s, c, &plain, 0, false);
 }
 
 /* ---- Ending ---- */

@@ -86,9 +86,9 @@ struct load_tls {
     unsigned resume;  /* percent of new connections that resume a session, 0 to 100 */
 };
 
-struct load_requests; /* requests.h */
-struct load_expect;   /* expect.h */
-struct load_sources;  /* source.h */
+struct load_requests;        /* requests.h */
+struct load_expect;          /* expect.h */
+struct load_local_addresses; /* local-addresses.h */
 
 struct load_plan {
     /* Where to: one server. */
@@ -103,7 +103,8 @@ struct load_plan {
     unsigned hosts_number; /* 0: only the server above; otherwise hosts[0] is that server, worker i
                               loads host i % hosts_number, and workers is a multiple of it */
     struct load_host hosts[LOAD_HOSTS_MAX];
-    const struct load_sources *sources; /* local addresses; NULL: the system chooses */
+    const struct load_local_addresses
+        *local_addresses; /* to connect from; NULL: the system chooses */
     struct load_tls tls;
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
 

@@ -44,8 +44,8 @@ load_command_look_up(const struct load_command *command, const struct load_url *
 
     if (problem != NULL)
         return problem;
-    if (command->plan.sources != NULL)
-        load_url_use_family(addresses, command->sources.family);
+    if (command->plan.local_addresses != NULL)
+        load_url_use_family(addresses, command->local_addresses.family);
     /* The server of --server-cmd does not listen yet, so it is not known which address it will
      * listen at: use the first one. */
     if (command->plan.server_cmd != NULL)
@@ -80,15 +80,15 @@ add_url_host(struct load_command *command, const struct load_url *url)
 }
 
 static int
-check_sources(const struct load_command *command)
+check_local_addresses(const struct load_command *command)
 {
     const struct load_plan *plan = &command->plan;
 
-    for (unsigned i = 0; i < plan->hosts_number && plan->sources != NULL; i++) {
+    for (unsigned i = 0; i < plan->hosts_number && plan->local_addresses != NULL; i++) {
         const struct load_host *host = &plan->hosts[i];
         int family = strchr(host->ip, ':') != NULL ? AF_INET6 : AF_INET;
 
-        if (*host->path != '\0' || family != command->sources.family)
+        if (*host->path != '\0' || family != command->local_addresses.family)
             return load_command_refuse("%s cannot be connected to from the addresses of --source, "
                                        "which are of another family",
                                        *host->path != '\0' ? host->path : host->authority);
@@ -115,7 +115,7 @@ share_workers(struct load_command *command)
             "there are %u workers, one for each host, for %u connections (-c); "
             "each needs one, and %u may be in all shards together",
             plan->workers, (unsigned)load_plan_share(plan, plan->sockets), LOAD_WORKERS_MAX);
-    return check_sources(command);
+    return check_local_addresses(command);
 }
 
 int

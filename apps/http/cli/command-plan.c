@@ -71,12 +71,13 @@ set_host_field(struct load_command *command)
     if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
         return load_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
                                    plan->ip);
-    if (plan->sources != NULL && (command->sources.family == AF_INET) != is_ipv4)
+    if (plan->local_addresses != NULL && (command->local_addresses.family == AF_INET) != is_ipv4)
         return load_command_refuse(
             "the server's address is %s; --source must have IPv%c addresses, "
             "too",
             plan->ip, is_ipv4 ? '4' : '6');
-    if (plan->sources != NULL && (problem = load_sources_try(plan->sources, sockets)) != NULL)
+    if (plan->local_addresses != NULL &&
+        (problem = load_local_addresses_try(plan->local_addresses, sockets)) != NULL)
         return load_command_refuse("the source (--source) cannot be connected from: %s", problem);
     if (*plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
@@ -132,7 +133,8 @@ set_where(struct load_command *command)
         snprintf(plan->ip, sizeof(plan->ip), "127.0.0.1");
     if (plan->port == 0)
         plan->port = 8000;
-    if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
+    if (plan->unix_path != NULL &&
+        (typed->has_ip || typed->has_port || plan->local_addresses != NULL))
         return load_command_refuse("a unix socket has no address: --unix cannot be combined with "
                                    "-i, -p or --source");
     if (plan->unix_path != NULL &&

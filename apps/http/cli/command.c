@@ -532,9 +532,9 @@ take_load_option(void *settings, int val)
     case UNIX:
         return keep_option_text(&command->plan.unix_path);
     case SOURCE:
-        command->plan.sources = &command->sources;
-        return load_command_refuse_if("the source (--source)",
-                                      load_sources_parse(&command->sources, optarg));
+        command->plan.local_addresses = &command->local_addresses;
+        return load_command_refuse_if(
+            "the source (--source)", load_local_addresses_parse(&command->local_addresses, optarg));
     case PROXY:
         return take_proxy(&command->plan);
     case TLS_CA:

@@ -9,8 +9,8 @@
 #define LOAD_COMMAND_H
 
 #include "expect.h"
+#include "local-addresses.h"
 #include "plan.h"
-#include "source.h"
 #include "sxe-util.h"
 #include "template.h"
 #include "url.h"
@@ -70,7 +70,7 @@ struct load_command {
     struct load_requests *script;
     struct load_typed typed; /* this member and all after it are private; the plan points to it */
     struct load_expect expect;
-    struct load_sources sources;
+    struct load_local_addresses local_addresses;
     struct load_template_options request;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "handshake.h"
-#include "source.h"
+#include "local-addresses.h"
 #include "sxe-proxy.h"
 #include "worker-private.h"
 
@@ -87,15 +87,16 @@ static SXE *
 new_sxe(const struct load__worker *worker, uint32_t id)
 {
     const struct load_plan *plan = worker->plan;
-    char source[64] = "";
+    char local[64] = "";
 
     if (plan->unix_path != NULL)
         return sxe_new_unix(NULL, plan->unix_path, on_socket_connected, load__on_read,
                             on_socket_close);
-    if (plan->sources != NULL)
-        load_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
-                          sizeof(source));
-    return sxe_new_tcp(NULL, source, 0, on_socket_connected, load__on_read, on_socket_close);
+    if (plan->local_addresses != NULL)
+        load_local_addresses_text(plan->local_addresses,
+                                  worker->shard + (uint64_t)id * worker->shards, local,
+                                  sizeof(local));
+    return sxe_new_tcp(NULL, local, 0, on_socket_connected, load__on_read, on_socket_close);
 }
 
 static int
@@ -242,7 +243,7 @@ cut_ramp(struct load__worker *worker)
 static void
 count_unopened(struct load__worker *worker, int error)
 {
-    const struct load_sources *sources = worker->plan->sources;
+    const struct load_local_addresses *local = worker->plan->local_addresses;
     enum load_unopened kind = unopened_of(error);
 
     worker->result->unopened[kind]++;
@@ -251,7 +252,7 @@ count_unopened(struct load__worker *worker, int error)
     /* The next socket would lack a descriptor, or a port of the only address, too: stop the
      * ramp. */
     if (kind == LOAD_UNOPENED_NO_DESCRIPTOR ||
-        (kind == LOAD_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
+        (kind == LOAD_UNOPENED_NO_PORT && (local == NULL || local->number == 1)))
         cut_ramp(worker);
 }
 

@@ -12,7 +12,7 @@
 #define NAME_COLUMNS 24
 
 static void
-add_address_row(struct load_page *page, const struct load_address_result *address, bool has_source)
+add_address_row(struct load_page *page, const struct load_address_result *address, bool has_local)
 {
     char name[LOAD_IP_SIZE];
 
@@ -24,8 +24,8 @@ add_address_row(struct load_page *page, const struct load_address_result *addres
                   load_number_text((double)address->failed));
     if (address->is_unused)
         load_page_item(page, "not used: it %s",
-                       has_source ? "is not of the family of --source"
-                                  : "accepted no connection at the start");
+                       has_local ? "is not of the family of --source"
+                                 : "accepted no connection at the start");
     else if (address->first_error != 0)
         load_page_item(page, "%s", strerror(address->first_error));
 }
@@ -40,7 +40,7 @@ load_summary_addresses(struct load_page *page, const struct load_run *run)
     load_page_begin_heading(page, total->addresses);
     load_page_add(page, "%-*s%12s%9s", NAME_COLUMNS, "address", "connections", "failed");
     for (unsigned i = 0; i < total->addresses; i++)
-        add_address_row(page, &total->by_address[i], run->plan->sources != NULL);
+        add_address_row(page, &total->by_address[i], run->plan->local_addresses != NULL);
 }
 
 void

@@ -66,7 +66,7 @@ START_TEST(a_row_says_that_source_excludes_its_address)
 
     make_addresses();
     plan = *made.run.plan;
-    plan.sources = (const struct load_sources *)&plan; /* is not looked into */
+    plan.local_addresses = (const struct load_local_addresses *)&plan; /* is not looked into */
     made.run.plan = &plan;
     load_page_init(&page, stdout);
     load_summary_addresses(&page, &made.run);

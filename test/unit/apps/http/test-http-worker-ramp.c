@@ -5,7 +5,7 @@
  */
 #include "http-world.h"
 
-#include "source.h"
+#include "local-addresses.h"
 #include "sxe-proxy.h"
 
 /* ---- All connections at once ---- */
@@ -210,15 +210,15 @@ note_peer(unsigned client)
     inet_ntop(AF_INET, &address.sin_addr, peers[client], sizeof(peers[0]));
 }
 
-static struct load_sources sources;
+static struct load_local_addresses sources;
 
 static void
 make_world_with_sources(const char *text)
 {
     make_world();
     listen_tcp();
-    ck_assert_ptr_null(load_sources_parse(&sources, text));
-    world.plan.sources = &sources;
+    ck_assert_ptr_null(load_local_addresses_parse(&sources, text));
+    world.plan.local_addresses = &sources;
     world.plan.sockets = 8;
     world.welcome = note_peer;
 }

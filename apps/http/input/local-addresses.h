@@ -6,35 +6,36 @@
  * Shape: 127.0.0.1, a list with commas, ranges 127.0.0.1-127.0.0.8, networks 127.0.0.0/28, ::1.
  * Networks leave out their first and last address if they have more than two.
  *
- * Limits: LOAD_SOURCES_MAX ranges; they are kept as ranges, so a /8 costs nothing.
+ * Limits: LOAD_LOCAL_ADDRESSES_MAX ranges; they are kept as ranges, so a /8 costs nothing.
  */
-#ifndef LOAD_SOURCE_H
-#define LOAD_SOURCE_H
+#ifndef LOAD_LOCAL_ADDRESSES_H
+#define LOAD_LOCAL_ADDRESSES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOAD_SOURCES_MAX 64
+#define LOAD_LOCAL_ADDRESSES_MAX 64
 
-struct load_sources {
+struct load_local_addresses {
     unsigned ranges;
     uint64_t number; /* ro: how many addresses */
     int family;      /* ro: AF_INET or AF_INET6 */
     struct {
         unsigned char first[16];
         uint64_t number;
-    } range[LOAD_SOURCES_MAX];
+    } range[LOAD_LOCAL_ADDRESSES_MAX];
 };
 
 /* Parse a list of addresses. NULL, or what is wrong, as a text of this thread that names the
  * part. */
-const char *load_sources_parse(struct load_sources *sources, const char *text);
+const char *load_local_addresses_parse(struct load_local_addresses *local, const char *text);
 
 /* Try the first `number` addresses, at most 1,000. NULL; or the first that this machine does not
  * have, as a text of this thread. */
-const char *load_sources_try(const struct load_sources *sources, uint64_t number);
+const char *load_local_addresses_try(const struct load_local_addresses *local, uint64_t number);
 
 /* Write address number nth modulo `number` as text; size is at least INET6_ADDRSTRLEN. */
-void load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, size_t size);
+void load_local_addresses_text(const struct load_local_addresses *local, uint64_t nth, char *text,
+                               size_t size);
 
 #endif

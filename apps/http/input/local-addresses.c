@@ -3,7 +3,7 @@
  * Parsing local addresses. All are handled as IPv6 addresses, with IPv4 in ::ffff:0:0/96, as in
  * sxe-cidr.h.
  */
-#include "source.h"
+#include "local-addresses.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -49,14 +49,14 @@ advance_address(unsigned char address[16], uint64_t by)
 }
 
 static int
-family_of_source(const unsigned char address[16])
+family_of_local(const unsigned char address[16])
 {
     return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0 ? AF_INET : AF_INET6;
 }
 
 /* Add an address or a network. NULL, or a text that says what is wrong. */
 static const char *
-add_source_network(const char *text, struct sxe_cidr *network)
+parse_local_network(const char *text, struct sxe_cidr *network)
 {
     struct sxe_cidr_list list = {0};
 
@@ -79,15 +79,15 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     uint64_t distance;
 
     *hyphen = '\0';
-    wrong = add_source_network(text, &from);
+    wrong = parse_local_network(text, &from);
     if (wrong == NULL)
-        wrong = add_source_network(hyphen + 1, &to);
+        wrong = parse_local_network(hyphen + 1, &to);
     *hyphen = '-';
     if (wrong != NULL)
         return wrong;
     if (from.bits != ADDRESS_BITS || to.bits != ADDRESS_BITS)
         return load_wrong("'%s' is a range of networks; give the first and the last address", text);
-    if (family_of_source(from.address) != family_of_source(to.address))
+    if (family_of_local(from.address) != family_of_local(to.address))
         return load_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
     if (memcmp(from.address, to.address, sizeof(to.address)) > 0)
         return load_wrong("'%s' is the wrong way round: the first address is after the last", text);
@@ -117,37 +117,37 @@ take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *
 
 /* Read one part of the list. NULL, or what is wrong. */
 static const char *
-add_source_part(struct load_sources *sources, char *text)
+add_local_part(struct load_local_addresses *local, char *text)
 {
     char *hyphen = strchr(text, '-');
-    unsigned char *first = sources->range[sources->ranges].first;
-    uint64_t *number = &sources->range[sources->ranges].number;
+    unsigned char *first = local->range[local->ranges].first;
+    uint64_t *number = &local->range[local->ranges].number;
     struct sxe_cidr network = {0};
     const char *wrong;
 
     if (hyphen != NULL) {
         wrong = parse_range(text, hyphen, first, number);
     } else {
-        wrong = add_source_network(text, &network);
+        wrong = parse_local_network(text, &network);
         if (wrong == NULL)
             take_network(&network, first, number);
     }
     if (wrong != NULL)
         return wrong;
-    if (sources->ranges > 0 && family_of_source(first) != sources->family)
+    if (local->ranges > 0 && family_of_local(first) != local->family)
         return load_wrong("'%s' is not of the same family as those before it: one server is "
                           "connected to from IPv4 or from IPv6",
                           text);
-    sources->family = family_of_source(first);
-    sources->number += *number;
-    sources->ranges++;
+    local->family = family_of_local(first);
+    local->number += *number;
+    local->ranges++;
     return NULL;
 }
 
 const char *
-load_sources_parse(struct load_sources *sources, const char *text)
+load_local_addresses_parse(struct load_local_addresses *local, const char *text)
 {
-    *sources = (struct load_sources){0};
+    *local = (struct load_local_addresses){0};
     for (;;) {
         const char *base = text + strspn(text, BLANKS);
         size_t length = strcspn(base, ",");
@@ -161,10 +161,10 @@ load_sources_parse(struct load_sources *sources, const char *text)
             return load_wrong("'%.40s...' is too long for an address", base);
         memcpy(part, base, length);
         part[length] = '\0';
-        if (sources->ranges == LOAD_SOURCES_MAX)
+        if (local->ranges == LOAD_LOCAL_ADDRESSES_MAX)
             return load_wrong("'%s' is one too many: give at most %d parts; a part may be a range",
-                              part, LOAD_SOURCES_MAX);
-        wrong = add_source_part(sources, part);
+                              part, LOAD_LOCAL_ADDRESSES_MAX);
+        wrong = add_local_part(local, part);
         if (wrong != NULL)
             return wrong;
         if (*text == '\0')
@@ -174,18 +174,19 @@ load_sources_parse(struct load_sources *sources, const char *text)
 }
 
 void
-load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, size_t size)
+load_local_addresses_text(const struct load_local_addresses *local, uint64_t nth, char *text,
+                          size_t size)
 {
     unsigned char address[16];
-    bool is_ipv4 = sources->family == AF_INET;
+    bool is_ipv4 = local->family == AF_INET;
     unsigned i = 0;
 
-    nth %= sources->number;
-    while (nth >= sources->range[i].number)
-        nth -= sources->range[i++].number;
-    memcpy(address, sources->range[i].first, sizeof(address));
+    nth %= local->number;
+    while (nth >= local->range[i].number)
+        nth -= local->range[i++].number;
+    memcpy(address, local->range[i].first, sizeof(address));
     advance_address(address, nth);
-    inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
+    inet_ntop(local->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
 }
 
 /* Whether this machine has the address: whether a socket can be bound to it. Also true if the test
@@ -210,14 +211,14 @@ is_here(int family, const char *address)
 }
 
 const char *
-load_sources_try(const struct load_sources *sources, uint64_t number)
+load_local_addresses_try(const struct load_local_addresses *local, uint64_t number)
 {
-    number = number < sources->number ? number : sources->number;
+    number = number < local->number ? number : local->number;
     for (uint64_t i = 0; i < number && i < TRIES_MAX; i++) {
         char address[INET6_ADDRSTRLEN];
 
-        load_sources_text(sources, i, address, sizeof(address));
-        if (!is_here(sources->family, address))
+        load_local_addresses_text(local, i, address, sizeof(address));
+        if (!is_here(local->family, address))
             return load_wrong("'%s' is no address of this machine", address);
     }
     return NULL;

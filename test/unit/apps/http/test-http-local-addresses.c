@@ -2,7 +2,7 @@
  *
  * Source addresses: lists, ranges, networks, and the nth address of them.
  */
-#include "source.h"
+#include "local-addresses.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,9 +16,9 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static const char *
-parse(struct load_sources *sources, const char *text)
+parse(struct load_local_addresses *local, const char *text)
 {
-    return load_sources_parse(sources, page_edge_bytes(text, strlen(text) + 1));
+    return load_local_addresses_parse(local, page_edge_bytes(text, strlen(text) + 1));
 }
 
 static const struct {
@@ -57,26 +57,26 @@ static const struct {
 };
 
 static void
-check_nth(const struct load_sources *sources, uint64_t nth, const char *wanted)
+check_nth(const struct load_local_addresses *local, uint64_t nth, const char *wanted)
 {
     char text[INET6_ADDRSTRLEN];
 
-    load_sources_text(sources, nth, text, sizeof(text));
+    load_local_addresses_text(local, nth, text, sizeof(text));
     ck_assert_str_eq(text, wanted);
 }
 
 START_TEST(each_list_has_its_addresses)
 {
-    struct load_sources sources;
-    const char *wrong = parse(&sources, lists[_i].text);
+    struct load_local_addresses local;
+    const char *wrong = parse(&local, lists[_i].text);
 
     ck_assert_msg(wrong == NULL, "%s: %s", lists[_i].text, wrong);
-    ck_assert_uint_eq(sources.number, lists[_i].number);
-    ck_assert_int_eq(sources.family, strchr(lists[_i].first, ':') != NULL ? AF_INET6 : AF_INET);
-    check_nth(&sources, 0, lists[_i].first);
-    check_nth(&sources, lists[_i].nth, lists[_i].nth_text);
-    check_nth(&sources, lists[_i].number - 1, lists[_i].last);
-    check_nth(&sources, lists[_i].number, lists[_i].first);
+    ck_assert_uint_eq(local.number, lists[_i].number);
+    ck_assert_int_eq(local.family, strchr(lists[_i].first, ':') != NULL ? AF_INET6 : AF_INET);
+    check_nth(&local, 0, lists[_i].first);
+    check_nth(&local, lists[_i].nth, lists[_i].nth_text);
+    check_nth(&local, lists[_i].number - 1, lists[_i].last);
+    check_nth(&local, lists[_i].number, lists[_i].first);
 }
 END_TEST
 
@@ -111,8 +111,8 @@ static const struct {
 
 START_TEST(others_are_refused_and_named)
 {
-    struct load_sources sources;
-    const char *wrong = parse(&sources, refused[_i].text);
+    struct load_local_addresses local;
+    const char *wrong = parse(&local, refused[_i].text);
 
     ck_assert_msg(wrong != NULL, "'%s' is accepted", refused[_i].text);
     ck_assert_msg(strstr(wrong, refused[_i].says) != NULL, "'%s': %s", refused[_i].text, wrong);
@@ -122,62 +122,64 @@ END_TEST
 START_TEST(the_last_range_that_fits_is_taken)
 {
     const char *one = "127.0.0.1,";
-    char text[(LOAD_SOURCES_MAX + 1) * 10 + 1] = "";
-    struct load_sources sources;
+    char text[(LOAD_LOCAL_ADDRESSES_MAX + 1) * 10 + 1] = "";
+    struct load_local_addresses local;
 
-    for (size_t i = 0; i < LOAD_SOURCES_MAX + 1; i++)
+    for (size_t i = 0; i < LOAD_LOCAL_ADDRESSES_MAX + 1; i++)
         memcpy(text + i * strlen(one), one, strlen(one));
-    text[LOAD_SOURCES_MAX * strlen(one) - 1] = '\0';
-    ck_assert_ptr_null(parse(&sources, text));
-    ck_assert_uint_eq(sources.number, LOAD_SOURCES_MAX);
-    text[LOAD_SOURCES_MAX * strlen(one) - 1] = ',';
-    text[(LOAD_SOURCES_MAX + 1) * strlen(one) - 1] = '\0';
-    ck_assert_ptr_nonnull(strstr(parse(&sources, text), "is one too many"));
+    text[LOAD_LOCAL_ADDRESSES_MAX * strlen(one) - 1] = '\0';
+    ck_assert_ptr_null(parse(&local, text));
+    ck_assert_uint_eq(local.number, LOAD_LOCAL_ADDRESSES_MAX);
+    text[LOAD_LOCAL_ADDRESSES_MAX * strlen(one) - 1] = ',';
+    text[(LOAD_LOCAL_ADDRESSES_MAX + 1) * strlen(one) - 1] = '\0';
+    ck_assert_ptr_nonnull(strstr(parse(&local, text), "is one too many"));
 }
 END_TEST
 
 START_TEST(an_address_of_another_machine_is_named)
 {
-    struct load_sources sources;
+    struct load_local_addresses local;
     int fd = socket(AF_INET6, SOCK_DGRAM, 0);
 
-    ck_assert_ptr_null(parse(&sources, "127.0.0.1-127.0.0.9,192.0.2.1-192.0.2.2"));
-    ck_assert_ptr_null(load_sources_try(&sources, 9));
-    ck_assert_str_eq(load_sources_try(&sources, 10), "'192.0.2.1' is no address of this machine");
+    ck_assert_ptr_null(parse(&local, "127.0.0.1-127.0.0.9,192.0.2.1-192.0.2.2"));
+    ck_assert_ptr_null(load_local_addresses_try(&local, 9));
+    ck_assert_str_eq(load_local_addresses_try(&local, 10),
+                     "'192.0.2.1' is no address of this machine");
     if (fd < 0)
         return; /* a kernel without IPv6 */
     close(fd);
-    ck_assert_ptr_null(parse(&sources, "2001:db8::1"));
-    ck_assert_str_eq(load_sources_try(&sources, 1), "'2001:db8::1' is no address of this machine");
+    ck_assert_ptr_null(parse(&local, "2001:db8::1"));
+    ck_assert_str_eq(load_local_addresses_try(&local, 1),
+                     "'2001:db8::1' is no address of this machine");
 }
 END_TEST
 
 START_TEST(not_all_of_many_are_tried)
 {
-    struct load_sources sources;
+    struct load_local_addresses local;
 
-    ck_assert_ptr_null(parse(&sources, "127.0.0.0/8"));
-    ck_assert_ptr_null(load_sources_try(&sources, UINT64_MAX));
+    ck_assert_ptr_null(parse(&local, "127.0.0.0/8"));
+    ck_assert_ptr_null(load_local_addresses_try(&local, UINT64_MAX));
     ck_assert_uint_eq(fake_os_calls(FAKE_BIND), 1000);
 }
 END_TEST
 
 START_TEST(what_cannot_be_tried_may_be_right)
 {
-    struct load_sources sources;
+    struct load_local_addresses local;
 
-    ck_assert_ptr_null(parse(&sources, "127.0.0.1"));
+    ck_assert_ptr_null(parse(&local, "127.0.0.1"));
     fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
-    ck_assert_ptr_null(load_sources_try(&sources, 1));
+    ck_assert_ptr_null(load_local_addresses_try(&local, 1));
     fake_os_fail(FAKE_BIND, 1, 1, EACCES);
-    ck_assert_ptr_null(load_sources_try(&sources, 1));
+    ck_assert_ptr_null(load_local_addresses_try(&local, 1));
 }
 END_TEST
 
 int
 main(void)
 {
-    Suite *suite = suite_create("http-source");
+    Suite *suite = suite_create("http-local-addresses");
     TCase *tcase = tcase_create("source");
 
     suite_add_tcase(suite, tcase);
