@@ -289,19 +289,31 @@ poll_connection(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
     return 1;
 }
 
+bool
+sxe__postgres_may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results)
+{
+    conn->task = 0;
+    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
+        sxe__postgres_abandon(conn);
+        *results = sxe__lua_fail_woken(L);
+        return false;
+    }
+    if (conn->pg == NULL) {
+        *results = sxe__lua_fail(L, "closed");
+        return false;
+    }
+    return true;
+}
+
 static int
 go_on_connecting(lua_State *L, int status, lua_KContext deadline_ns)
 {
     struct sxe__postgres_conn *conn = sxe__postgres_check(L, 1);
+    int results;
 
     (void)status;
-    conn->task = 0;
-    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
-        sxe__postgres_abandon(conn);
-        return sxe__lua_fail_woken(L);
-    }
-    if (conn->pg == NULL)
-        return sxe__lua_fail(L, "closed");
+    if (!sxe__postgres_may_go_on(L, conn, &results))
+        return results;
     return poll_connection(L, conn, (uint64_t)deadline_ns);
 }
 

@@ -23,25 +23,6 @@ flush_copy(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline_ns)
     return 1;
 }
 
-/* Whether the task may go on using its connection; if not, this function pushes the reason, as
- * *results values. */
-static bool
-may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results)
-{
-    conn->task = 0;
-    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
-        sxe__postgres_abandon(conn);
-        *results = sxe__lua_fail_woken(L);
-        return false;
-    }
-    if (conn->pg == NULL) {
-        *results = sxe__lua_fail(L, "closed");
-        return false;
-    }
-    (void)PQconsumeInput(conn->pg); /* a failure shows in a later call */
-    return true;
-}
-
 static int
 go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns)
 {
@@ -49,7 +30,10 @@ go_on_flushing(lua_State *L, int status, lua_KContext deadline_ns)
     int results;
 
     (void)status;
-    return may_go_on(L, conn, &results) ? flush_copy(L, conn, (uint64_t)deadline_ns) : results;
+    if (!sxe__postgres_may_go_on(L, conn, &results))
+        return results;
+    (void)PQconsumeInput(conn->pg); /* a failure shows in a later call */
+    return flush_copy(L, conn, (uint64_t)deadline_ns);
 }
 
 /* put(conn, seconds, bytes): true; or nil and a message. The connection's result may say more. */
@@ -112,7 +96,10 @@ go_on_getting(lua_State *L, int status, lua_KContext deadline_ns)
     int results;
 
     (void)status;
-    return may_go_on(L, conn, &results) ? get_copy(L, conn, (uint64_t)deadline_ns) : results;
+    if (!sxe__postgres_may_go_on(L, conn, &results))
+        return results;
+    (void)PQconsumeInput(conn->pg); /* a failure shows in a later call */
+    return get_copy(L, conn, (uint64_t)deadline_ns);
 }
 
 /* get(conn, seconds): a row; or false at the end, and the connection's result says whether that was

@@ -58,6 +58,10 @@ struct sxe__postgres_conn *sxe__postgres_check(lua_State *L, int argument);
 int sxe__postgres_wait(lua_State *L, struct sxe__postgres_conn *conn, int events,
                        uint64_t deadline_ns, lua_KFunction k);
 
+/* For k: whether the task may go on using its connection. If not, the reason is pushed, as *results
+ * values; and if the task was not woken by an event, the connection is closed. */
+bool sxe__postgres_may_go_on(lua_State *L, struct sxe__postgres_conn *conn, int *results);
+
 /* Close the connection. If a query is under way, the server is asked first to cancel it. */
 void sxe__postgres_abandon(struct sxe__postgres_conn *conn);
 

@@ -435,15 +435,11 @@ static int
 go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns)
 {
     struct sxe__postgres_conn *conn = sxe__postgres_check(L, CONN);
+    int results;
 
     (void)status;
-    conn->task = 0;
-    if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
-        sxe__postgres_abandon(conn);
-        return sxe__lua_fail_woken(L);
-    }
-    if (conn->pg == NULL)
-        return sxe__lua_fail(L, "closed");
+    if (!sxe__postgres_may_go_on(L, conn, &results))
+        return results;
     (void)PQconsumeInput(conn->pg); /* a failure shows in the next result */
     return receive_results(L, conn, (uint64_t)deadline_ns);
 }
