@@ -23,11 +23,11 @@ exports_only_sxe() {
     cat "$work/more"
     [ ! -s "$work/more" ]
 }
-links_no_openssl() { # neither a program or shared library, nor the objects of an archive
-    nm -u "$1" >"$work/needs" 2>/dev/null
-    nm -uD "$1" >>"$work/needs" 2>/dev/null
-    [ -s "$work/needs" ] && ! grep -E ' (SSL|TLS|EVP|BIO|X509|ERR|RAND|OPENSSL|CRYPTO)_' "$work/needs" &&
-        ! { readelf -d "$1" 2>/dev/null | grep -E 'NEEDED.*lib(ssl|crypto)'; }
+# links_without SYMBOLS LIBRARIES FILE: neither a program or shared library uses them, nor the objects of an archive.
+links_without() {
+    nm -u "$3" >"$work/needs" 2>/dev/null
+    nm -uD "$3" >>"$work/needs" 2>/dev/null
+    [ -s "$work/needs" ] && ! grep -E " $1" "$work/needs" && ! { readelf -d "$3" 2>/dev/null | grep -E "NEEDED.*$2"; }
 }
 
 check "make install works" $make install PREFIX=$prefix DESTDIR="$root"
@@ -172,15 +172,10 @@ else
     skip "programs with TLS, because libssl-dev is not installed"
 fi
 for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool; do
-    check "$file needs no OpenSSL" links_no_openssl "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+    check "$file needs no OpenSSL" links_without "(SSL|TLS|EVP|BIO|X509|ERR|RAND|OPENSSL|CRYPTO)_" "lib(ssl|crypto)" "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
 done
-links_no_lmdb() {
-    nm -u "$1" >"$work/needs" 2>/dev/null
-    nm -uD "$1" >>"$work/needs" 2>/dev/null
-    [ -s "$work/needs" ] && ! grep ' mdb_' "$work/needs" && ! { readelf -d "$1" 2>/dev/null | grep 'NEEDED.*liblmdb'; }
-}
 for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool sxe-http; do
-    check "$file needs no LMDB" links_no_lmdb "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+    check "$file needs no LMDB" links_without "mdb_" liblmdb "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
 done
 if [ -e build/release/libsxe-store.a ]; then
     sed 's/{.argc/{.store = sxe_store_open, .argc/; s/^#include "sxe-lua.h"/&\n#include "sxe-store.h"/; s/^#include <sxe-lua.h>/&\n#include <sxe-store.h>/' \
@@ -192,13 +187,8 @@ if [ -e build/release/libsxe-store.a ]; then
 else
     skip "programs with the store, because liblmdb-dev is not installed"
 fi
-links_no_libpq() {
-    nm -u "$1" >"$work/needs" 2>/dev/null
-    nm -uD "$1" >>"$work/needs" 2>/dev/null
-    [ -s "$work/needs" ] && ! grep ' PQ' "$work/needs" && ! { readelf -d "$1" 2>/dev/null | grep 'NEEDED.*libpq'; }
-}
 for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool sxe-http; do
-    check "$file needs no libpq" links_no_libpq "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+    check "$file needs no libpq" links_without "PQ" libpq "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
 done
 if [ -e build/release/libsxe-postgres.a ]; then
     sed 's/{.argc/{.postgres = sxe_postgres_open, .argc/; s/^#include "sxe-lua.h"/&\n#include "sxe-postgres.h"/; s/^#include <sxe-lua.h>/&\n#include <sxe-postgres.h>/' \

@@ -23,18 +23,10 @@ local clients = {
         .. "print(r.urlopen(\"https://127.0.0.1:PORT/\", context=c).read().decode())'"},
 }
 
-local function start(...)
-    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
-    local first = proc:line(60)
-    local port = first and first:match("^listening on https://127%.0%.0%.1:(%d+)/$")
-    check(port, ("%q and %q"):format(first, proc:errors()))
-    return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
-end
-
 -- promise: docs/tls.md: With `--tls-cert` and `--tls-key`, or with `--tls-dev`, the address and port of `sxe-httpd`
 -- speak HTTPS.
 test("curl, openssl and Python get a reply over TLS", function()
-    local server <close> = start("--tls-dev")
+    local server <close> = httpd.start_tls("--tls-dev")
     for name, client in pairs(clients) do
         if is_installed(client[1]) then
             local proc <close> = wire.spawn{"sh", "-c", (client[2]:gsub("PORT", server.port))}
@@ -49,7 +41,7 @@ end)
 
 -- promise: docs/tls.md: A client that speaks plain HTTP there gets 400.
 test("a client without TLS is told what the port speaks", function()
-    local server <close> = start("--tls-dev")
+    local server <close> = httpd.start_tls("--tls-dev")
     local sock <close> = server:connect()
     sock:send(httpd.GET)
     local said = sock:recv_all()
@@ -76,7 +68,7 @@ end
 -- promise: docs/tls.md: adds `Strict-Transport-Security: max-age=SECONDS` to replies: browsers then use HTTPS only
 test("browsers are told to use HTTPS only", function()
     if has_curl() then
-        local server <close> = start("--tls-dev", "--hsts", "2m")
+        local server <close> = httpd.start_tls("--tls-dev", "--hsts", "2m")
         local said = head_by_curl(server)
         check(said:find("\nStrict%-Transport%-Security: max%-age=120\r\n"), said)
     end
@@ -87,7 +79,8 @@ test("the access log has the version of TLS", function()
     if not has_curl() then return end
     local log = os.tmpname()
     do
-        local server <close> = start("--tls-dev", "--access-log", log, "--access-log-format", "$ssl_protocol $scheme $status")
+        local server <close> = httpd.start_tls("--tls-dev", "--access-log", log,
+                                                        "--access-log-format", "$ssl_protocol $scheme $status")
         head_by_curl(server)
         head_by_curl(server, "--tls-max", "1.2")
     end
@@ -99,7 +92,7 @@ end)
 -- promise: docs/tls.md: By ALPN the server speaks `http/1.1` and `http/1.0`
 test("a client of HTTP/1.0 may say so by ALPN", function()
     if has_curl() then
-        local server <close> = start("--tls-dev")
+        local server <close> = httpd.start_tls("--tls-dev")
         check(head_by_curl(server, "-0"):find("^HTTP/1.1 200 "))
     end
 end)
@@ -107,7 +100,7 @@ end)
 -- promise: docs/tls.md: serves TLS 1.3 only
 test("the modern profile serves TLS 1.3 only", function()
     if has_curl() then
-        local server <close> = start("--tls-dev", "--tls-profile", "modern")
+        local server <close> = httpd.start_tls("--tls-dev", "--tls-profile", "modern")
         check(head_by_curl(server):find("^HTTP/1.1 200 "))
         equal(head_by_curl(server, "--tls-max", "1.2"), "")
     end
@@ -116,7 +109,7 @@ end)
 -- promise: docs/tls.md: A redirect leads to the host of the request if a certificate has that name, and otherwise to
 --   the first name of the first certificate: a client cannot choose another host.
 test("plain HTTP is redirected to HTTPS at a host of the certificate", function()
-    local server <close> = start("--tls-dev", "--http-redirect", "0")
+    local server <close> = httpd.start_tls("--tls-dev", "--http-redirect", "0")
     local line = server.proc:line(60)
     local port = line:match("^listening on http://127%.0%.0%.1:(%d+)/, to redirect to HTTPS$")
     local plain = setmetatable({ip = server.ip, port = tonumber(port)}, httpd)
@@ -136,7 +129,7 @@ end)
 
 -- promise: docs/tls.md: answers requests of plain HTTP at `[IP:]PORT` with 308, and the same path and query by HTTPS
 test("a request of plain HTTP is answered with the same path and query by HTTPS", function()
-    local server <close> = start("--tls-dev", "--http-redirect", "127.0.0.1:0")
+    local server <close> = httpd.start_tls("--tls-dev", "--http-redirect", "127.0.0.1:0")
     local port = server.proc:line(60):match("^listening on http://127%.0%.0%.1:(%d+)/")
     local plain = setmetatable({ip = server.ip, port = tonumber(port)}, httpd)
     local sock <close> = plain:connect()

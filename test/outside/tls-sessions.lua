@@ -25,14 +25,6 @@ local function openssl(...)
     check(is_good, said)
 end
 
-local function start(...)
-    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
-    local first = proc:line(60)
-    local port = first and first:match("^listening on https://127%.0%.0%.1:(%d+)/$")
-    check(port, ("%q and %q"):format(first, proc:errors()))
-    return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
-end
-
 -- What openssl s_client says of a connection on which it sends a request.
 local function connect(server, options)
     local _, said = run(("cd %s && printf 'GET / HTTP/1.0\\r\\n\\r\\n' | openssl s_client -ign_eof -connect 127.0.0.1:%d %s")
@@ -42,7 +34,7 @@ end
 
 -- promise: docs/tls.md: A session of TLS 1.2 is resumed for its own server name only.
 test("a session of TLS 1.2 is resumed for its own name", function()
-    local server <close> = start("--tls-dev")
+    local server <close> = httpd.start_tls("--tls-dev")
     check(connect(server, "-tls1_2 -servername a.example -sess_out session"):find("\nNew, TLSv1.2", 1, true), "the first")
     local again = connect(server, "-tls1_2 -servername a.example -sess_in session")
     check(again:find("\nReused, TLSv1.2", 1, true), again)
@@ -71,7 +63,7 @@ test("an authority of clients that is no root counts, and its root's other child
     make("others", "root", "ca")
     make("ann", "team", "leaf")
     make("eve", "others", "leaf")
-    local server <close> = start("--tls-dev", "--tls-client-ca", directory .. "/team.pem")
+    local server <close> = httpd.start_tls("--tls-dev", "--tls-client-ca", directory .. "/team.pem")
     local ann = connect(server, "-cert ann.pem -key ann.key")
     check(ann:find("HTTP/1.1 200", 1, true), ann)
     for _, options in ipairs{"-cert eve.pem -key eve.key", "-cert eve.pem -key eve.key -cert_chain others.pem", ""} do
@@ -91,7 +83,7 @@ test("a session ends with the client's certificate", function()
         out:write "private_key=authority.key\ndefault_md=sha256\npolicy=p\nunique_subject=no\n[p]\ncommonName=supplied\n"
     end
     check(os.execute(("cd %s && : > index && echo 01 > serial"):format(directory)))
-    local server <close> = start("--tls-dev", "--tls-client-ca", directory .. "/authority.pem")
+    local server <close> = httpd.start_tls("--tls-dev", "--tls-client-ca", directory .. "/authority.pem")
 
     -- A certificate of so many seconds; false: the machine was too slow for it.
     local function try(seconds)

@@ -2,14 +2,8 @@
 -- For lua-client.lua: tests of cookie jars, without a server. Returns a function that raises an error if one fails.
 local client = require "sxe.client"
 
-local function equal(got, wanted)
-  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
-end
-
-local function fails(why, ...)
-  local ok, got = ...
-  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
-end
+local checks = dofile "test/unit/lib-sxe-lua/lua-checks.lua"
+local equal, fails = checks.equal, checks.fails
 
 -- The URL of a reply, its Set-Cookie, the URL of a later request, and the cookies that are sent with that request.
 local TABLE <const> = {

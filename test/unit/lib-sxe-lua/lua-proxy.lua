@@ -4,14 +4,8 @@
 local TRUSTED = { ca = directory .. "authority.pem" }
 local ESTABLISHED = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"
 
-local function equal(got, wanted)
-  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
-end
-
-local function fails(why, ...)
-  local ok, got = ...
-  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
-end
+local checks = dofile "test/unit/lib-sxe-lua/lua-checks.lua"
+local equal, fails = checks.equal, checks.fails
 
 -- The last request that the proxy got, how many connections, and what it answers; nil: what a proxy has to.
 local seen, connections, answer

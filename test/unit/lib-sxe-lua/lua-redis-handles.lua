@@ -5,14 +5,8 @@ local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.t
 
 done = false
 
-local function equal(got, wanted)
-  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
-end
-
-local function fails(why, ...)
-  local ok, got = ...
-  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
-end
+local checks = dofile "test/unit/lib-sxe-lua/lua-checks.lua"
+local equal, fails = checks.equal, checks.fails
 
 -- Let other tasks run until is_so() is true.
 local function await(is_so)
@@ -21,16 +15,8 @@ end
 
 -- ---- A server that the test plays ----
 
-local function read_command(conn)
-  local head = conn:read "l"
-  local list = {}
-
-  for i = 1, head and tonumber(head:sub(2)) or 0 do
-    list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
-    conn:read(2)
-  end
-  return head and list
-end
+local peer = dofile "test/unit/lib-sxe-lua/lua-redis-peer.lua"
+local read_command = peer.read_command
 
 local server, connections, gone, log, gate = nil, 0, 0, {}, task.event()
 local execs = {} -- the replies to EXEC, in order; after them, an empty list
@@ -38,7 +24,7 @@ local execs = {} -- the replies to EXEC, in order; after them, an empty list
 local function list_of(...)
   local parts = { "*" .. select("#", ...) .. "\r\n" }
 
-  for _, text in ipairs{ ... } do parts[#parts + 1] = ("$%d\r\n%s\r\n"):format(#text, text) end
+  for _, value in ipairs{ ... } do parts[#parts + 1] = peer.text(value) end
   return table.concat(parts)
 end
 

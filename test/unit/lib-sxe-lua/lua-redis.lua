@@ -5,31 +5,13 @@ local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.t
 
 done = false
 
-local function equal(got, wanted)
-  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
-end
-
-local function fails(why, ...)
-  local ok, got = ...
-  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
-end
+local checks = dofile "test/unit/lib-sxe-lua/lua-checks.lua"
+local equal, fails = checks.equal, checks.fails
 
 -- ---- A server that a test plays ----
 
-local function read_command(conn)
-  local head = conn:read "l"
-  local list = {}
-
-  for i = 1, head and tonumber(head:sub(2)) or 0 do
-    list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
-    conn:read(2)
-  end
-  return head and list
-end
-
-local function text(value)
-  return ("$%d\r\n%s\r\n"):format(#value, value)
-end
+local peer = dofile "test/unit/lib-sxe-lua/lua-redis-peer.lua"
+local read_command, text = peer.read_command, peer.text
 
 local servers = {}
 

@@ -8,14 +8,8 @@ local function url(name, path)
   return "https://127.0.0.1:" .. ports[name] .. (path or "/")
 end
 
-local function equal(got, wanted)
-  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
-end
-
-local function fails(why, ...)
-  local ok, got = ...
-  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
-end
+local checks = dofile "test/unit/lib-sxe-lua/lua-checks.lua"
+local equal, fails = checks.equal, checks.fails
 
 local function mine(name)
   return { ca = CA, cert = directory .. name .. ".pem", key = directory .. name .. ".key" }

@@ -17,14 +17,6 @@ count(void)
     count_lines("build/coverage/lua/redis.info");
 }
 
-/* On a busy machine, instrumented code logs more than there is room for: "loop blocked 129 ms". */
-static void
-turn_unheard(void)
-{
-    captured.number = 0;
-    turn_slowly(1);
-}
-
 static int
 open_reader(lua_State *L)
 {

@@ -132,7 +132,7 @@ static void
 wait_until_done(void)
 {
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
-        turn_slowly(1);
+        turn_unheard();
     captured.number = 0;
     run_script("assert(done == true, done)");
 }

@@ -42,6 +42,15 @@ function httpd.start(...)
     return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
 end
 
+-- Start one that speaks HTTPS.
+function httpd.start_tls(...)
+    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
+    local first = proc:line(60)
+    local port = first and first:match("^listening on https://127%.0%.0%.1:(%d+)/$")
+    check(port, ("%q and %q"):format(first, proc:errors()))
+    return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
+end
+
 function httpd:connect(receive_buffer)
     return wire.connect(self.ip, self.port, receive_buffer)
 end

@@ -47,6 +47,32 @@ run_httpd(const char **argv)
 }
 #define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
 
+static unsigned httpd_nth_allocation;
+
+static inline void
+fail_httpd_allocations(void)
+{
+    static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_REALLOC};
+
+    /* Lua tries again after a collection, so all following calls fail. */
+    fake_os_sweep(kinds, 3, httpd_nth_allocation, true, ENOMEM);
+}
+
+/* Run it again and again, with memory for one allocation more each time, until it needs no more; it
+ * must need more than `least`. Each time it ends with status 0, or says why not. */
+static inline void
+sweep_httpd_memory(const char **argv, unsigned least)
+{
+    ran.prepare = fail_httpd_allocations;
+    httpd_nth_allocation = 0;
+    do {
+        httpd_nth_allocation++;
+        run_program(sxe_httpd_main, argv);
+        ck_assert_int_eq(ran.status == 0, *ran.errors == '\0');
+    } while (ran.injected != 0);
+    ck_assert_uint_gt(httpd_nth_allocation, least);
+}
+
 /* ---- Running sxe-httpd in a child ---- */
 
 static inline void

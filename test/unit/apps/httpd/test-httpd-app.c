@@ -308,16 +308,20 @@ START_TEST(it_says_hello_as_often_as_asked_until_it_is_stopped)
 }
 END_TEST
 
-START_TEST(it_listens_on_ipv6_too)
+/* Ask for the greeting on this connection, and close it. */
+static void
+expect_hello(int fd)
 {
-    int fd;
-
-    START_HTTPD("-i", "::1");
-    ck_assert(httpd_child.is_ipv6);
-    fd = dial();
     say(fd, GET);
     expect(fd, HELLO);
     close(fd);
+}
+
+START_TEST(it_listens_on_ipv6_too)
+{
+    START_HTTPD("-i", "::1");
+    ck_assert(httpd_child.is_ipv6);
+    expect_hello(dial());
     stop_httpd();
 }
 END_TEST
@@ -325,19 +329,12 @@ END_TEST
 START_TEST(it_listens_on_a_unix_socket_too)
 {
     struct stat file;
-    int fd;
 
     START_HTTPD("--unix", socket_path, "--socket-mode", "604");
     ck_assert_int_eq(stat(socket_path, &file), 0);
     ck_assert_uint_eq(file.st_mode & 0777, 0604);
-    fd = dial_unix(socket_path);
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
-    fd = dial();
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
+    expect_hello(dial_unix(socket_path));
+    expect_hello(dial());
     stop_httpd();
     ck_assert_int_eq(stat(socket_path, &file), -1);
 }
@@ -345,17 +342,9 @@ END_TEST
 
 START_TEST(it_listens_at_all_places)
 {
-    int fd;
-
     START_HTTPD("--listen", socket_path, "--listen", "[::1]:0,plain");
-    fd = dial_unix(socket_path);
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
-    fd = dial();
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
+    expect_hello(dial_unix(socket_path));
+    expect_hello(dial());
     stop_httpd();
 }
 END_TEST
@@ -448,10 +437,7 @@ START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
     say(fd, requests);
     ck_assert_int_le(recv(fd, requests, 1, 0), 0);
     close(fd);
-    fd = dial();
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
+    expect_hello(dial());
     stop_httpd();
 }
 END_TEST
@@ -611,9 +597,7 @@ START_TEST(without_a_log_the_signals_do_nothing)
     fd = dial();
     ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
     ck_assert_int_eq(kill(httpd_child.pid, SIGUSR1), 0);
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
+    expect_hello(fd);
     stop_httpd();
 }
 END_TEST
@@ -670,13 +654,8 @@ END_TEST
 
 START_TEST(workers_serve_with_and_without_a_limit_of_addresses)
 {
-    int fd;
-
     START_HTTPD("-w", "2", "--connections-per-address", _i == 0 ? "0" : "1");
-    fd = dial();
-    say(fd, GET);
-    expect(fd, HELLO);
-    close(fd);
+    expect_hello(dial());
     stop_httpd();
 }
 END_TEST

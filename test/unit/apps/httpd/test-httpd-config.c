@@ -274,28 +274,10 @@ START_TEST(a_read_that_is_interrupted_goes_on)
 }
 END_TEST
 
-static unsigned nth;
-
-static void
-fail_an_allocation(void)
-{
-    static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_REALLOC};
-
-    /* Lua tries again after a collection, so all following calls fail. */
-    fake_os_sweep(kinds, 3, nth, true, ENOMEM);
-}
-
 START_TEST(without_memory_it_says_so)
 {
     file_of("return { port = 1, index = { 'a', 2 }, root = '.' }");
-    ran.prepare = fail_an_allocation;
-    do {
-        nth++;
-        run_program(sxe_httpd_main,
-                    (const char *[]){"sxe-httpd", "--config", path, "--check", NULL});
-        ck_assert_int_eq(ran.status == 0, *ran.errors == '\0');
-    } while (ran.injected != 0);
-    ck_assert_uint_gt(nth, 20);
+    sweep_httpd_memory((const char *[]){"sxe-httpd", "--config", path, "--check", NULL}, 20);
     unlink(path);
 }
 END_TEST

@@ -160,29 +160,12 @@ START_TEST(a_mistake_is_named_with_its_line)
 }
 END_TEST
 
-static unsigned nth;
-
-static void
-fail_an_allocation(void)
-{
-    static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_REALLOC};
-
-    fake_os_sweep(kinds, 3, nth, true, ENOMEM);
-}
-
 START_TEST(without_memory_it_says_so)
 {
     write_file("site.lua",
                "return { routes = { ['/'] = { status = 200, header = 'A: b' } },"
                " sites = { { names = { 'a' }, routes = { ['/b'] = { root = 'public' } } } } }");
-    ran.prepare = fail_an_allocation;
-    do {
-        nth++;
-        run_program(sxe_httpd_main,
-                    (const char *[]){"sxe-httpd", "--config", "site.lua", "--check", NULL});
-        ck_assert_int_eq(ran.status == 0, *ran.errors == '\0');
-    } while (ran.injected != 0);
-    ck_assert_uint_gt(nth, 20);
+    sweep_httpd_memory((const char *[]){"sxe-httpd", "--config", "site.lua", "--check", NULL}, 20);
 }
 END_TEST
 
