@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of options of pool.open and dict.open.
+ * Tables of options: their names, types and limits; the options of pool.open and dict.open are read
+ * here.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,8 @@
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode
  *     sxe-lua-strict.c    globals that nobody declared are errors
- *     sxe-lua-sandbox*.c  scripts that are not trusted; sxe-lua-pattern*.c theirs of string
+ *     sxe-lua-sandbox*.c  scripts that are not trusted; sxe-lua-pattern*.c the functions of string
+ *                         that they get
  *     sxe-lua-call.c      sxe_lua_call
  *     sxe-lua-bind.c      variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
@@ -32,7 +33,7 @@
  *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
  *     sxe-lua-clock.c     time, randomness: os.* and math.random go through it
  *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
- *     sxe-lua-tap.c       require "sxe.tap", their tests
+ *     sxe-lua-tap.c       require "sxe.tap": tests as scripts of 2011 wrote them
  *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe
  *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves, -connect.c connects
  *     sxe-lua-tls.c       connections that speak TLS; -tls-client.c has their options

@@ -241,7 +241,7 @@ struct sxe__lua_object {
     int results;
     enum sxe__lua_outcome outcome;
     bool is_counted;  /* its error is one of sxe_lua_errors() */
-    bool is_received; /* it is not or no longer counted: somebody got the error, or will */
+    bool is_received; /* its error is not counted: a task that joined it got the error, or will */
 };
 
 /* Push an object that is no task's yet. Raises without memory, as the next two do. */
