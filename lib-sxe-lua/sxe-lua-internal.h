@@ -92,7 +92,7 @@ const char *sxe__lua_check_text(lua_State *L, int argument);
 /* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
 void sxe__lua_tls_check(lua_State *L, int options);
 
-/* ---- JSON (sxe-lua-json.c) ---- */
+/* ---- JSON (sxe-lua-json-list.c) ---- */
 
 /* Mark the table on top as a list, also while it is empty. */
 void sxe__lua_json_mark(lua_State *L);

@@ -36,7 +36,8 @@ rise_in_heap(uint32_t index, uint32_t at)
     place_in_heap(index, at);
 }
 
-/* Move what is below a free place up into it, down to the end; the place that is free then. */
+/* Fill a free place with the sooner of the two tasks below it, then the place of that one, and so
+ * on. Returns the place that is free at the end. */
 static uint32_t
 sink_in_heap(uint32_t at)
 {

@@ -336,7 +336,7 @@ struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_excha
 enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
                                           struct sxe_http_request *request);
 
-/* ---- JSON (sxe-lua-json.c, sxe-lua-json-decode.c, sxe-lua-json-encode.c) ---- */
+/* ---- JSON (sxe-lua-json.c, -json-list.c, -json-decode.c, -json-encode.c) ---- */
 
 /* Whether sxe__lua_json_mark, or its class, marked the table on top. */
 bool sxe__lua_json_is_marked(lua_State *L);

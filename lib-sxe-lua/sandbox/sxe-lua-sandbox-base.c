@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+void
+sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function)
+{
+    lua_getfield(L, -1, name);
+    lua_pushcclosure(L, function, 1);
+    lua_setfield(L, -2, name);
+}
+
 /* ---- load ----
  * The parser gets the text in pieces: between two of them the watchdog is polled, which the parser
  * does not do itself. */

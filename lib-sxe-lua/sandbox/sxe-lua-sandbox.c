@@ -156,14 +156,6 @@ forget_weak_tables(lua_State *L)
 
 /* ---- Opening ---- */
 
-void
-sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function)
-{
-    lua_getfield(L, -1, name);
-    lua_pushcclosure(L, function, 1);
-    lua_setfield(L, -2, name);
-}
-
 /* Give strings a table of methods of their own, which a change of the table string does not
  * reach. */
 static void
