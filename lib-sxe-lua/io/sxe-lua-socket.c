@@ -93,7 +93,7 @@ sxe__lua_adopt(SXE *s)
 
     /* The slot's last socket may have ended without on_close. */
     sxe__lua_wake_waiting(slot);
-    if (slot->flags & (SXE__LUA_CALLS | SXE__LUA_FIELDS))
+    if (leave_slot != NULL)
         leave_slot(slot, s->id);
     free(slot->failure);
     memset(slot, 0, sizeof(*slot));
