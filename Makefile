@@ -13,6 +13,7 @@ INCDIR  ?= $(PREFIX)/include/sxe
 MANDIR  ?= $(PREFIX)/share/man
 VERSION := $(shell sed -n 's/^.define SXE_VERSION  *"\(.*\)"/\1/p' lib-sxe-log/sxe-util.h)
 SONAME  := libsxe.so.0
+LUA_SONAME := libsxe-lua.so.0
 B       := build/$(MODE)
 
 ifneq ($(filter $(MODE),release debug coverage),$(MODE))
@@ -150,6 +151,12 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV) -lm
 
+# lib-sxe-lua as a shared library, beside the core's. Internal functions that the archives of modules call are visible, too.
+$B/$(LUA_SONAME): $(sxe-lua.obj) $B/$(SONAME) tools/libsxe-lua.map
+	@$(call say,LD,$@)
+	$Q$(CC) -shared -Wl,-soname,$(LUA_SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe-lua.map -Wl,--no-undefined \
+	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(sxe-lua.obj) $B/$(SONAME) $(LUA_LIBS) -ledit $(LIBEV) -lm
+
 # ---- Programs: apps/<name>/*.c and the folders in apps/<name> are build/<mode>/sxe-<name> ----
 
 # The programs share apps/common. The load generator has scripts, reads JSON, and compresses.
@@ -220,7 +227,7 @@ $B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-
 
 programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
-build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
+build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME) $B/$(LUA_SONAME)
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
 	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq is not installed (Debian: libpq-dev)")
@@ -549,8 +556,9 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
 	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(scripts:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
-	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
+	@install -m 755 build/release/$(SONAME) build/release/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
+	@ln -sf $(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so
 	@$(foreach p,$(pc_built),$(call pc_file,$p) &&) true
 	@install -d $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@install -m 644 tools/sxe-config.cmake $(DESTDIR)$(LIBDIR)/cmake/sxe
@@ -581,7 +589,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
 	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done

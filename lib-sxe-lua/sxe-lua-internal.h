@@ -14,6 +14,9 @@
 
 #include "sxe-lua.h"
 
+/* Visible in libsxe-lua.so.0, whose functions those libraries call; a program cannot rely on them. */
+#pragma GCC visibility push(default)
+
 /* ---- Tasks ---- */
 
 enum sxe__lua_reason {
@@ -114,5 +117,7 @@ int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadli
 /* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil and what follows
  * it, such as the reason, and return how many values these are. */
 int sxe__lua_resolved(lua_State *L);
+
+#pragma GCC visibility pop
 
 #endif

@@ -38,6 +38,8 @@ struct sxe__lua_part {
     static const struct sxe__lua_part part##_part = {sxe__lua_part_##part,                \
                                                      sxe__lua_part_##part##_end, "@" path}
 
+#pragma GCC visibility push(default)
+
 /* Push the part's function. Raises without memory. */
 void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
 
@@ -52,5 +54,7 @@ int sxe__lua_atomic(lua_State *L);
 /* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
  * limits end the first one. */
 int sxe__lua_insist(lua_State *L);
+
+#pragma GCC visibility pop
 
 #endif

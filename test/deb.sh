@@ -31,7 +31,7 @@ has_no_file_left() {
 # The packages that ours need, by name: the first of alternatives.
 needed=$(for f in "$dir"/*.deb; do dpkg-deb -f "$f" Depends | tr ',' '\n'; done |
     sed 's/|.*//; s/(.*//; s/ //g' | grep -vE '^(libsxe.*|sxe-.*)$' | sort -u | paste -sd,)
-packages="/packages/libsxe0_*.deb /packages/libsxe-dev_*.deb /packages/sxe-tools_*.deb /packages/sxe-httpd_*.deb"
+packages="/packages/libsxe0_*.deb /packages/libsxe-lua0_*.deb /packages/libsxe-dev_*.deb /packages/sxe-tools_*.deb /packages/sxe-httpd_*.deb"
 
 check "a new Debian" mmdebstrap --quiet --variant=apt --include="curl,gcc,libc6-dev,pkgconf,$needed" \
     bookworm "$root" /etc/apt/sources.list.d/debian.sources
@@ -45,6 +45,14 @@ cp test/consumer/hello.c "$root/tmp"
 check "a program of two lines of shell" in_root sh -c 'cd /tmp && cc hello.c -o hello $(pkg-config --cflags --libs sxe)'
 in_root /tmp/hello >"$work/out"
 check "it runs" says '^hello from a consumer'
+sed -n '/^```c$/,/^```$/p' docs/lua.md | sed '/^```/d' >"$root/tmp/embed.c"
+printf 'print(config.port)\nos.exit(0)\n' >"$root/tmp/embed.lua"
+check "a program with scripts" in_root sh -c 'cd /tmp && cc embed.c -o embed $(pkg-config --cflags --libs sxe-lua)'
+in_root /tmp/embed /tmp/embed.lua >"$work/out"
+check "its script runs" says '^8000$'
+check "it has the shared library of Lua" in_root sh -c 'ldd /tmp/embed | grep -q libsxe-lua.so.0'
+check "each file of pkg-config finds its libraries" in_root sh -c 'for p in sxe sxe-lua sxe-tls sxe-crypto sxe-store sxe-postgres; do
+    echo "int main(void) { return 0; }" | cc -x c - -o /tmp/links $(pkg-config --cflags --libs $p) || exit 1; done'
 check "the service has its user" in_root id sxe-httpd
 check "its configuration is good" in_root sxe-httpd --config /etc/sxe/httpd.lua --check
 cp "$root/lib/systemd/system/sxe-httpd.service" "$work"
@@ -61,9 +69,9 @@ kill $pid
 wait $pid
 check "the service ends in good order" [ $? -eq 0 ]
 pid=
-check "the packages are removed" in_root sh -c 'dpkg -r libsxe0 libsxe-dev sxe-tools sxe-httpd'
+check "the packages are removed" in_root sh -c 'dpkg -r libsxe0 libsxe-lua0 libsxe-dev sxe-tools sxe-httpd'
 check "the configuration is kept" [ -f "$root/etc/sxe/httpd.lua" ]
 check "and goes with purge" in_root sh -c 'dpkg -P sxe-httpd'
-rm -f "$root/tmp/hello.c" "$root/tmp/hello"
+rm -f "$root"/tmp/hello* "$root"/tmp/embed* "$root/tmp/links"
 check "no file of theirs is left" has_no_file_left
 finish deb

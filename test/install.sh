@@ -19,7 +19,7 @@ needs_only_libc_and_libev() {
     [ ! -s "$work/more" ]
 }
 exports_only_sxe() {
-    nm -D --defined-only "$1" | awk '{ print $3 }' | grep -vE '^(sxe_|SXE_0)' >"$work/more"
+    nm -D --defined-only "$1" | awk '{ print $3 }' | grep -vE '^(sxe_|SXE_0|SXE_LUA_)' >"$work/more"
     cat "$work/more"
     [ ! -s "$work/more" ]
 }
@@ -72,8 +72,13 @@ done
 check "the shared library needs libc and libev only" needs_only_libc_and_libev "$root$prefix/lib/libsxe.so.0"
 sed -n '/^```c$/,/^```$/p' docs/lua.md | sed '/^```/d' >"$work/embed.c"
 printf 'print(config.port)\nos.exit(0)\n' >"$work/embed.lua"
+check "the shared library of Lua exports only names of its own" exports_only_sxe "$root$prefix/lib/libsxe-lua.so.0"
 check "a program with scripts, as docs/lua.md has it" ${CC:-gcc} $c -o "$work/embed" "$work/embed.c" \
     $(flags --cflags --libs sxe-lua)
+check "it has the shared library of Lua" sh -c "LD_LIBRARY_PATH=$root$prefix/lib ldd '$work/embed' | grep -q 'libsxe-lua.so.0 => $root'"
+check "a program with scripts, static" ${CC:-gcc} $c -o "$work/embed-static" "$work/embed.c" $(flags --cflags sxe-lua) \
+    "$root$prefix/lib/libsxe-lua.a" "$root$prefix/lib/libsxe.a" $(${PKG_CONFIG:-pkg-config} --libs lua5.4) -ledit -lev -lm
+check "its script sees its variable, too" sh -c "[ \"\$('$work/embed-static' '$work/embed.lua')\" = 8000 ]"
 check "its script sees its variable" sh -c "[ \"\$(LD_LIBRARY_PATH=$root$prefix/lib '$work/embed' '$work/embed.lua')\" = 8000 ]"
 # Projects of CMake and Meson, against a copy in another folder: what they find is relative to their own file.
 moved=$work/moved

@@ -6,7 +6,7 @@
 #
 # Two files say since which version each public function exists: packaging/debian/libsxe0.symbols has what libsxe.so.0 exports,
 # and tools/since.txt the other libraries' functions, inline functions and macros. The manual and the site show the version.
-# A function that a release had stays until libsxe.so.1.
+# A function that a release had stays until libsxe.so.1. packaging/debian/libsxe-lua0.symbols is made of tools/since.txt.
 set -eu
 export LC_ALL=C
 mode=${1:?usage: symbols.sh check|write}
@@ -15,8 +15,17 @@ others=tools/since.txt
 version=$(sed -n 's/^.define SXE_VERSION  *"\(.*\)"/\1/p' lib-sxe-log/sxe-util.h)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-readelf -sW --dyn-syms build/release/libsxe.so.0 |
-    awk '$5 == "GLOBAL" && $7 != "UND" && $8 ~ /^sxe_/ { sub(/@.*/, "", $8); print $8 }' | sort -u >"$work/exported"
+functions_of() { # functions_of LIBRARY
+    readelf -sW --dyn-syms "build/release/$1" |
+        awk '$5 == "GLOBAL" && $7 != "UND" && $8 ~ /^sxe_[a-z]/ { sub(/@.*/, "", $8); print $8 }' | sort -u
+}
+functions_of libsxe.so.0 >"$work/exported"
+# Functions of libsxe-lua.so.0 that other archives of ours call (SXE_LUA_PRIVATE) have no versions of their own.
+lua_symbols() {
+    printf '%s\n' 'libsxe-lua.so.0 libsxe-lua0 #MINVER#' '* Build-Depends-Package: libsxe-dev' \
+        " (symver)SXE_LUA_PRIVATE $version" ' SXE_LUA_0@SXE_LUA_0 0.1.0'
+    functions_of libsxe-lua.so.0 | sort - $others | awk 'NF == 1 { name = $1 } NF == 2 && $1 == name { print " " $1 "@SXE_LUA_0 " $2 }'
+}
 [ -s "$work/exported" ] || { echo "readelf finds no function in build/release/libsxe.so.0: type make"; exit 1; }
 git ls-files --cached --others --exclude-standard 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' |
     xargs awk -v dir="$work" -f tools/reference.awk -f tools/reference-html.awk
@@ -29,6 +38,8 @@ check)
     { comm -23 "$work/exported" "$work/promised"; comm -23 "$work/others" "$work/promised-others"; } |
         sed 's/$/ has no version: type tools\/symbols.sh write/'
     comm -13 "$work/exported" "$work/promised" | sed 's/$/ was exported, and is no more: programs that use it would not start/'
+    lua_symbols | cmp -s - packaging/debian/libsxe-lua0.symbols ||
+        echo "packaging/debian/libsxe-lua0.symbols is not what tools/symbols.sh write would write"
     comm -13 "$work/others" "$work/promised-others" | sed "s|\$| of $others is in no public header: programs that use it would not build|"
     ;;
 write)
@@ -37,5 +48,6 @@ write)
     mv $file.new $file
     comm -23 "$work/others" "$work/promised-others" | sed "s/\$/ $version/" | sort - $others >$others.new
     mv $others.new $others
+    lua_symbols >packaging/debian/libsxe-lua0.symbols
     ;;
 esac
