@@ -10,6 +10,7 @@ DESTDIR ?=
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 INCDIR  ?= $(PREFIX)/include/sxe
+LUA_CDIR ?= $(LIBDIR)/lua/5.4
 MANDIR  ?= $(PREFIX)/share/man
 VERSION := $(shell sed -n 's/^.define SXE_VERSION  *"\(.*\)"/\1/p' lib-sxe-log/sxe-util.h)
 SONAME  := libsxe.so.0
@@ -152,6 +153,8 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV) -lm
 
 # lib-sxe-lua as a shared library, beside the core's. Internal functions that the archives of modules call are visible, too.
+# Its thread-local variables have no tls_model: an interpreter opens it late, and has no room for them in advance. In
+# programs the linker makes the same code of both. Release alone has it: assertions call hidden functions of the core.
 $B/$(LUA_SONAME): $(sxe-lua.obj) $B/$(SONAME) tools/libsxe-lua.map
 	@$(call say,LD,$@)
 	$Q$(CC) -shared -Wl,-soname,$(LUA_SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe-lua.map -Wl,--no-undefined \
@@ -199,6 +202,13 @@ $B/sxe-$1: $$($1.app.obj) $B/apps-common.a $B/libsxe.a
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
+# The module `sxe` of a plain Lua interpreter, which has the symbols of Lua itself.
+$B/lua/sxe.so: $B/obj/apps/common/script-module.o $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) $B/$(LUA_SONAME)
+	@mkdir -p $(@D)
+	@$(call say,LD,$@)
+	$Q$(CC) -shared -Wl,-z,nodelete $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $< $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) \
+	    $B/$(LUA_SONAME) $B/$(SONAME) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -Wl,--exclude-libs,ALL
+
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(scripts:%=$B/lib%.a)
 $B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
 
@@ -227,7 +237,7 @@ $B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-
 
 programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
-build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME) $B/$(LUA_SONAME)
+build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME) $(if $(filter release,$(MODE)),$B/$(LUA_SONAME) $B/lua/sxe.so)
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
 	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq is not installed (Debian: libpq-dev)")
@@ -532,7 +542,7 @@ soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (360
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
-           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
+           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-host.h sxe-lua-repl.h sxe-lua-stats.h) \
            $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h) $(if $(postgres),lib-sxe-postgres/sxe-postgres.h)
 # Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
 # not in /usr, whose folders pkg-config then would not know as those of the system, which need no flags.
@@ -559,6 +569,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -m 755 build/release/$(SONAME) build/release/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@ln -sf $(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so
+	@install -D -m 755 build/release/lua/sxe.so $(DESTDIR)$(LUA_CDIR)/sxe.so
 	@$(foreach p,$(pc_built),$(call pc_file,$p) &&) true
 	@install -d $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@install -m 644 tools/sxe-config.cmake $(DESTDIR)$(LIBDIR)/cmake/sxe
@@ -589,7 +600,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so $(DESTDIR)$(LUA_CDIR)/sxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
 	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done

@@ -30,10 +30,10 @@ has_no_file_left() {
 }
 # The packages that ours need, by name: the first of alternatives.
 needed=$(for f in "$dir"/*.deb; do dpkg-deb -f "$f" Depends | tr ',' '\n'; done |
-    sed 's/|.*//; s/(.*//; s/ //g' | grep -vE '^(libsxe.*|sxe-.*)$' | sort -u | paste -sd,)
-packages="/packages/libsxe0_*.deb /packages/libsxe-lua0_*.deb /packages/libsxe-dev_*.deb /packages/sxe-tools_*.deb /packages/sxe-httpd_*.deb"
+    sed 's/|.*//; s/(.*//; s/ //g' | grep -vE '^(libsxe.*|lua5.4-sxe|sxe-.*)$' | sort -u | paste -sd,)
+packages="/packages/libsxe0_*.deb /packages/libsxe-lua0_*.deb /packages/lua5.4-sxe_*.deb /packages/libsxe-dev_*.deb /packages/sxe-tools_*.deb /packages/sxe-httpd_*.deb"
 
-check "a new Debian" mmdebstrap --quiet --variant=apt --include="curl,gcc,libc6-dev,pkgconf,$needed" \
+check "a new Debian" mmdebstrap --quiet --variant=apt --include="curl,gcc,libc6-dev,lua5.4,pkgconf,$needed" \
     bookworm "$root" /etc/apt/sources.list.d/debian.sources
 mkdir "$root/packages"
 mount -t proc proc "$root/proc"
@@ -53,6 +53,8 @@ check "its script runs" says '^8000$'
 check "it has the shared library of Lua" in_root sh -c 'ldd /tmp/embed | grep -q libsxe-lua.so.0'
 check "each file of pkg-config finds its libraries" in_root sh -c 'for p in sxe sxe-lua sxe-tls sxe-crypto sxe-store sxe-postgres; do
     echo "int main(void) { return 0; }" | cc -x c - -o /tmp/links $(pkg-config --cflags --libs $p) || exit 1; done'
+in_root lua5.4 -e "print(require 'sxe'.run(function(n) require 'sxe.task'.sleep(0) return n + 1 end, 41))" >"$work/out"
+check "the plain interpreter has the module" says '^42$'
 check "the service has its user" in_root id sxe-httpd
 check "its configuration is good" in_root sxe-httpd --config /etc/sxe/httpd.lua --check
 cp "$root/lib/systemd/system/sxe-httpd.service" "$work"
@@ -69,7 +71,7 @@ kill $pid
 wait $pid
 check "the service ends in good order" [ $? -eq 0 ]
 pid=
-check "the packages are removed" in_root sh -c 'dpkg -r libsxe0 libsxe-lua0 libsxe-dev sxe-tools sxe-httpd'
+check "the packages are removed" in_root sh -c 'dpkg -r libsxe0 libsxe-lua0 lua5.4-sxe libsxe-dev sxe-tools sxe-httpd'
 check "the configuration is kept" [ -f "$root/etc/sxe/httpd.lua" ]
 check "and goes with purge" in_root sh -c 'dpkg -P sxe-httpd'
 rm -f "$root"/tmp/hello* "$root"/tmp/embed* "$root/tmp/links"

@@ -161,6 +161,10 @@ else
 fi
 if command -v lua5.4 >/dev/null; then
     check "package.loadlib of plain Lua opens the shared library" lua5.4 -e "assert(package.loadlib('$so', '*'))"
+    plain_lua() { LD_LIBRARY_PATH=$root$prefix/lib LUA_CPATH="$root$prefix/lib/lua/5.4/?.so" lua5.4 -e "$1"; }
+    check "plain Lua has the module sxe" plain_lua "assert(require 'sxe'.run(function(n) require 'sxe.task'.sleep(0) return n + 1 end, 41) == 42)"
+    check "it has its own errors" plain_lua "local good, why = pcall(require 'sxe'.run, 'error \"oops\"') assert(not good and why:find 'oops')"
+    check "it reads files in threads" plain_lua "assert(require 'sxe'.run(\"return #require 'sxe.file'.read '/etc/passwd'\") > 0)"
 else
     skip "package.loadlib of plain Lua opens the shared library, because lua5.4 is not installed"
 fi

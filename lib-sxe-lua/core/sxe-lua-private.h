@@ -61,6 +61,7 @@
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
  *     sxe-lua-part.c      parts of modules that are written in Lua
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
+ *     sxe-lua-host.c      sxe.run for an interpreter that is not ours
  *     sxe-lua-tcp.c, -udp.c, -timer.c, -log.c, -stats.c, -json*.c
  *
  * Parking. A C function that has to wait stores the handle of the running task where the event will

@@ -11,7 +11,7 @@ struct sxe_log_control sxe__lua_log = SXE_LOG_CONTROL_INIT("sxe-lua");
 /* In the registry: what the script's top level returned. */
 static const char script_key = 0;
 
-static _Thread_local struct sxe_lua *current __attribute__((tls_model("initial-exec")));
+static _Thread_local struct sxe_lua *current;
 
 struct sxe_lua *
 sxe__lua_current(void)

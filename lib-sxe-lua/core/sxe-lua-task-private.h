@@ -144,7 +144,7 @@ struct sxe__lua_scheduler {
 };
 
 extern _Thread_local struct sxe__lua_scheduler sxe__lua_scheduler
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+    __attribute__((visibility("hidden")));
 #define SCHEDULER (&sxe__lua_scheduler)
 
 static inline struct sxe__lua_task *

@@ -30,7 +30,7 @@ static _Thread_local struct {
     const lua_State *main; /* the state that owns the groups; NULL: none */
     struct group groups[GROUPS_MAX];
     unsigned number;
-} stats __attribute__((tls_model("initial-exec")));
+} stats;
 
 static struct group *
 find_counter(uint32_t index, const char *name, unsigned *which)

@@ -149,8 +149,7 @@ struct sxe__lua_http {
     uint32_t filters_version; /* how many filters were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
-extern _Thread_local struct sxe__lua_http sxe__lua_http
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local struct sxe__lua_http sxe__lua_http __attribute__((visibility("hidden")));
 
 /* ---- Exchanges (sxe-lua-http-exchange.c) ---- */
 
