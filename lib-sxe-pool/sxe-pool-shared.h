@@ -139,7 +139,7 @@ SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec
 /* A descriptor of the pool, to be passed to another process. The pool owns it. -1: the pool is
  * LOCKED, or of one thread. */
 SXE_PUBLIC int sxe_pool_get_fd(const void *array);
-
+/* Whether opening made the pool, or found it, and in which condition. */
 SXE_PUBLIC SXE_POOL_FOUND sxe_pool_get_found(const void *array);
 SXE_PUBLIC unsigned sxe_pool_get_states(const void *array);
 SXE_PUBLIC size_t sxe_pool_get_element_size(const void *array);

@@ -319,7 +319,7 @@ SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 SXE_PUBLIC size_t sxe_dropped(const SXE *this_);
 
 /* ---- Looking at a socket ---- */
-
+/* The state that it is in. */
 SXE_PUBLIC enum sxe_state sxe_get_state(const SXE *this_);
 SXE_PUBLIC const char *sxe_state_to_string(unsigned state);
 /* the errno that closed the socket; 0: an orderly close */
