@@ -56,6 +56,6 @@ test("a server with too few replies makes the result suspect", function()
         return reply
     end)
     equal(client.status, 4, client.output)
-    check(client.output:find("RESULT SUSPECT: warm-up auto: not stationary after 2 s: too few good",
-                             1, true), client.output)
+    -- A busy machine gives other reasons as well, and the report names the first ones only.
+    check(client.errors:find("warm-up auto: not stationary after 2 s: too few good", 1, true), client.output)
 end)
