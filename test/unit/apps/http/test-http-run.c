@@ -431,6 +431,27 @@ START_TEST(a_worker_that_does_not_answer_is_ended)
 }
 END_TEST
 
+/* Wait until the parent has asked, and do not read that. */
+static void
+be_asked(const struct load_worker *worker)
+{
+    struct pollfd control = {worker->control, POLLIN, 0};
+
+    fake_worker_say(worker, LOAD_MESSAGE_ALIVE, 0);
+    poll(&control, 1, -1);
+}
+
+START_TEST(a_worker_that_ends_as_it_is_asked_has_not_died)
+{
+    fake_worker.bad_shard = 2;
+    fake_worker.do_before_done = be_asked;
+    ck_assert_int_eq(run_plan(), 0);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
+    ck_assert_str_eq(errors, "");
+    ck_assert_uint_eq(run.verdict.number, 0);
+}
+END_TEST
+
 START_TEST(when_one_is_killed_the_others_are_stopped)
 {
     fake_worker.bad_shard = 1;
@@ -851,6 +872,7 @@ main(void)
     tcase_add_test(trials, there_is_room_for_the_most_trials);
     tcase_add_test(dying, a_worker_that_is_killed_is_said_and_what_was_counted_is_reported);
     tcase_add_loop_test(dying, a_worker_that_does_not_answer_is_ended, 0, 2);
+    tcase_add_test(dying, a_worker_that_ends_as_it_is_asked_has_not_died);
     tcase_add_test(dying, when_one_is_killed_the_others_are_stopped);
     tcase_add_test(dying, a_worker_that_is_killed_in_the_ramp_ends_the_run);
     tcase_add_test(dying, a_worker_that_exits_is_said_with_its_status);
