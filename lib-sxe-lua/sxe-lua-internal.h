@@ -14,7 +14,7 @@
 
 #include "sxe-lua.h"
 
-/* Visible in libsxe-lua.so.0, whose functions those libraries call; a program cannot rely on them. */
+/* Visible in libsxe-lua.so.0, because those libraries call them; a program cannot rely on them. */
 #pragma GCC visibility push(default)
 
 /* ---- Tasks ---- */

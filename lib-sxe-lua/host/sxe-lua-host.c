@@ -80,7 +80,7 @@ push_chunk(lua_State *L)
 }
 
 static int
-push_arguments(lua_State *L)
+copy_arguments(lua_State *L)
 {
     luaL_checkstack(L, running->arguments + LUA_MINSTACK, NULL);
     for (int i = 0; i < running->arguments; i++)
@@ -90,7 +90,7 @@ push_arguments(lua_State *L)
 
 /* give(...): keep the results, and their number as the field 0. */
 static int
-keep_results(lua_State *L)
+keep_results_of_run(lua_State *L)
 {
     int number = lua_gettop(L);
 
@@ -106,8 +106,10 @@ keep_results(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg functions[] = {
-    {"chunk", push_chunk}, {"arguments", push_arguments}, {"give", keep_results}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"chunk", push_chunk},
+                                     {"arguments", copy_arguments},
+                                     {"give", keep_results_of_run},
+                                     {NULL, NULL}};
 static const char text[] =
     "local host = require 'sxe-host' host.give(host.chunk()(host.arguments()))";
 
@@ -136,7 +138,7 @@ has_started(struct sxe_lua *lua)
 
 /* Run the loop until nothing is left to do, or an error has ended the run. */
 static void
-run_loop(struct sxe_lua *lua)
+run_until_idle(struct sxe_lua *lua)
 {
     sxe_run();
     if (!running->has_failed) {
@@ -171,7 +173,7 @@ static int
 run_inside(lua_State *host, struct sxe_lua *lua)
 {
     if (has_started(lua))
-        run_loop(lua);
+        run_until_idle(lua);
     else if (!running->has_failed)
         keep_error(NULL, "sxe.run: the loop cannot start; the log says why");
     sxe_fini();

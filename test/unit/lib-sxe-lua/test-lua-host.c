@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe.run of an interpreter that is not ours: copies of values, errors, and what is left after them.
+ * sxe.run of an interpreter that is not ours: copies of values, errors, and a run after them.
  */
 #include "sxe-lua-host.h"
 
