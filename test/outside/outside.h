@@ -60,7 +60,6 @@ outside_run(const char *name, const TTest *const *cases)
     for (; *cases != NULL; cases++) {
         tcase_add_test(tcase, *cases);
     }
-    tcase_set_timeout(tcase, 300);
     suite_add_tcase(suite, tcase);
 
     SRunner *runner = srunner_create(suite);

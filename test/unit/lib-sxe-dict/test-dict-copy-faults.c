@@ -282,7 +282,6 @@ suite(void)
     Suite *s = suite_create("dict-copy-faults");
     TCase *c = tcase_create("faults");
 
-    tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, make_site, remove_site);
     tcase_add_loop_test(c, each_call_may_fail, 0, JOBS);
     tcase_add_loop_test(c, a_full_file_system_is_told, 0, JOBS);

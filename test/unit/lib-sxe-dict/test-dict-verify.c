@@ -391,7 +391,6 @@ suite(void)
     TCase *c = tcase_create("verify");
 
     tcase_add_checked_fixture(c, begin, end);
-    tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, no_bit_of_an_entry_changes_what_is_served, 0, ENTRIES);
     tcase_add_test(c, an_older_page_of_cells_is_missed);
     tcase_add_loop_test(c, each_call_that_reads_an_entry_compares_its_sum, 0, 8);

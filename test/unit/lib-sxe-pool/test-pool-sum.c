@@ -348,7 +348,6 @@ suite(void)
     TCase *of_disks = tcase_create("disks");
 
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_set_timeout(tcase, 300);
     tcase_add_loop_test(tcase, each_bit_of_a_closed_file_is_missed_when_it_changes, 0, 8);
     tcase_add_test(tcase, a_page_that_is_as_it_was_before_is_missed);
     tcase_add_test(tcase, who_does_not_verify_is_served_what_is_there);

@@ -308,7 +308,6 @@ suite(void)
     Suite *s = suite_create("pool-weak");
     TCase *c = tcase_create("orders");
 
-    tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, no_order_of_memory_deceives_a_reader, 0, SXE_COUNT(readers));
     tcase_add_loop_test(c, without_an_ordering_a_reader_is_deceived, 0, SXE_COUNT(needed));
     suite_add_tcase(s, c);

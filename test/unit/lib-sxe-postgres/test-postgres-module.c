@@ -127,7 +127,6 @@ suite(void)
     TCase *c = tcase_create("all");
 
     suite_add_tcase(s, c);
-    tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, queries_get_their_rows_or_the_reason, 0,
                         sizeof(scripts) / sizeof(scripts[0]));
     tcase_add_test(c, a_program_without_it_says_so);

@@ -315,7 +315,6 @@ suite(void)
     TCase *c = tcase_create("all");
 
     suite_add_tcase(s, c);
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, each_call_of_lmdb_fails_in_turn, 0, 4 * CALLS);
     tcase_add_loop_test(c, without_memory_of_lua_a_call_fails_and_the_next_works, 0, CALLS);
     tcase_add_loop_test(c, without_memory_of_the_system_a_call_fails_and_the_next_works, 0, CALLS);

@@ -482,7 +482,6 @@ suite(void)
     TCase *c = tcase_create("all");
 
     suite_add_tcase(s, c);
-    tcase_set_timeout(c, 30);
     tcase_add_test(c, a_write_that_waits_in_the_line_is_dropped);
     tcase_add_test(c, a_write_that_a_thread_has_is_done_for_nobody);
     tcase_add_test(c, an_open_and_a_copy_that_nobody_waits_for_end);

@@ -270,7 +270,6 @@ main(void)
     tcase_add_test(works, so_many_connections_resume_a_session);
     tcase_add_test(works, all_connections_resume_a_session_once_there_is_one);
     tcase_add_test(works, sessions_that_the_server_refuses_are_told);
-    tcase_set_timeout(works, 60);
     suite_add_tcase(suite, works);
     tcase_add_checked_fixture(fails, make_directory, remove_directory);
     tcase_add_test(fails, a_certificate_for_another_name_is_named_in_report_and_json);
@@ -278,7 +277,6 @@ main(void)
     tcase_add_test(fails, a_server_without_tls_fails_the_handshake);
     tcase_add_test(fails, a_server_that_says_nothing_times_out);
     tcase_add_test(fails, files_that_cannot_be_read_are_found_before_the_run);
-    tcase_set_timeout(fails, 60);
     suite_add_tcase(suite, fails);
     return sxe_test_main(suite);
 }

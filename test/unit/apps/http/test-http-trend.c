@@ -267,7 +267,6 @@ suite(void)
     Suite *s = suite_create("http-trend");
     TCase *t = tcase_create("trend");
 
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, steady_servers_have_no_trend_and_others_have_one, 0, 10);
     tcase_add_test(t, it_tells_the_figure_and_its_values_at_both_ends);
     tcase_add_test(t, a_tail_that_grows_is_seen);
