@@ -107,10 +107,11 @@ struct sxe_http_range {
     uint64_t length; /* how many bytes; at least 1 */
 };
 
-/* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do not
- * touch each other, in the order of the request. 0: 200 with all: not GET, no byte ranges, If-Range
- * fails, more than max ranges are satisfiable, or together they are longer than the representation.
- * -ERANGE: 416: no range is satisfiable, or they are malformed. */
+/* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do
+ * not touch each other, in the order of the request. 0: 200 with all, because the request is no
+ * GET, or has no byte ranges, or If-Range fails, or more than max ranges are satisfiable, or
+ * together they are longer than the representation. -ERANGE: 416: no range is satisfiable, or they
+ * are malformed. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                                                    const struct sxe_http_representation *selected,
                                                    struct sxe_http_range *ranges, unsigned max);

@@ -158,7 +158,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 
 /* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
  * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
- * none, and with "request_id" after it where sxe_log_set_request says so; The line is ASCII: other
+ * none, and with "request_id" after it where sxe_log_set_request says so. The line is ASCII: other
  * characters become \uXXXX, and bytes that are not UTF-8 become \ufffd. */
 enum sxe_log_format {
     SXE_LOG_TEXT = 0, /* the line shown at the top of this file */

@@ -20,7 +20,7 @@
 
 enum { JOBS_MAX = 64, THREADS = 2, REASON_SIZE = 256, LOOKS = 8 };
 
-/* A query of a connection that is being closed is cancelled. */
+/* A job of a work thread: it cancels the query of a connection, and then closes the connection. */
 struct cancel_job {
     struct sxe_work work;
     struct cancel_job *next;

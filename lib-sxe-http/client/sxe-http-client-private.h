@@ -83,7 +83,8 @@ struct sxe__http_link {
 };
 
 struct sxe_http_client {
-    struct sxe_http_client_config config; /* with all defaults; its texts are here: */
+    /* the configuration with all defaults; its texts are in the members below */
+    struct sxe_http_client_config config;
     char ip[64];
     char path[108];
     char host[256];

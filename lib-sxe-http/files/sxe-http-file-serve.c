@@ -60,7 +60,9 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
     file->last = &waiters[id];
     response->user = &waiters[id];
     response->on_done = give_wish_up;
-    sxe_http_allow_half_close(response); /* opening a file takes only a short time */
+    /* a client that half-closes meanwhile still gets its reply, because opening a file takes only a
+     * short time */
+    sxe_http_allow_half_close(response);
     return true;
 }
 

@@ -69,8 +69,8 @@ struct httpd_options {
     const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
     char types[HTTPD_TYPES_MAX];            /* lines of --type */
     struct error_pages error_pages;
-    struct httpd_proxy passes[HTTPD_PROXIES_MAX]; /* of --proxy */
-    struct upstream_tls proxy_tls;                /* of upstreams that do not say otherwise */
+    struct httpd_proxy passes[HTTPD_PROXIES_MAX]; /* each --proxy */
+    struct upstream_tls proxy_tls; /* the TLS settings of upstreams that have none of their own */
     unsigned passes_number;
     struct sxe_cidr_list proxies;
     struct sxe_cidr_list trusted;
