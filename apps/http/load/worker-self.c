@@ -3,6 +3,7 @@
  * What: the client's own CPU time and lags, figures that are computed on demand, and messages to
  * the parent.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,6 +240,18 @@ load__copy_result(struct load_result *to, const struct load_result *result)
 }
 
 /* ---- The parent ---- */
+
+/* If a worker ends with a message unread, the kernel says ECONNRESET once, and then shows what the
+ * worker had sent before. */
+ssize_t
+load_worker_message(int control, struct load_message *message)
+{
+    ssize_t got = recv(control, message, sizeof(*message), MSG_DONTWAIT);
+
+    if (got < 0 && errno == ECONNRESET)
+        got = recv(control, message, sizeof(*message), MSG_DONTWAIT);
+    return got;
+}
 
 void
 load__tell_parent(const struct load__worker *worker, enum load_message_type type, int error)

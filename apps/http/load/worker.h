@@ -39,6 +39,8 @@
 #ifndef LOAD_WORKER_H
 #define LOAD_WORKER_H
 
+#include <sys/types.h>
+
 #include "plan.h"
 #include "result.h"
 
@@ -74,6 +76,10 @@ struct load_worker {
     int control;                /* the worker's end of the socket; the worker closes it */
     bool is_probe;
 };
+
+/* The next message of a worker, at the parent's end of the socket: what recv(2) returns, which does
+ * not block. */
+ssize_t load_worker_message(int control, struct load_message *message);
 
 /* Run a worker, in the child process, to its end. 0; -errno: it could not start, and has told the
  * parent so in READY. */

@@ -222,8 +222,7 @@ hear_worker(struct load *load)
     struct load_message message;
     ssize_t got;
 
-    while ((got = recv(load->control, &message, sizeof(message), MSG_DONTWAIT)) ==
-           (ssize_t)sizeof(message)) {
+    while ((got = load_worker_message(load->control, &message)) == (ssize_t)sizeof(message)) {
         /* DONE is passed on when the process has ended: its results are complete only then. */
         load->is_done |= message.type == LOAD_MESSAGE_DONE;
         if (message.type == LOAD_MESSAGE_DONE)

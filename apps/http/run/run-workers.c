@@ -187,18 +187,6 @@ hear_ready(struct load_parent *parent, const struct load_message *message)
                          advice_for_error(message->error));
 }
 
-/* If a worker ends with a message unread, the kernel says ECONNRESET once, and then shows what the
- * worker had sent before. */
-static ssize_t
-receive_from_worker(int control, struct load_message *message)
-{
-    ssize_t got = recv(control, message, sizeof(*message), MSG_DONTWAIT);
-
-    if (got < 0 && errno == ECONNRESET)
-        got = recv(control, message, sizeof(*message), MSG_DONTWAIT);
-    return got;
-}
-
 void
 load_workers_hear(struct load_parent *parent, unsigned i)
 {
@@ -206,7 +194,7 @@ load_workers_hear(struct load_parent *parent, unsigned i)
     struct load_message message;
     ssize_t got;
 
-    while ((got = receive_from_worker(process->control, &message)) == (ssize_t)sizeof(message)) {
+    while ((got = load_worker_message(process->control, &message)) == (ssize_t)sizeof(message)) {
         process->said |= message_bit(message.type);
         process->asks = 0;
         if (message.type == LOAD_MESSAGE_READY)

@@ -193,6 +193,25 @@ START_TEST(a_worker_that_is_stopped_for_long_is_ended)
 }
 END_TEST
 
+/* Wait until rank 0 has asked, and do not read that. */
+static void
+be_asked(const struct load_worker *worker)
+{
+    struct pollfd control = {worker->control, POLLIN, 0};
+
+    fake_worker_say(worker, LOAD_MESSAGE_ALIVE, 0);
+    poll(&control, 1, -1);
+}
+
+START_TEST(a_worker_that_ends_as_it_is_asked_is_well)
+{
+    fake_worker.do_before_done = be_asked;
+    RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
+    ck_assert_str_eq(ran.errors, "");
+    check_has(ran.output, "requests  200  ok 200");
+}
+END_TEST
+
 static bool
 is_stopped(pid_t pid)
 {
@@ -342,6 +361,7 @@ main(void)
     tcase_add_test(ill, a_file_that_one_machine_lacks_is_named_with_its_rank);
     tcase_add_test(ill, a_rank_whose_worker_dies_is_named_and_what_was_measured_is_reported);
     tcase_add_test(ill, a_worker_that_is_stopped_for_long_is_ended);
+    tcase_add_test(ill, a_worker_that_ends_as_it_is_asked_is_well);
     tcase_add_test(ill, a_worker_that_goes_on_again_is_well);
     tcase_add_test(ill, an_agent_that_dies_is_named_by_its_relay);
     tcase_add_test(ill, a_rank_that_says_nothing_is_lost);
