@@ -118,6 +118,7 @@ probe_peers() {
     want cmake command -v cmake
     want meson command -v meson
     want gdb command -v gdb
+    want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
 }
