@@ -21,7 +21,7 @@
  *     | 500    | the struct sxe_http_proxy is invalid: see sxe_http_proxy_check                  |
  *     | 501    | the method is TRACE                                                             |
  *     | 502    | no address can be connected to, the reply is not HTTP, or it is cut             |
- *     | 503    | all connections of all addresses are in use                                     |
+ *     | 503    | all connections of all addresses, or all tunnels, are in use                    |
  *     | 504    | a timeout: of connecting, of the first byte, or between bytes                   |
  *
  * Rules: 1 the request is written again from what the parser understood: its path in the normal
@@ -36,8 +36,11 @@
  * fail_timeout_ms, and then gets its share little by little, for slow_start_ms. If all addresses
  * are left out, all are used.
  *
- * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx), trailers and requests for
- * another protocol (Upgrade, as WebSockets have) are not passed on. Make the server's routes with
+ * WebSockets: a request for WebSocket (RFC 6455) is sent on as such, and if the address answers 101
+ * the bytes of both pass, until one ends. Other protocols are not asked for.
+ *
+ * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx) and trailers are not passed
+ * on. Make the server's routes with
  * SXE_HTTP_ROUTE_STREAM, or its config.stream true: otherwise bodies come whole, up to its
  * body_max. sxe_http_upstream_new reserves all memory: two heads for each connection.
  *
@@ -106,6 +109,9 @@ struct sxe_http_upstream_config {
                                        parts, takes no connection that has been idle for longer; 500
                                      */
     uint32_t request_max;           /* bytes of a request's head as it is sent on; 24576 */
+    uint32_t tunnels_max;           /* WebSockets at a time, with all addresses, 65536 at most; 256;
+                                       UINT32_MAX: none, as if requests did not ask for them */
+    uint32_t tunnel_timeout_ms;     /* without a byte in either direction of a WebSocket; 3600000 */
     struct sxe_http_limits limits;  /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                        line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */
@@ -118,7 +124,7 @@ struct sxe_http_upstream_config {
 /* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:
  * ENOMEM; EINVAL: no or too many addresses, an invalid one, one with port 0, a balance that is not
  * in the enum, no hash_field or one that is no token, limits out of their bounds, or a
- * connections_max that is too large. */
+ * connections_max or tunnels_max that is too large. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 

@@ -272,6 +272,16 @@ add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request
     return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
 }
 
+/* The request asks for WebSocket, and may have it. */
+static int
+add_websocket(struct sxe__http_proxy_head *made)
+{
+    const int result = add_sent_field(made, sxe_http_span("Connection"), sxe_http_span("upgrade"));
+
+    return result < 0 ? result
+                      : add_sent_field(made, sxe_http_span("Upgrade"), sxe_http_span("websocket"));
+}
+
 /* The part of the path that stays: from the tail of the route's pattern on, with the slash in front
  * of it. */
 static struct sxe_span
@@ -313,7 +323,8 @@ make_target(const struct sxe_http_proxy *proxy, const struct sxe_http_request *r
 
 int
 sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
-                          const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+                          const struct sxe_http_request *request, bool is_tunnel,
+                          struct sxe__http_proxy_head *made)
 {
     int result;
 
@@ -327,6 +338,8 @@ sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
         result = pass_fields(request, made);
     if (result == 0)
         result = add_own_fields(proxy, request, made);
+    if (result == 0 && is_tunnel)
+        result = add_websocket(made);
     made->head.fields_number = made->number;
     return result;
 }

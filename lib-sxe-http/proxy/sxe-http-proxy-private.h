@@ -6,6 +6,7 @@
  *     sxe-http-upstream.c       new, delete; the addresses, their counts and their health
  *     sxe-http-proxy-balance.c  which address gets a request
  *     sxe-http-proxy-head.c     a request -> the one that is sent on; a reply's fields
+ *     sxe-http-proxy-tunnel.c   WebSockets
  *     sxe-http-proxy.c          a request's way to the upstream and back
  *
  * Shape: a passage is a request that is being passed on. It exists from the handler until the
@@ -32,12 +33,27 @@ struct sxe__http_address {
     uint64_t hash;   /* the hash of the address's name */
     uint64_t requests;
     uint64_t failures;
-    uint64_t retries; /* to other addresses */
-    unsigned under_way;
+    uint64_t retries;   /* to other addresses */
+    unsigned under_way; /* requests and tunnels */
+    unsigned tunnels;
     unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;
     SXE_TIME down_until; /* until this time the address gets no requests; 0: it is up */
     SXE_TIME slow_until; /* until this time it gets fewer requests than its weight says */
+};
+
+enum sxe__http_tunnel_state {
+    SXE__HTTP_TUNNEL_FREE,
+    SXE__HTTP_TUNNEL_OPEN,
+    SXE__HTTP_TUNNEL_STATES
+};
+
+/* A WebSocket between a client and an address. */
+struct sxe__http_tunnel {
+    struct sxe_http_upstream *upstream;
+    struct sxe__http_address *address;
+    SXE *client; /* NULL: this end has closed; server likewise */
+    SXE *server;
 };
 
 enum sxe__http_passage_state {
@@ -57,6 +73,7 @@ struct sxe__http_passage {
     bool is_calling;
     bool is_resent; /* the request was sent to a second address, and will not be sent to a third */
     bool is_in_parts; /* the client's body is being read */
+    bool is_tunnel;   /* the request became a tunnel, and the response is gone */
 };
 
 /* A head that the proxy makes: of the request that it sends on. Its memory also serves for the
@@ -78,6 +95,7 @@ struct sxe_http_upstream {
     unsigned turn;   /* the address at which BALANCE_LEAST begins its search */
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct sxe__http_passage *passages; /* the array of a pool */
+    struct sxe__http_tunnel *tunnels;   /* the array of a pool; NULL: there are no tunnels */
     /* the head of the request or reply that is being passed on now */
     struct sxe__http_proxy_head made;
 };
@@ -97,6 +115,23 @@ void sxe__http_address_failed(struct sxe_http_upstream *upstream,
  * equal in all processes. */
 uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
 
+/* ---- sxe-http-proxy-tunnel.c ---- */
+
+/* Whether the request asks for WebSocket, and for nothing else. */
+bool sxe__http_is_websocket(const struct sxe_http_request *request);
+
+/* Whether a tunnel is free. */
+bool sxe__http_has_tunnel(const struct sxe_http_upstream *upstream);
+
+/* The address answered 101: answer the client so, with the fields that were added, and let bytes
+ * pass. False: that cannot be, and the caller still has both. */
+SXE_MUST_USE bool sxe__http_tunnel_open(struct sxe_http_upstream *upstream,
+                                        struct sxe__http_address *address,
+                                        struct sxe_http_response *response, SXE *server);
+
+/* No byte passed for tunnel_timeout_ms; the pool calls it. */
+void sxe__http_tunnel_on_timeout(void *array, unsigned id, void *user);
+
 /* ---- sxe-http-proxy-balance.c ---- */
 
 /* Choose an address that is not in the set `tried`; SXE_NONE: there is none. */
@@ -105,10 +140,10 @@ unsigned sxe__http_choose_address(struct sxe_http_upstream *upstream,
 
 /* ---- sxe-http-proxy-head.c ---- */
 
-/* Make the head for a request, without its framing. 0; -EMSGSIZE: there is no room; -EINVAL:
- * Connection names too many fields. */
+/* Make the head for a request, without its framing; is_tunnel: it asks for WebSocket. 0; -EMSGSIZE:
+ * there is no room; -EINVAL: Connection names too many fields. */
 SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
-                                           const struct sxe_http_request *request,
+                                           const struct sxe_http_request *request, bool is_tunnel,
                                            struct sxe__http_proxy_head *made);
 
 /* Add the fields of an upstream's reply to ours. 0; -ENOBUFS: there is no room; -EINVAL as

@@ -191,7 +191,7 @@ on_reply_head(const struct sxe_http_exchange *exchange)
     const uint32_t fields_used = slot->fields_used;
     int result;
 
-    if (exchange->response->upgrade) /* the client refuses the upgrade next */
+    if (exchange->response->upgrade) /* on_upstream_upgrade follows, or the client refuses it */
         return;
     if (sxe_http_set_status(response, exchange->response->status) < 0) {
         fail_reply_head(passage, "its reply has a status above 599");
@@ -233,6 +233,27 @@ on_reply_part(const struct sxe_http_exchange *exchange, struct sxe_span part)
         fail_passage(passage, "no room for its reply");
 }
 
+/* ---- WebSockets ---- */
+
+static void
+on_upstream_upgrade(const struct sxe_http_exchange *exchange, SXE *server)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    struct sxe_http_upstream *upstream = passage->proxy->upstream;
+    struct sxe_http_response *response = passage->response;
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
+    const uint32_t fields_used = slot->fields_used;
+
+    passage->is_tunnel =
+        sxe__http_proxy_add_fields(response, exchange->response, exchange->head, &upstream->made) ==
+            0 &&
+        sxe__http_tunnel_open(upstream, address_of_passage(passage), response, server);
+    if (passage->is_tunnel)
+        return;
+    slot->fields_used = fields_used; /* the error that follows has none of these fields */
+    sxe_abort(server);
+}
+
 /* ---- One address after the other ---- */
 
 static void try_addresses(struct sxe__http_passage *passage, const char *reason);
@@ -259,6 +280,15 @@ on_call_done(const struct sxe_http_exchange *exchange, int result)
     const char *reason;
 
     end_call(passage);
+    if (passage->is_tunnel) {
+        free_passage(passage);
+        return;
+    }
+    if (result == 0 && exchange->response->upgrade) {
+        passage->status = 503;
+        fail_passage(passage, "no room for a WebSocket");
+        return;
+    }
     if (result == 0) {
         struct sxe_http_response *response = leave_passage(passage);
 
@@ -287,10 +317,14 @@ call_address(struct sxe__http_passage *passage)
                                  .on_body = on_reply_part,
                                  .on_done = on_call_done};
     struct sxe__http_proxy_head *made = &passage->proxy->upstream->made;
-    int result = sxe__http_proxy_make_head(passage->proxy, request, made);
+    const bool is_tunnel =
+        sxe__http_is_websocket(request) && sxe__http_has_tunnel(passage->proxy->upstream);
+    int result = sxe__http_proxy_make_head(passage->proxy, request, is_tunnel, made);
 
     if (result < 0)
         return result;
+    if (is_tunnel)
+        call.on_upgrade = on_upstream_upgrade;
     call.request = made->head;
     call.request.body_length = request->body.length;
     if (slot->is_body_streamed && !slot->is_body_whole) {
@@ -392,6 +426,12 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
     }
     if (!proxy->encoded_slash && has_two_readings(request))
         return sxe_http_reply_status(response, 400);
+    if (sxe__http_is_websocket(request) && proxy->upstream->tunnels != NULL &&
+        !sxe__http_has_tunnel(proxy->upstream)) {
+        SXE_WARN("%s: there are tunnels_max WebSockets: the request is answered 503",
+                 proxy->upstream->name);
+        return sxe_http_reply_status(response, 503);
+    }
     if (id == SXE_POOL_NO_INDEX) {
         SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
         return sxe_http_reply_status(response, 503);

@@ -17,6 +17,8 @@
 #define DEFAULT_IDLE_MS     15000u
 #define DEFAULT_UNSAFE_MS   500u
 #define DEFAULT_REQUEST     24576u
+#define DEFAULT_TUNNELS     256u
+#define DEFAULT_TUNNEL_MS   3600000u
 
 /* ---- Making and deleting ---- */
 
@@ -49,6 +51,8 @@ configure_upstream(struct sxe_http_upstream *upstream,
     set_default(&config->idle_timeout_ms, DEFAULT_IDLE_MS);
     set_default(&config->unsafe_idle_ms, DEFAULT_UNSAFE_MS);
     set_default(&config->request_max, DEFAULT_REQUEST);
+    set_default(&config->tunnels_max, DEFAULT_TUNNELS);
+    set_default(&config->tunnel_timeout_ms, DEFAULT_TUNNEL_MS);
     return sxe__http_upstream_check(wanted);
 }
 
@@ -103,6 +107,32 @@ add_upstream_address(struct sxe_http_upstream *upstream,
     return 0;
 }
 
+/* Make the pools, and register the two sockets of each tunnel: neither the client nor the server
+ * counts them any more. 0 or -errno. */
+static int
+reserve_passages(struct sxe_http_upstream *upstream)
+{
+    const struct sxe_http_upstream_config *config = &upstream->config;
+    const double timeouts[SXE__HTTP_TUNNEL_STATES] = {
+        [SXE__HTTP_TUNNEL_OPEN] =
+            config->tunnel_timeout_ms == UINT32_MAX ? 0 : config->tunnel_timeout_ms / 1000.0};
+
+    upstream->passages = sxe_pool_new("http passages", upstream->number * config->connections_max,
+                                      sizeof(*upstream->passages), SXE__HTTP_PASSAGE_STATES,
+                                      SXE_POOL_OPTION_UNLOCKED);
+    if (upstream->passages == NULL)
+        return -errno;
+    if (config->tunnels_max == UINT32_MAX)
+        return 0;
+    upstream->tunnels = sxe_pool_new_with_timeouts(
+        "http tunnels", config->tunnels_max, sizeof(*upstream->tunnels), SXE__HTTP_TUNNEL_STATES,
+        timeouts, sxe__http_tunnel_on_timeout, NULL);
+    if (upstream->tunnels == NULL)
+        return -errno;
+    sxe_register(2 * config->tunnels_max, 0);
+    return 0;
+}
+
 struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config)
 {
@@ -111,13 +141,8 @@ sxe_http_upstream_new(const struct sxe_http_upstream_config *config)
 
     for (unsigned i = 0; result == 0 && i < config->addresses_number; i++)
         result = add_upstream_address(upstream, &config->addresses[i]);
-    if (result == 0) {
-        upstream->passages = sxe_pool_new(
-            "http passages", upstream->number * upstream->config.connections_max,
-            sizeof(*upstream->passages), SXE__HTTP_PASSAGE_STATES, SXE_POOL_OPTION_UNLOCKED);
-        if (upstream->passages == NULL)
-            result = -errno;
-    }
+    if (result == 0)
+        result = reserve_passages(upstream);
     if (result < 0) {
         sxe_http_upstream_delete(upstream);
         errno = -result;
@@ -134,6 +159,7 @@ sxe_http_upstream_delete(struct sxe_http_upstream *upstream)
     for (unsigned i = 0; i < upstream->number; i++)
         sxe_http_client_delete(upstream->addresses[i].client);
     sxe_pool_delete(upstream->passages);
+    sxe_pool_delete(upstream->tunnels);
     free(upstream);
 }
 
@@ -190,8 +216,8 @@ sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
         .failures = address->failures,
         .retries = address->retries + client->retries,
         .under_way = address->under_way,
-        .connections =
-            client->config.connections_max - sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
+        .connections = address->tunnels + client->config.connections_max -
+                       sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
         .is_down = address->down_until > sxe_time_turn_ns()};
     return 0;
 }

@@ -471,3 +471,46 @@ test("/metrics and /status.json show the requests, failures and retries of each 
     has("/status.json", ('"upstreams":[{"upstream":"app","address":"127.0.0.1:%d","requests":1,"failures":1,"retries":1,'
         .. '"active":0,"connections":0,"down_workers":0}'):format(ports[2]))
 end)
+
+-- promise: docs/proxy.md: If the upstream answers 101, so is the client, and then bytes pass in both directions, as they come,
+--   until one end closes: the other one gets what is on its way, and its connection closes, too.
+test("a WebSocket passes, in both directions, and ends with either end", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _, way in ipairs{"client", "server"} do
+        local client <close> = server:connect()
+        client:send(request("GET /chat", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: k",
+                            "Sec-WebSocket-Version: 13"))
+        local sock <close> = upstream:accept()
+        local head = head_of(sock):lower()
+        check(head:find("\r\nupgrade: websocket\r\n", 1, true) and head:find("\r\nconnection: upgrade\r\n", 1, true), head)
+        sock:send "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a\r\n\r\nfirst"
+        local answer = client:recv_until "\r\n\r\n"
+        check(answer:find("^HTTP/1.1 101 .*\r\nSec%-WebSocket%-Accept: a\r\n"), answer)
+        equal(client:recv(5), "first")
+        local data = ("0123456789"):rep(20000)
+        client:send(data)
+        equal(sock:recv(#data), data)
+        sock:send(data)
+        equal(client:recv(#data), data)
+        local ends = way == "client" and {client, sock} or {sock, client}
+        ends[1]:send "bye"
+        ends[1]:close()
+        equal(ends[2]:recv_all(), "bye")
+    end
+end)
+
+-- promise: docs/proxy.md: Requests for other protocols (`h2c`), or for several, and those with a body, are sent on without Upgrade.
+test("no other protocol gets through", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _, protocol in ipairs{"h2c", "websocket, h2c", "h2c, websocket", "TLS/1.0"} do
+        local client <close> = server:connect()
+        client:send(request("GET /a", "Upgrade: " .. protocol, "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AA"))
+        local sock <close> = upstream:accept()
+        local head = head_of(sock)
+        check(not head:find "Upgrade" and not head:find "HTTP2", head)
+        sock:send "HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
+        equal(client:read_reply().status, 502)
+    end
+end)

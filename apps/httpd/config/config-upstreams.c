@@ -158,11 +158,15 @@ read_upstream_tls(struct config_reader *reader, struct upstream *upstream)
 static bool
 read_upstream(struct config_reader *reader, struct upstream *upstream)
 {
-    static const char *const names[] = {
-        "balance",       "balance_header", "connect_timeout", "connections",
-        "fail_timeout",  "idle",           "idle_timeout",    "max_fails",
-        "reply_timeout", "servers",        "slow_start",      "stall_timeout",
-        "tls_ca",        "tls_insecure",   "tls_name",        NULL};
+    static const char *const names[] = {"balance",         "balance_header",
+                                        "connect_timeout", "connections",
+                                        "fail_timeout",    "idle",
+                                        "idle_timeout",    "max_fails",
+                                        "reply_timeout",   "servers",
+                                        "slow_start",      "stall_timeout",
+                                        "tls_ca",          "tls_insecure",
+                                        "tls_name",        "websocket_timeout",
+                                        "websockets",      NULL};
     struct sxe_http_upstream_config *settings = &upstream->settings;
 
     if (!config_has_only(reader, names) || !read_servers(reader, upstream))
@@ -176,7 +180,9 @@ read_upstream(struct config_reader *reader, struct upstream *upstream)
            read_period(reader, "connect_timeout", &settings->connect_timeout_ms) &&
            read_period(reader, "reply_timeout", &settings->first_byte_timeout_ms) &&
            read_period(reader, "stall_timeout", &settings->stall_timeout_ms) &&
-           read_period(reader, "idle_timeout", &settings->idle_timeout_ms);
+           read_period(reader, "idle_timeout", &settings->idle_timeout_ms) &&
+           read_amount(reader, "websockets", &settings->tunnels_max, CONNECTIONS_MOST) &&
+           read_period(reader, "websocket_timeout", &settings->tunnel_timeout_ms);
 }
 
 bool

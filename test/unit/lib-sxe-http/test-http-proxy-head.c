@@ -24,7 +24,7 @@ static const struct {
     {HEAD("Connection: keep-alive, X-One,\r\nConnection: x-two\r\nKeep-Alive: 5\r\nX-One: 1\r\n"
           "X-Two: 2\r\nX-Three: 3\r\n"),
      HEAD("X-Three: 3\r\n" WHO)},
-    {HEAD("TE: trailers\r\nTrailer: X\r\nUpgrade: websocket\r\nConnection: upgrade, te\r\n"
+    {HEAD("TE: trailers\r\nTrailer: X\r\nUpgrade: h2c, websocket\r\nConnection: upgrade, te\r\n"
           "Proxy-Connection: keep-alive\r\nHTTP2-Settings: AA\r\n"),
      HEAD(WHO)},
     {HEAD("Proxy-Authorization: Basic eDp5\r\nProxy: evil\r\nAuthorization: Basic eDp5\r\n"),

@@ -412,6 +412,7 @@ START_TEST(a_configuration_that_cannot_be_is_refused)
         {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 0}},
         {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 256}},
         {ONE, .connections_max = 65537},
+        {ONE, .tunnels_max = 65537},
         {ONE, .tls = (struct sxe_tls *)&many},
     };
 
@@ -434,6 +435,7 @@ START_TEST(the_bounds_of_a_configuration_are_accepted)
         {ONE, .balance = SXE_HTTP_BALANCE_PATH, .hash_field = "not used"},
         {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 255}},
         {ONE, .limits = {.head_max = 100, .line_max = 1, .fields_max = 1}},
+        {ONE, .tunnels_max = 65536, .tunnel_timeout_ms = UINT32_MAX},
         {ONE, .limits = {.fields_max = 256}}, /* head_max 0: the usual limits */
     };
 

@@ -71,6 +71,8 @@ static const struct {
     {UPSTREAM(SERVERS "connect_timeout = 'a' }"), "the upstream's connect_timeout is 'a'; it must"},
     {UPSTREAM(SERVERS "reply_timeout = 0 }"), "the upstream's reply_timeout is '0'; it must be"},
     {UPSTREAM(SERVERS "stall_timeout = 0 }"), "the upstream's stall_timeout is '0'; it must be"},
+    {UPSTREAM(SERVERS "websockets = 0 }"), "the upstream's websockets is '0'; it must be"},
+    {UPSTREAM(SERVERS "websocket_timeout = 'x' }"), "the upstream's websocket_timeout is 'x'; it"},
     {UPSTREAM(SERVERS "idle_timeout = 0 }"), "the upstream's idle_timeout is '0'; it must be"},
     {ROUTE("{ proxy = 5 }"), "proxy: it is number; it must be a text"},
     {ROUTE("{ proxy = 'app' }"), "proxy: it is app; it must be the name of one of the upstreams"},
@@ -108,7 +110,8 @@ static const char good[] =
     "return { upstreams = { app = { servers = { '127.0.0.1:3000 weight=2', '[::1]:3000',\n"
     "'@app', '/run/app.sock weight=3' }, balance = 'header', balance_header = 'X-Key',\n"
     "max_fails = 5, fail_timeout = '5s', slow_start = 60, connections = 10, idle = 5,\n"
-    "connect_timeout = '100ms', reply_timeout = 5, stall_timeout = 5, idle_timeout = 5 },\n"
+    "connect_timeout = '100ms', reply_timeout = 5, stall_timeout = 5, idle_timeout = 5,\n"
+    "websockets = 5, websocket_timeout = '5m' },\n"
     "other = { servers = '127.0.0.1:1' } },\n"
     "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
     "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
