@@ -9,13 +9,14 @@ local workers = require "workers"
 -- The pid in the nth line of the log that has a pid before `text`.
 local function named(server, text, nth)
     local pid
-    httpd.wait_until(function()
+    local is_named, why = pcall(httpd.wait_until, function()
         local number = 0
         for found in server.proc:errors():gmatch("process (%d+)" .. text) do
             number = number + 1
             if number == (nth or 1) then pid = tonumber(found) return true end
         end
     end, text)
+    check(is_named, tostring(why) .. "\n" .. server.proc:errors())
     return pid
 end
 
