@@ -80,8 +80,17 @@ sxe__lua_message_new(struct sxe__lua_worker *worker, struct sxe__lua_bytes *byte
 }
 
 void
+sxe__lua_message_count(struct sxe__lua_message *message)
+{
+    __atomic_add_fetch(&message->worker->load, 1, __ATOMIC_RELAXED);
+    message->is_counted = true;
+}
+
+void
 sxe__lua_message_free(struct sxe__lua_message *message)
 {
+    if (message->is_counted)
+        __atomic_sub_fetch(&message->worker->load, 1, __ATOMIC_RELAXED);
     if (message->held != NULL)
         __atomic_sub_fetch(message->held, message->held_bytes, __ATOMIC_RELAXED);
     sxe__lua_clone_free(&message->bytes);

@@ -335,6 +335,7 @@ call_worker(lua_State *L, bool is_try)
         return luaL_error(L, "not enough memory");
     message->task = sxe__lua_running(L);
     message->is_try = is_try;
+    sxe__lua_message_count(message);
     problem = sxe__lua_worker_send(message);
     if (problem != NULL) {
         sxe__lua_message_free(message);
@@ -540,6 +541,8 @@ get_property(lua_State *L)
         lua_pushstring(L, worker->is_over ? "ended" : "running");
     } else if (name != NULL && strcmp(name, "calls") == 0) {
         lua_pushinteger(L, worker->calls);
+    } else if (name != NULL && strcmp(name, "load") == 0) {
+        lua_pushinteger(L, __atomic_load_n(&worker->load, __ATOMIC_RELAXED));
     } else {
         lua_settop(L, 2);
         lua_rawget(L, lua_upvalueindex(1));

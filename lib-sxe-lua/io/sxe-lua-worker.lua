@@ -14,18 +14,19 @@ local function add_shared()
   return w, why, code
 end
 
--- The worker with the fewest calls; a new one rather than one that has any. Or nil, why, code.
+-- The worker with the lowest load; a new one rather than one that has any. Or nil, why, code. A call that no task waits
+-- for any more counts until its function has returned: in a function of C it cannot be interrupted.
 local function pick()
   local best, why, code
 
   for i = #shared, 1, -1 do
     if shared[i].status == "ended" then
       table.remove(shared, i)
-    elseif not best or shared[i].calls <= best.calls then
+    elseif not best or shared[i].load <= best.load then
       best = shared[i]
     end
   end
-  if not best or best.calls > 0 and #shared < core.cores() then
+  if not best or best.load > 0 and #shared < core.cores() then
     local added
 
     added, why, code = add_shared()

@@ -124,6 +124,39 @@ test("a call that nobody waits for leaves the worker free for the next one", fun
         print(w:call(fib, 11), w.calls)]], "nil\ttimeout\n55\t0\n89\t0\n")
 end)
 
+-- promise: docs/workers.md: `w.load`**: calls that its thread has not finished,
+--   also those that no task waits for any more.
+test("a worker whose call was given up in a function of C gets no other call while one is free", function()
+    equal(run[[
+        local path, right = os.tmpname(), 0
+        os.remove(path)
+        assert(os.execute("mkfifo " .. path))
+        local function hold(path) -- open(2) waits until another process or thread opens the FIFO
+            io.open(path .. ".in", "w"):close()
+            io.open(path):close()
+        end
+        local function give_up(call, ...)
+            local t = task.start(call, ...)
+            local file
+            repeat
+                file = io.open(path .. ".in")
+                task.sleep(0.001)
+            until file
+            file:close()
+            os.remove(path .. ".in")
+            t:cancel()
+            return t:join()
+        end
+        local w = worker.new{ code = "", calls = 1 }
+        print(give_up(w.call, w, hold, path), w.calls, w.load <= 1)
+        give_up(worker.run, hold, path)
+        for _ = 1, worker.cores() > 1 and 4 or 0 do right = right + worker.run(fib, 10) end
+        print(right == 4 * 55 or worker.cores() == 1)
+        local held <close> = io.open(path, "r+")
+        print(w:call(fib, 10), worker.run(fib, 10), w.load)
+        os.remove(path)]], "nil\t0\ttrue\ntrue\n55\t55\t0\n")
+end)
+
 -- promise: docs/workers.md: the worker's limit, 1 MiB at least: beyond it a call fails with "not enough memory"
 test("a worker at its limit of memory fails one call, and serves the next", function()
     equal(run[[
