@@ -166,8 +166,8 @@ crc32c_of_header(const uint8_t *bytes, size_t size, size_t hole)
     return ~crc;
 }
 
-/* Whether the TLVs (extra values with type and length), which begin at `at`, fill a header of `size`
- * bytes exactly, and the checksum among them, if there is one, is right. */
+/* Whether the TLVs (extra values with type and length), which begin at `at`, fill a header of
+ * `size` bytes exactly, and the checksum among them, if there is one, is right. */
 static bool
 has_valid_tlvs(const uint8_t *header, size_t size, size_t at)
 {

@@ -2,7 +2,7 @@
  *
  * What: the inside of the scheduler, for the files that make it up.
  *
- *     sxe-lua-scheduler.c  the data: tasks by index and handle, their states; it calls none of these
+ *     sxe-lua-scheduler.c  the data: tasks by index and handle, their states
  *     sxe-lua-deadline.c   deadlines
  *     sxe-lua-wake.c       lines of tasks; waking
  *     sxe-lua-group.c      fairness: groups of tasks, and those that stand back

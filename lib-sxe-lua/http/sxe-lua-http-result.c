@@ -509,7 +509,7 @@ without_nils(lua_State *L, int status, int results)
 }
 
 static void
-take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
+conclude_task(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
 {
     results = without_nils(L, status, results);
     if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)
@@ -534,7 +534,7 @@ sxe__lua_http_ended(lua_State *L, int status, int results, void *user)
     exchange->is_running = false;
     exchange->is_inside = true;
     if (sxe_loop() != NULL)
-        take_result(exchange, L, status, results);
+        conclude_task(exchange, L, status, results);
     exchange->is_inside = was_inside;
     sxe__lua_http_give_if_over(exchange);
 }

@@ -58,8 +58,8 @@ bool load_expect_accepts_fields(const struct load_expect *expect,
                                 const struct sxe_http_parser *head, const char *data);
 
 /* load_expect_body_piece takes the pieces of a body in order; false: a whole body is expected, and
- * this one can no longer equal it. After the last piece load_expect_accepts_body says whether the body
- * matches. */
+ * this one can no longer equal it. After the last piece load_expect_accepts_body says whether the
+ * body matches. */
 bool load_expect_body_piece(const struct load_expect *expect, struct load_expect_body *state,
                             const char *data, size_t length);
 bool load_expect_accepts_body(const struct load_expect *expect,
