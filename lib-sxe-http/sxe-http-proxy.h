@@ -33,8 +33,10 @@
  * too. 5 each failure is a line in the log, with the address and the reason.
  *
  * Health: an address that fails max_fails times within fail_timeout_ms is left out for
- * fail_timeout_ms, and then gets its share little by little, for slow_start_ms. If all addresses
- * are left out, all are used.
+ * fail_timeout_ms, and then gets its share little by little, for slow_start_ms. With check_path
+ * each address is asked for that path, too: after check_falls failures, replies other than 2xx and
+ * 3xx among them, it is left out until check_rises checks pass. If all addresses are left out, all
+ * are used.
  *
  * WebSockets: a request for WebSocket (RFC 6455) is sent on as such, and if the address answers 101
  * the bytes of both pass, until one ends. Other protocols are not asked for.
@@ -112,6 +114,11 @@ struct sxe_http_upstream_config {
     uint32_t tunnels_max;           /* WebSockets at a time, with all addresses, 65536 at most; 256;
                                        UINT32_MAX: none, as if requests did not ask for them */
     uint32_t tunnel_timeout_ms;     /* without a byte in either direction of a WebSocket; 3600000 */
+    const char *check_path;         /* asked of each address once in check_interval_ms: a path as in
+                                       struct sxe_http_proxy; NULL: there are no checks */
+    uint32_t check_interval_ms;     /* also how long a check may take; 5000 */
+    uint32_t check_rises;           /* checks in a row that bring an address back; 2 */
+    uint32_t check_falls;           /* failed checks in a row that have it left out; 3 */
     struct sxe_http_limits limits;  /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                        line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */

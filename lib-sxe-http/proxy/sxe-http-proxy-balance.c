@@ -52,7 +52,7 @@ find_candidates(struct sxe_http_upstream *upstream, uint32_t tried)
     for (unsigned i = 0; i < upstream->number; i++) {
         bring_back(upstream, &upstream->addresses[i], now);
         all |= UINT32_C(1) << i;
-        if (upstream->addresses[i].down_until == 0)
+        if (upstream->addresses[i].down_until == 0 && !upstream->addresses[i].is_sick)
             up |= UINT32_C(1) << i;
     }
     return (up & ~tried) != 0 ? up & ~tried : all & ~tried;

@@ -74,7 +74,8 @@ sxe__http_upstream_check(const struct sxe_http_upstream_config *config)
     if (config->addresses == NULL || config->addresses_number == 0 ||
         config->addresses_number > SXE_HTTP_UPSTREAM_ADDRESSES || !is_balance(config) ||
         !are_limits(&config->limits) || config->connections_max > CONNECTIONS_MOST ||
-        (config->tunnels_max > CONNECTIONS_MOST && config->tunnels_max != UINT32_MAX))
+        (config->tunnels_max > CONNECTIONS_MOST && config->tunnels_max != UINT32_MAX) ||
+        (config->check_path != NULL && !is_proxy_path(config->check_path)))
         return -EINVAL;
     for (unsigned i = 0; i < config->addresses_number; i++) { /* the client checks the texts */
         if (config->addresses[i].ip != NULL && config->addresses[i].port == 0)

@@ -4,6 +4,7 @@
  *
  *     sxe-http-proxy-check.c    what a program hands in                 pure
  *     sxe-http-upstream.c       new, delete; the addresses, their counts and their health
+ *     sxe-http-proxy-health.c   checks of addresses
  *     sxe-http-proxy-balance.c  which address gets a request
  *     sxe-http-proxy-head.c     a request -> the one that is sent on; a reply's fields
  *     sxe-http-proxy-tunnel.c   WebSockets
@@ -36,10 +37,25 @@ struct sxe__http_address {
     uint64_t retries;   /* to other addresses */
     unsigned under_way; /* requests and tunnels */
     unsigned tunnels;
+    unsigned checks_failed; /* in a row; so are checks_passed */
+    unsigned checks_passed;
+    bool is_sick;   /* its checks failed: it gets no requests */
     unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;
     SXE_TIME down_until; /* until this time the address gets no requests; 0: it is up */
     SXE_TIME slow_until; /* until this time it gets fewer requests than its weight says */
+};
+
+enum sxe__http_check_state {
+    SXE__HTTP_CHECK_WAITING,
+    SXE__HTTP_CHECK_CALLING,
+    SXE__HTTP_CHECK_STATES
+};
+
+/* The check of the address with the same index. */
+struct sxe__http_check {
+    struct sxe_http_upstream *upstream;
+    struct sxe_http_client *client;
 };
 
 enum sxe__http_tunnel_state {
@@ -96,6 +112,8 @@ struct sxe_http_upstream {
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct sxe__http_passage *passages; /* the array of a pool */
     struct sxe__http_tunnel *tunnels;   /* the array of a pool; NULL: there are no tunnels */
+    struct sxe__http_check *checks;     /* the array of a pool; NULL: there are no checks */
+    char check_path[SXE_HTTP_PROXY_PATH_MAX + 1];
     /* the head of the request or reply that is being passed on now */
     struct sxe__http_proxy_head made;
 };
@@ -114,6 +132,12 @@ void sxe__http_address_failed(struct sxe_http_upstream *upstream,
 /* Hash bytes. `hash` is 0, or the result for the bytes before these. The hash of the same bytes is
  * equal in all processes. */
 uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
+
+/* ---- sxe-http-proxy-health.c ---- */
+
+/* Make the clients of the checks, if there is a path for them. 0 or -errno. */
+SXE_MUST_USE int sxe__http_checks_new(struct sxe_http_upstream *upstream);
+void sxe__http_checks_delete(struct sxe_http_upstream *upstream);
 
 /* ---- sxe-http-proxy-tunnel.c ---- */
 

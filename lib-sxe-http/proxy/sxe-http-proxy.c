@@ -71,7 +71,7 @@ on_request_done(struct sxe_http_request *request, struct sxe_http_response *resp
 
 /* ---- Failures ---- */
 
-/* What is wrong with the server's certificate, for instance; "": TLS did not fail. */
+/* Why TLS failed, the server's certificate for instance; "": it did not. */
 static const char *
 failure_of_tls(const struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange)
 {

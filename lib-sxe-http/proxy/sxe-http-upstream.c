@@ -19,6 +19,9 @@
 #define DEFAULT_REQUEST     24576u
 #define DEFAULT_TUNNELS     256u
 #define DEFAULT_TUNNEL_MS   3600000u
+#define DEFAULT_CHECK_MS    5000u
+#define DEFAULT_RISES       2u
+#define DEFAULT_FALLS       3u
 
 /* ---- Making and deleting ---- */
 
@@ -53,6 +56,9 @@ configure_upstream(struct sxe_http_upstream *upstream,
     set_default(&config->request_max, DEFAULT_REQUEST);
     set_default(&config->tunnels_max, DEFAULT_TUNNELS);
     set_default(&config->tunnel_timeout_ms, DEFAULT_TUNNEL_MS);
+    set_default(&config->check_interval_ms, DEFAULT_CHECK_MS);
+    set_default(&config->check_rises, DEFAULT_RISES);
+    set_default(&config->check_falls, DEFAULT_FALLS);
     return sxe__http_upstream_check(wanted);
 }
 
@@ -143,6 +149,8 @@ sxe_http_upstream_new(const struct sxe_http_upstream_config *config)
         result = add_upstream_address(upstream, &config->addresses[i]);
     if (result == 0)
         result = reserve_passages(upstream);
+    if (result == 0)
+        result = sxe__http_checks_new(upstream);
     if (result < 0) {
         sxe_http_upstream_delete(upstream);
         errno = -result;
@@ -158,6 +166,7 @@ sxe_http_upstream_delete(struct sxe_http_upstream *upstream)
         return;
     for (unsigned i = 0; i < upstream->number; i++)
         sxe_http_client_delete(upstream->addresses[i].client);
+    sxe__http_checks_delete(upstream);
     sxe_pool_delete(upstream->passages);
     sxe_pool_delete(upstream->tunnels);
     free(upstream);
@@ -218,6 +227,6 @@ sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
         .under_way = address->under_way,
         .connections = address->tunnels + client->config.connections_max -
                        sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
-        .is_down = address->down_until > sxe_time_turn_ns()};
+        .is_down = address->is_sick || address->down_until > sxe_time_turn_ns()};
     return 0;
 }

@@ -514,3 +514,36 @@ test("no other protocol gets through", function()
         equal(client:read_reply().status, 502)
     end
 end)
+
+-- promise: docs/proxy.md: After `check_falls` failures in a row the address is left out, until `check_rises` checks in a row pass;
+--   both are lines in the log.
+test("a server that fails its checks is left out, until it passes some", function()
+    local app <close> = script.start([[
+        local status = 200
+        return function(req)
+          if req.path == "/health" then return status end
+          if req.path == "/set" then status = tonumber(req.query.s) end
+          return "app"
+        end
+    ]])
+    local other <close> = script.start [[return function() return "other" end]]
+    local server <close> = with_config(([[return { upstreams = { app = { servers = { "127.0.0.1:%d", "127.0.0.1:%d" },
+        check = "/health", check_interval = "50ms", check_falls = 2, check_rises = 1 } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(app.port, other.port))
+    local function bodies()
+        local seen = {}
+        for _ = 1, 10 do seen[http.ask(server, request "GET /a").body] = true end
+        return seen
+    end
+    local both = bodies()
+    check(both.app and both.other)
+    http.ask(app, request "GET /set?s=503")
+    httpd.wait_until(function()
+        return server.proc:errors():find("its check is answered 503: it failed 2 checks, and is left out until it passes 1", 1, true)
+    end, "the line in the log")
+    check(not bodies().app)
+    http.ask(app, request "GET /set?s=204")
+    httpd.wait_until(function() return server.proc:errors():find("passed 1 checks, and is used again", 1, true) end, "the line")
+    both = bodies()
+    check(both.app and both.other)
+end)

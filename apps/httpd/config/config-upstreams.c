@@ -154,11 +154,26 @@ read_upstream_tls(struct config_reader *reader, struct upstream *upstream)
     return true;
 }
 
+static bool
+read_checks(struct config_reader *reader, struct sxe_http_upstream_config *settings)
+{
+    if (!config_read_text(reader, "check", &settings->check_path) ||
+        !read_period(reader, "check_interval", &settings->check_interval_ms) ||
+        !read_amount(reader, "check_rises", &settings->check_rises, FAILS_MOST) ||
+        !read_amount(reader, "check_falls", &settings->check_falls, FAILS_MOST))
+        return false;
+    if (settings->check_path != NULL && !upstream_is_path(settings->check_path))
+        return config_fail(reader, "check", settings->check_path, UPSTREAM_PATH);
+    return true;
+}
+
 /* Read the upstream whose table is on top. */
 static bool
 read_upstream(struct config_reader *reader, struct upstream *upstream)
 {
     static const char *const names[] = {"balance",         "balance_header",
+                                        "check",           "check_falls",
+                                        "check_interval",  "check_rises",
                                         "connect_timeout", "connections",
                                         "fail_timeout",    "idle",
                                         "idle_timeout",    "max_fails",
@@ -182,7 +197,8 @@ read_upstream(struct config_reader *reader, struct upstream *upstream)
            read_period(reader, "stall_timeout", &settings->stall_timeout_ms) &&
            read_period(reader, "idle_timeout", &settings->idle_timeout_ms) &&
            read_amount(reader, "websockets", &settings->tunnels_max, CONNECTIONS_MOST) &&
-           read_period(reader, "websocket_timeout", &settings->tunnel_timeout_ms);
+           read_period(reader, "websocket_timeout", &settings->tunnel_timeout_ms) &&
+           read_checks(reader, settings);
 }
 
 bool

@@ -67,7 +67,7 @@ bool upstream_is_tls_name(const char *name);
  * the URL must be, for a message. */
 const char *upstream_split_url(const char *url, char *place, const char **path);
 
-/* What a path must be that replaces the start of another, for messages; and whether it is so. */
+/* For messages: a path that may replace the start of another; and whether a path is such a one. */
 #define UPSTREAM_PATH                                                                             \
     "a path such as /v1/, without a query, a fragment, dots, double slashes and escapes that it " \
     "does not need, and with all bytes escaped that a path has only as an escape"

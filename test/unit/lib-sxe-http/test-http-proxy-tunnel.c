@@ -195,7 +195,7 @@ START_TEST(a_reply_that_is_not_101_passes_as_any_other)
 }
 END_TEST
 
-/* ---- What is no tunnel ---- */
+/* ---- Requests that open no tunnel ---- */
 
 static const char *const no_websockets[] = {
     "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",

@@ -339,6 +339,93 @@ START_TEST(an_address_that_comes_back_gets_its_share_slowly)
 }
 END_TEST
 
+/* ---- Checks ---- */
+
+#define CHECK "GET /health HTTP/1.1\r\nHost: 127.0.0.1:"
+
+/* Let both addresses answer the checks of one period, the second one with this status. */
+static void
+answer_checks(const char *second)
+{
+    const char *const replies[2] = {OK_HEAD(0), second};
+
+    wait_ms(1000);
+    for (unsigned i = 0; i < 2; i++) {
+        char text[200] = "";
+        int server = accept_proxy(i);
+
+        turn(3);
+        ck_assert_int_gt(recv(server, text, sizeof(text) - 1, MSG_DONTWAIT), 0);
+        ck_assert_msg(strncmp(text, CHECK, strlen(CHECK)) == 0, "%s", text);
+        say(server, replies[i]);
+        turn(3);
+        close(server);
+        turn(3);
+    }
+}
+
+static const struct sxe_http_upstream_config checked = {
+    .check_path = "/health", .check_interval_ms = 1000, .max_fails = UINT32_MAX};
+
+START_TEST(an_address_that_fails_its_checks_is_left_out_until_it_passes_some)
+{
+    static const char *const bad[] = {"HTTP/1.1 503 X\r\nContent-Length: 2\r\n\r\nno",
+                                      "HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n",
+                                      "nonsense\r\n\r\n", ""};
+    unsigned counts[UPSTREAMS];
+    int peer;
+
+    begin(checked, 2);
+    answer_checks(bad[_i]);
+    answer_checks(bad[_i]);
+    ck_assert(!state_of(1).is_down);
+    answer_checks(OK_HEAD(0)); /* not in a row */
+    for (unsigned i = 0; i < 3; i++)
+        answer_checks(bad[_i]);
+    ck_assert(state_of(1).is_down);
+    ck_assert(!state_of(0).is_down);
+    peer = client();
+    count_answers(peer, 10, counts);
+    ck_assert_uint_eq(counts[0], 10);
+    answer_checks(OK_HEAD(0));
+    answer_checks(bad[_i]);
+    answer_checks(OK_HEAD(0));
+    ck_assert(state_of(1).is_down);
+    answer_checks("HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nok");
+    ck_assert(!state_of(1).is_down);
+    count_answers(peer, 10, counts);
+    ck_assert_uint_eq(counts[0], 5);
+    ck_assert_uint_eq(state_of(1).failures, 0);
+    close(peer);
+    end();
+}
+END_TEST
+
+START_TEST(a_check_that_is_not_answered_in_its_period_has_failed)
+{
+    begin(checked, 2);
+    wait_ms(1000);
+    close(accept_proxy(0));
+    for (unsigned i = 0; i < 30 && !state_of(1).is_down; i++)
+        wait_ms(500);
+    ck_assert(state_of(1).is_down);
+    end();
+}
+END_TEST
+
+START_TEST(a_check_that_cannot_be_sent_has_failed)
+{
+    begin(checked, 2);
+    for (unsigned i = 0; i < 30 && !state_of(1).is_down; i++) {
+        fake_os_fail(FAKE_SOCKET, 1, 1000, EMFILE);
+        wait_ms(500);
+    }
+    fake_os_reset();
+    ck_assert(state_of(0).is_down && state_of(1).is_down);
+    end();
+}
+END_TEST
+
 START_TEST(if_all_addresses_fail_all_are_asked)
 {
     unsigned counts[UPSTREAMS];
@@ -413,6 +500,8 @@ START_TEST(a_configuration_that_cannot_be_is_refused)
         {ONE, .limits = {.head_max = 100, .line_max = 100, .fields_max = 256}},
         {ONE, .connections_max = 65537},
         {ONE, .tunnels_max = 65537},
+        {ONE, .check_path = "health"},
+        {ONE, .check_path = "/health?x"},
         {ONE, .tls = (struct sxe_tls *)&many},
     };
 
@@ -491,7 +580,7 @@ START_TEST(without_memory_no_upstream_is_made)
     static const struct sxe_http_upstream_address addresses[2] = {{.ip = "127.0.0.1", .port = 1},
                                                                   {.ip = "::1", .port = 2}};
     const struct sxe_http_upstream_config config = {
-        .name = "name", .addresses = addresses, .addresses_number = 2};
+        .name = "name", .addresses = addresses, .addresses_number = 2, .check_path = "/a"};
     struct sxe_http_upstream *upstream = NULL;
 
     for (unsigned nth = 1; upstream == NULL; nth++) {
@@ -525,6 +614,10 @@ upstream_suite(void)
     tcase_add_test(health, an_address_that_fails_is_left_out_for_some_time);
     tcase_add_test(health, failures_that_are_far_apart_do_not_count);
     tcase_add_test(health, an_address_that_comes_back_gets_its_share_slowly);
+    tcase_add_loop_test(health, an_address_that_fails_its_checks_is_left_out_until_it_passes_some,
+                        0, 4);
+    tcase_add_test(health, a_check_that_is_not_answered_in_its_period_has_failed);
+    tcase_add_test(health, a_check_that_cannot_be_sent_has_failed);
     tcase_add_test(health, if_all_addresses_fail_all_are_asked);
     tcase_add_test(health, a_single_address_is_never_left_out);
     tcase_add_test(life, a_configuration_that_cannot_be_is_refused);

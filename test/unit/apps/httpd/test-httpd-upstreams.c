@@ -73,6 +73,11 @@ static const struct {
     {UPSTREAM(SERVERS "stall_timeout = 0 }"), "the upstream's stall_timeout is '0'; it must be"},
     {UPSTREAM(SERVERS "websockets = 0 }"), "the upstream's websockets is '0'; it must be"},
     {UPSTREAM(SERVERS "websocket_timeout = 'x' }"), "the upstream's websocket_timeout is 'x'; it"},
+    {UPSTREAM(SERVERS "check = 'health' }"), "check: it is health; it must be a path such as /v1"},
+    {UPSTREAM(SERVERS "check = 1 }"), "check: it is number; it must be a text"},
+    {UPSTREAM(SERVERS "check_interval = 'x' }"), "the upstream's check_interval is 'x'; it must"},
+    {UPSTREAM(SERVERS "check_rises = 0 }"), "the upstream's check_rises is '0'; it must be"},
+    {UPSTREAM(SERVERS "check_falls = 0 }"), "the upstream's check_falls is '0'; it must be"},
     {UPSTREAM(SERVERS "idle_timeout = 0 }"), "the upstream's idle_timeout is '0'; it must be"},
     {ROUTE("{ proxy = 5 }"), "proxy: it is number; it must be a text"},
     {ROUTE("{ proxy = 'app' }"), "proxy: it is app; it must be the name of one of the upstreams"},
@@ -111,7 +116,8 @@ static const char good[] =
     "'@app', '/run/app.sock weight=3' }, balance = 'header', balance_header = 'X-Key',\n"
     "max_fails = 5, fail_timeout = '5s', slow_start = 60, connections = 10, idle = 5,\n"
     "connect_timeout = '100ms', reply_timeout = 5, stall_timeout = 5, idle_timeout = 5,\n"
-    "websockets = 5, websocket_timeout = '5m' },\n"
+    "websockets = 5, websocket_timeout = '5m',\n"
+    "check = '/health', check_interval = '1s', check_rises = 1, check_falls = 1 },\n"
     "other = { servers = '127.0.0.1:1' } },\n"
     "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
     "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
