@@ -350,6 +350,7 @@ int
 sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_http_parser *reply,
                            const char *data, struct sxe__http_proxy_head *made)
 {
+    const char *id = SXE__HTTP_SLOT_OF_RESPONSE(response)->request.http->config.request_id;
     char *to = made->room;
     struct named named;
     int result = find_named(reply, data, &named);
@@ -358,7 +359,8 @@ sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_
         const struct sxe_span name = name_of(&reply->fields[i], data);
         const struct sxe_span value = value_of_sent(&reply->fields[i], data);
 
-        if (is_about_connection(&named, name) || has_field_name(name, "Date"))
+        if (is_about_connection(&named, name) || has_field_name(name, "Date") ||
+            (id != NULL && has_field_name(name, id)))
             continue;
         to = mempcpy(to, name.base, name.length);
         to = mempcpy(to, ": ", 2);

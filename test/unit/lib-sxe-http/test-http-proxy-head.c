@@ -315,6 +315,11 @@ START_TEST(the_servers_own_id_and_trace_are_sent_on)
         server = take_request(0, HEAD(WHO "X-Request-Id: 7\r\ntraceparent: "
                                           "00-4bf92f3577b34da6a3ce929d0e0e4736-0123456789abcdef-"
                                           "01\r\ntracestate: a=b\r\n"));
+    say(server, "HTTP/1.1 200 OK\r\nx-request-id: theirs\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_REPLY(peer, _i == 0 ? "HTTP/1.1 200 OK\r\nX-Request-Id: 0123456789abcdef\r\n"
+                                 "Content-Length: 0\r\n\r\n"
+                               : "HTTP/1.1 200 OK\r\nX-Request-Id: 7\r\n"
+                                 "Content-Length: 0\r\n\r\n");
     close(peer);
     close(server);
     end_proxy();
