@@ -49,6 +49,9 @@ outside_path(const char *name)
 static inline int
 outside_run(const char *name, const TTest *const *cases)
 {
+    /* Check ends a case after four seconds, which a busy machine exceeds: only a hang may. */
+    setenv("CK_DEFAULT_TIMEOUT", "1200", 0);
+
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
     int failed;
