@@ -112,6 +112,7 @@ load_workers_start(struct load_parent *parent)
     int error = 0;
 
     parent->is_stopping = parent->has_begun = false;
+    parent->ask_ns = sxe_time_ns() + LOAD_ASK_NS;
     parent->shared = load_results_map(2 * number, true);
     if (parent->shared == NULL)
         error = -errno;
