@@ -9,6 +9,9 @@
  *     closed <-- PQcancel in a thread <-- abandon <---' anything else
  */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,50 +19,73 @@
 #include "sxe-always-internal.h"
 #include "sxe-lua-internal.h"
 #include "sxe-postgres-private.h"
-#include "sxe-work.h"
+#include "sxe.h"
 
-enum { JOBS_MAX = 64, THREADS = 2, REASON_SIZE = 256, LOOKS = 8 };
+enum { CANCELS_MAX = 64, STACK_SIZE = 256 * 1024, END_MS = 2000, REASON_SIZE = 256, LOOKS = 8 };
 
-/* A job of a work thread: it cancels the query of a connection, and then closes the connection. */
+/* A thread's job: to cancel the query of a connection, and then to close the connection. */
 struct cancel_job {
-    struct sxe_work work;
-    struct cancel_job *next;
     PGcancel *cancel;
     PGconn *pg;
 };
 
-/* The state of this thread. */
-static _Thread_local struct {
-    struct cancel_job *first;
-    unsigned number;
-    unsigned group; /* the group of work threads for cancelling */
-} jobs;
+static unsigned cancels; /* atomic: threads of this process that cancel queries */
 
 /* ---- Cancelling ---- */
 
-static void
-run_cancel(struct sxe_work *work)
+/* PQcancel waits for the server without a limit of time. So each cancel has a thread of its own,
+ * for which neither the cancels of other servers nor the end of the process wait. */
+static void *
+run_cancel(void *argument)
 {
+    struct cancel_job *job = argument;
     char reason[REASON_SIZE];
 
     /* If the server cannot be asked, it ends the query when it finds that the connection is
      * closed. */
-    (void)PQcancel(((struct cancel_job *)(void *)work)->cancel, reason, sizeof(reason));
-}
-
-static void
-on_cancelled(struct sxe_work *work)
-{
-    struct cancel_job *job = (struct cancel_job *)(void *)work;
-    struct cancel_job **at = &jobs.first;
-
-    while (*at != job)
-        at = &(*at)->next;
-    *at = job->next;
-    jobs.number--;
+    (void)PQcancel(job->cancel, reason, sizeof(reason));
     PQfreeCancel(job->cancel);
     PQfinish(job->pg);
     free(job);
+    __atomic_sub_fetch(&cancels, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* 0 or an errno value. */
+static int
+start_cancel_thread(struct cancel_job *job)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    int error;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&thread, &attributes, run_cancel, job);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+static bool
+start_cancel(PGconn *pg)
+{
+    struct cancel_job *job = calloc(1, sizeof(*job));
+
+    if (job == NULL)
+        return false;
+    job->pg = pg;
+    job->cancel = PQgetCancel(pg);
+    if (job->cancel != NULL && start_cancel_thread(job) == 0)
+        return true;
+    PQfreeCancel(job->cancel);
+    free(job);
+    return false;
 }
 
 /* Have a thread cancel the query that is under way on the connection, and close the connection
@@ -67,41 +93,17 @@ on_cancelled(struct sxe_work *work)
 static bool
 begin_cancel(PGconn *pg)
 {
-    struct cancel_job *job = jobs.number < JOBS_MAX ? calloc(1, sizeof(*job)) : NULL;
-
-    if (job == NULL)
-        return false;
-    job->work = (struct sxe_work){.run = run_cancel, .done = on_cancelled, .group = jobs.group};
-    job->pg = pg;
-    job->cancel = PQgetCancel(pg);
-    if (job->cancel == NULL || sxe_work_submit(&job->work) < 0) {
-        PQfreeCancel(job->cancel);
-        free(job);
-        return false;
-    }
-    job->next = jobs.first;
-    jobs.first = job;
-    jobs.number++;
-    return true;
+    if (__atomic_add_fetch(&cancels, 1, __ATOMIC_RELAXED) <= CANCELS_MAX && start_cancel(pg))
+        return true;
+    __atomic_sub_fetch(&cancels, 1, __ATOMIC_RELAXED);
+    return false;
 }
 
 void
-sxe__postgres_end_jobs(void)
+sxe__postgres_await_cancels(void)
 {
-    struct cancel_job *next;
-
-    for (struct cancel_job *job = jobs.first; job != NULL; job = next) {
-        next = job->next;
-        if (sxe_work_cancel(&job->work) != -EBUSY)
-            on_cancelled(&job->work);
-    }
-}
-
-void
-sxe__postgres_plan_jobs(void)
-{
-    if (sxe_loop() == NULL)
-        jobs.group = sxe_work_register_group(THREADS);
+    for (int i = 0; i < END_MS && __atomic_load_n(&cancels, __ATOMIC_ACQUIRE) > 0; i++)
+        (void)poll(NULL, 0, 1);
 }
 
 /* ---- Rest ---- */

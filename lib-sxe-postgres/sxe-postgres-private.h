@@ -46,9 +46,8 @@ struct sxe__postgres_conn {
 /* ---- sxe-postgres-conn.c ---- */
 
 void sxe__postgres_add_conn(lua_State *L); /* add the class of connections to the module */
-/* call it when a state begins or ends: no task waits for a cancel any more */
-void sxe__postgres_end_jobs(void);
-void sxe__postgres_plan_jobs(void); /* register threads for cancelling, before the loop runs */
+/* Wait until no thread of this process cancels a query, for 2 s at most. */
+void sxe__postgres_await_cancels(void);
 
 /* The connection at an argument; raises an error for anything else. */
 struct sxe__postgres_conn *sxe__postgres_check(lua_State *L, int argument);

@@ -142,11 +142,12 @@ get_version(lua_State *L)
 
 /* ---- The module ---- */
 
+/* The state ends: give the servers a time to hear of queries that are being cancelled. */
 static int
-end_cancels(lua_State *L)
+await_cancels(lua_State *L)
 {
     (void)L;
-    sxe__postgres_end_jobs();
+    sxe__postgres_await_cancels();
     return 0;
 }
 
@@ -177,9 +178,7 @@ sxe_postgres_open(lua_State *L)
                                       {"insist", sxe__lua_insist},
                                       {NULL, NULL}};
 
-    sxe__lua_at_end(L, end_cancels);
-    sxe__postgres_end_jobs();
-    sxe__postgres_plan_jobs();
+    sxe__lua_at_end(L, await_cancels);
     sxe__lua_open_resolve(L);
     sxe__lua_new_class(L, "sxe postgres options");
     lua_pushcfunction(L, free_options);

@@ -72,6 +72,8 @@ l_pq_fault(lua_State *L)
     snprintf(name, sizeof(name), "%s", luaL_checkstring(L, 1));
     if (strcmp(name, "calloc") == 0)
         fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    else if (strcmp(name, "pthread_create") == 0)
+        fake_os_fail(FAKE_PTHREAD_CREATE, 1, 1, EAGAIN);
     else
         pq_fault(name);
     return 0;
