@@ -17,7 +17,7 @@ local SILENT <const> = "did not answer for too long and was ended"
 --   of C that does not return, ends the run in the same way.
 test("a worker that is stopped for good ends the run", function()
     local server <close> = httpd.start()
-    local client = load.start(server.port, "-c", "4", "-t", "2", "-R", "100", "-d", "1", "--drain", "1")
+    local client = load.start(server.port, "-c", "4", "-t", "2", "-R", "100", "-d", "60", "--drain", "1")
     client.proc:line(60)
     client.proc:line(60)
     local worker = children(client.proc:pid()):match "%d+"
