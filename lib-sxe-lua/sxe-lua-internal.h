@@ -54,6 +54,7 @@ void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 
 /* Raises if the state is being deleted: an object made now would not be finalized any more. */
 void sxe__lua_refuse_at_end(lua_State *L);
+bool sxe__lua_is_closing(void);
 
 /* Make and push the metatable of a class of userdata, like luaL_newmetatable. Scripts cannot get
  * this metatable, because they must not call its finalizer. */

@@ -3,12 +3,17 @@
  * Handles: light userdata with a class, a generation and an index in it. All light userdata of a
  * state share one metatable, so other libraries' pointers come here as well. Their highest byte is
  * 0 and so is their class, and they get the errors that Lua would raise.
+ *
+ * An owner is a full userdata that holds a handle, and closes the object when it is garbage:
+ *
+ *     handle { class | generation | index }  <---- owner { handle }, with the same methods, and __gc
  */
 #include "sxe-lua-core-private.h"
 
 enum { CLASS_SHIFT = 56, GENERATION_SHIFT = 32 };
 
 const char sxe__lua_methods_key = 0;
+static const char owners_key = 0; /* the metatable of owners, in the registry */
 
 static void
 unpack_handle(const void *handle, unsigned *class_, uint32_t *index, uint32_t *generation)
@@ -20,11 +25,27 @@ unpack_handle(const void *handle, unsigned *class_, uint32_t *index, uint32_t *g
     *index = (uint32_t)bits;
 }
 
+void *
+sxe__lua_handle_at(lua_State *L, int index)
+{
+    void *const *owner = NULL;
+
+    if (lua_islightuserdata(L, index))
+        return lua_touserdata(L, index);
+    if (!lua_isuserdata(L, index) || !lua_getmetatable(L, index))
+        return NULL;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &owners_key);
+    if (lua_rawequal(L, -1, -2))
+        owner = lua_touserdata(L, index);
+    lua_pop(L, 2);
+    return owner == NULL ? NULL : *owner;
+}
+
 /* The class of the value at 1; NULL: it is not a handle. */
 static const struct sxe__lua_class_spec *
 spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 {
-    unpack_handle(lua_touserdata(L, 1), class_, index, generation);
+    unpack_handle(sxe__lua_handle_at(L, 1), class_, index, generation);
     return *class_ < SXE__LUA_CLASSES ? sxe__lua_current()->classes[*class_] : NULL;
 }
 
@@ -117,6 +138,19 @@ close_handle(lua_State *L)
     return 0;
 }
 
+/* The owner is garbage. At the state's end all sockets are reset. */
+static int
+collect_owner(lua_State *L)
+{
+    uint32_t index, generation;
+    unsigned class_;
+    const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
+
+    if (spec != NULL && !sxe__lua_is_closing())
+        spec->close(L, index, generation);
+    return 0;
+}
+
 static int
 handle_to_text(lua_State *L)
 {
@@ -125,7 +159,7 @@ handle_to_text(lua_State *L)
     const struct sxe__lua_class_spec *spec = spec_of(L, &class_, &index, &generation);
 
     if (spec == NULL)
-        lua_pushfstring(L, "userdata: %p", lua_touserdata(L, 1));
+        lua_pushfstring(L, "userdata: %p", lua_topointer(L, 1));
     else
         lua_pushfstring(L, "%s %I", spec->name, (lua_Integer)index);
     return 1;
@@ -142,16 +176,20 @@ sxe__lua_open_handles(lua_State *L)
                                            {"__close", close_handle},
                                            {NULL, NULL}};
 
-    lua_pushlightuserdata(L, NULL);
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     lua_createtable(L, SXE__LUA_CLASSES, 0);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &sxe__lua_methods_key);
     luaL_setfuncs(L, metamethods, 1);
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, "__metatable");
+    lua_pushlightuserdata(L, NULL);
+    lua_pushvalue(L, -2);
     lua_setmetatable(L, -2);
     lua_pop(L, 1);
+    lua_pushcfunction(L, collect_owner); /* of light userdata Lua never calls it */
+    lua_setfield(L, -2, "__gc");
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &owners_key);
 }
 
 void
@@ -168,13 +206,30 @@ sxe__lua_register_class(lua_State *L, enum sxe__lua_class class_,
     lua_pop(L, 1);
 }
 
-void
-sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index, uint32_t generation)
+void *
+sxe__lua_handle_of(enum sxe__lua_class class_, uint32_t index, uint32_t generation)
 {
     uint64_t bits = (uint64_t)class_ << CLASS_SHIFT |
                     (uint64_t)(generation & SXE__LUA_GENERATION_MASK) << GENERATION_SHIFT | index;
 
-    lua_pushlightuserdata(L, (void *)(uintptr_t)bits);
+    return (void *)(uintptr_t)bits;
+}
+
+void
+sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index, uint32_t generation)
+{
+    lua_pushlightuserdata(L, sxe__lua_handle_of(class_, index, generation));
+}
+
+void **
+sxe__lua_new_owner(lua_State *L)
+{
+    void **owner = lua_newuserdatauv(L, sizeof(*owner), 0);
+
+    *owner = NULL;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &owners_key);
+    lua_setmetatable(L, -2);
+    return owner;
 }
 
 static int
@@ -184,8 +239,8 @@ refuse_argument(lua_State *L, int argument, const char *wanted)
     uint32_t index, generation;
     unsigned class_;
 
-    if (lua_islightuserdata(L, argument)) {
-        unpack_handle(lua_touserdata(L, argument), &class_, &index, &generation);
+    if (sxe__lua_handle_at(L, argument) != NULL) {
+        unpack_handle(sxe__lua_handle_at(L, argument), &class_, &index, &generation);
         if (class_ < SXE__LUA_CLASSES && sxe__lua_current()->classes[class_] != NULL)
             got = sxe__lua_current()->classes[class_]->name;
     }
@@ -198,8 +253,7 @@ sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class wanted, ui
     unsigned class_ = SXE__LUA_NO_CLASS;
     uint32_t index = 0;
 
-    if (lua_islightuserdata(L, argument))
-        unpack_handle(lua_touserdata(L, argument), &class_, &index, generation);
+    unpack_handle(sxe__lua_handle_at(L, argument), &class_, &index, generation);
     if (class_ != wanted)
         refuse_argument(L, argument, sxe__lua_current()->classes[wanted]->name);
     return index;

@@ -143,6 +143,16 @@ void sxe__lua_register_class(lua_State *L, enum sxe__lua_class class_,
 void sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index,
                           uint32_t generation);
 
+/* The handle that sxe__lua_push_handle pushes. */
+void *sxe__lua_handle_of(enum sxe__lua_class class_, uint32_t index, uint32_t generation);
+
+/* Push an owner of nothing: a full userdata that is used as the handle which is put into it, and
+ * whose object is closed when it is garbage. Only for classes that have close. */
+void **sxe__lua_new_owner(lua_State *L);
+
+/* The handle, or that of the owner, at an index; NULL: there is none. */
+void *sxe__lua_handle_at(lua_State *L, int index);
+
 /* The index of the handle at an argument, its generation in *generation; raises "sxe.tcp connection
  * expected, got nil" for anything else. */
 uint32_t sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class class_,

@@ -109,6 +109,12 @@ sxe__lua_refuse_at_end(lua_State *L)
         luaL_error(L, "the state is closed");
 }
 
+bool
+sxe__lua_is_closing(void)
+{
+    return SCHEDULER->is_closing;
+}
+
 sxe__lua_on_end
 sxe__lua_end_of_running(void)
 {

@@ -83,6 +83,16 @@ struct texts {
     char fields[SXE_POOL_FIELDS_MAX + 1];
 };
 
+static lua_Integer
+number_of_keys(lua_State *L, int table)
+{
+    lua_Integer number = 0;
+
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1))
+        number++;
+    return number;
+}
+
 static void
 take_states(lua_State *L, struct sxe__lua_pool *pool)
 {
@@ -96,7 +106,10 @@ take_states(lua_State *L, struct sxe__lua_pool *pool)
         pool->states++;
         lua_pop(L, 1);
     }
-    lua_pop(L, 2);
+    lua_pop(L, 1);
+    if (number_of_keys(L, lua_gettop(L)) != pool->states)
+        luaL_error(L, "states: a list of names without holes, and without other keys, expected");
+    lua_pop(L, 1);
 }
 
 /* Write the names of all states, such as "FREE BUSY", for the file. */

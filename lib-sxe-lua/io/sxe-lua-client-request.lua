@@ -7,7 +7,7 @@ local json = require "sxe.json"
 local concat, remove = table.concat, table.remove
 local byte, char, find, format, gsub = string.byte, string.char, string.find, string.format, string.gsub
 local lower, match, sub, upper = string.lower, string.match, string.sub, string.upper
-local error, getmetatable, ipairs, next, pairs = error, getmetatable, ipairs, next, pairs
+local error, getmetatable, ipairs, max, next, pairs = error, getmetatable, ipairs, math.max, next, pairs
 local sort, tonumber, tostring, type = table.sort, tonumber, tostring, type
 local number_type <const> = math.type
 
@@ -31,16 +31,37 @@ local function unescape(text)
   return (gsub(text, "%%(%x%x)", function(hex) return char(tonumber(hex, 16)) end))
 end
 
+-- The table, which must be a list without holes: what comes after a hole would not be sent.
+local function check_list(list, what)
+  local number, last = 0, 0
+
+  for key in pairs(list) do
+    if number_type(key) ~= "integer" or key < 1 then
+      error("client: " .. what .. " must be a list, and has the key '" .. tostring(key) .. "'", 0)
+    end
+    number, last = number + 1, max(last, key)
+  end
+  if number ~= last then error("client: " .. what .. " is a list with holes", 0) end
+  return list
+end
+
+local function check_name(name, what)
+  if type(name) ~= "string" then
+    error("client: a name of " .. what .. " must be a string, not '" .. tostring(name) .. "'", 0)
+  end
+  return name
+end
+
 -- { a = 1, b = { "x", "y" } } as a=1&b=x&b=y, its names in order.
-local function encode(fields)
+local function encode(fields, what)
   local names, parts = {}, {}
 
-  for name in pairs(fields) do names[#names + 1] = tostring(name) end
+  for name in pairs(fields) do names[#names + 1] = check_name(name, what) end
   sort(names)
   for _, name in ipairs(names) do
     local value = fields[name]
 
-    for _, one in ipairs(type(value) == "table" and value or { value }) do
+    for _, one in ipairs(type(value) == "table" and check_list(value, name) or { value }) do
       parts[#parts + 1] = escape(name) .. "=" .. escape(tostring(one))
     end
   end
@@ -111,7 +132,7 @@ local function is_same_origin(a, b)
 end
 
 local cookies <const> = c.cookies(c, parse_url)
-local make_multipart <const> = c.multipart(c)
+local make_multipart <const> = c.multipart(c, check_list)
 
 -- ---- Requests ----
 
@@ -146,7 +167,7 @@ local proxies <const> = c.proxy(c, parse_authority, basic_of)
 -- One of body, json and form as text or function, and its type.
 local function body_of(options)
   if options.json ~= nil then return json.encode(options.json), "application/json" end
-  if options.form then return encode(options.form), "application/x-www-form-urlencoded" end
+  if options.form then return encode(options.form, "form"), "application/x-www-form-urlencoded" end
   return options.body, nil
 end
 
@@ -241,6 +262,14 @@ local function asks_for_all(r)
   return r.method ~= "HEAD"
 end
 
+-- A user has no colon: the server would take what comes after it for the password (RFC 7617, 2).
+local function auth_of(user, password)
+  if type(user) ~= "string" then error("client: auth needs a user, which is a string", 0) end
+  if type(password) ~= "string" then error("client: the password of auth must be a string", 0) end
+  if find(user, ":", 1, true) then error("client: the user of auth has a colon: " .. user, 0) end
+  return basic(user, password)
+end
+
 local function request_of(options)
   local r = { method = upper(options.method or "GET"), options = options, headers = {}, began = c.now() }
   local url, why = parse_url(options.url)
@@ -248,16 +277,23 @@ local function request_of(options)
 
   if not url then return nil, why end
   if options.query and next(options.query) ~= nil then
-    url.target = url.target .. (find(url.target, "?", 1, true) and "&" or "?") .. encode(options.query)
+    url.target = url.target .. (find(url.target, "?", 1, true) and "&" or "?") .. encode(options.query, "query")
   end
   for name, value in pairs(options.headers or {}) do
-    if is_for_proxy(name) and type(value) == "table" then
+    if is_for_proxy(check_name(name, "headers")) and type(value) == "table" then
       error("client: the header " .. name .. " must be one value, not a table", 0)
     end
+    if type(value) == "table" then check_list(value, "the header " .. name) end
     r.headers[name] = value
   end
-  r.authorization = auth and basic(auth[1] or auth.user, auth[2] or auth.password or "") or
-    url.user and basic_of(url.user)
+  if auth then
+    r.authorization = auth_of(auth[1] or auth.user, auth[2] or auth.password or "")
+  elseif url.user then
+    if find(unescape(match(url.user, "^[^:]*")), ":", 1, true) then
+      return nil, "client: a colon in the user's name of a URL: " .. options.url
+    end
+    r.authorization = basic_of(url.user)
+  end
   if options.trace ~= false then r.traceparent, r.tracestate = c.trace() end
   r.url = url
   r.tls = tls_of(options)

@@ -23,8 +23,9 @@
 #define UNIX_PREFIX "unix:"
 #define NEXT_NS     (SXE_NS_PER_SECOND / 4) /* RFC 8305, 8: Connection Attempt Delay */
 
-/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. */
-enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, RACE };
+/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. The owner is
+ * made first, so that no connection is lost for want of memory. */
+enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, OWNER, RACE };
 
 struct race {
     uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of those that connect */
@@ -33,8 +34,8 @@ struct race {
     size_t tried;                                /* bytes of the addresses that were tried */
     uint64_t next_ns;                            /* when the next address is tried */
     unsigned number;
-    int error;       /* why the last one failed */
-    bool has_waited; /* a turn, for a socket that was being closed */
+    int error;     /* why the last one failed */
+    uint64_t want; /* see sxe__lua_expect_socket */
 };
 
 /* Tasks that connect. */
@@ -311,6 +312,8 @@ connect_next_address(lua_State *L, bool is_time)
     struct race *race = lua_touserdata(L, RACE);
     char ip[SXE_RESOLVE_IP_SIZE];
     size_t place = race->tried;
+    const uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
+    uint64_t until_ns = 0;
     const char *address;
     bool is_left;
 
@@ -330,9 +333,13 @@ connect_next_address(lua_State *L, bool is_time)
     is_left = lua_tostring(L, ADDRESSES)[race->tried] != '\0';
     if (race->number > 0)
         return wait_for_race(L, is_left);
-    if (is_left && is_scarcity(race->error) && sxe__lua_expects_socket(&race->has_waited))
-        return sxe__lua_wait_for_socket(L, go_on_connecting_socket, 0);
-    return fail_to_connect(L, race->error);
+    if (is_left && is_scarcity(race->error))
+        until_ns = sxe__lua_expect_socket(L, &race->want);
+    if (until_ns == 0)
+        return fail_to_connect(L, race->error);
+    if (deadline_ns != 0 && deadline_ns < until_ns)
+        until_ns = deadline_ns;
+    return sxe__lua_wait_for_socket(L, until_ns, go_on_connecting_socket, 0);
 }
 
 /* Begin with the first of the addresses, which are on top. error: why connecting fails if there is
@@ -340,8 +347,10 @@ connect_next_address(lua_State *L, bool is_time)
 static int
 begin_race(lua_State *L, int error)
 {
-    struct race *race = lua_newuserdatauv(L, sizeof(*race), 0);
+    struct race *race;
 
+    (void)sxe__lua_new_owner(L);
+    race = lua_newuserdatauv(L, sizeof(*race), 0);
     *race = (struct race){.error = error};
     return connect_next_address(L, true);
 }
@@ -380,7 +389,8 @@ go_on_connecting_socket(lua_State *L, int status, lua_KContext context)
     if ((sxe__lua_slot_of(winner)->flags & SXE__LUA_OPENED) == 0)
         return wait_for_race(L, false);
     sxe__lua_slot_of(winner)->task = 0;
-    sxe__lua_push_socket(L, SXE__LUA_CONN, winner);
+    sxe__lua_own_socket(lua_touserdata(L, OWNER), SXE__LUA_CONN, winner);
+    lua_pushvalue(L, OWNER);
     return 1;
 }
 

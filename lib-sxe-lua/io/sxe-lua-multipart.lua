@@ -2,7 +2,7 @@
 --
 -- Bodies of sxe.client in multipart/form-data (RFC 7578): fields, and files that are read while they are sent. The functions
 -- of C come from sxe-lua-client.lua, which gets a function.
-local c = ...
+local c, check_list = ...
 local find, format, gsub = string.find, string.format, string.gsub
 local error, ipairs, min, pairs, require = error, ipairs, math.min, pairs, require
 local tostring, type = tostring, type
@@ -105,7 +105,7 @@ return function(parts)
   local boundary = format("----sxe%016x%016x", c.random(), c.random())
   local planned, length, code
 
-  for _, part in ipairs(parts) do check_part(part) end
+  for _, part in ipairs(check_list(parts, "multipart")) do check_part(part) end
   planned, length, code = plan(parts, boundary)
   if not planned then return nil, length, code end
   return "multipart/form-data; boundary=" .. boundary, length, function() return reader(planned) end

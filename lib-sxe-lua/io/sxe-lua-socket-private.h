@@ -77,6 +77,9 @@ SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class
 
 void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s);
 
+/* Put the handle of a socket into an owner (sxe__lua_new_owner). */
+void sxe__lua_own_socket(void **owner, enum sxe__lua_class class_, const SXE *s);
+
 /* 2010: the function that frees the callbacks and fields of a slot, which another socket takes. */
 void sxe__lua_on_leave(void (*leave)(struct sxe__lua_slot *slot, uint32_t index));
 
@@ -94,12 +97,14 @@ void sxe__lua_socket_close(SXE *s);
  * tasks that have none. */
 bool sxe__lua_is_socket_free(bool is_spare);
 
-/* Whether it is worth waiting a turn for a socket: a race has been asked for one, or sockets that
- * were closed in this turn become free. The bool says whether a turn was waited for the latter. */
-bool sxe__lua_expects_socket(bool *has_waited);
+/* Until when a task that has found no free socket waits for one: a race has been asked for one,
+ * sockets that were closed in this turn become free, or garbage is collected that has some. 0: there
+ * is none to wait for. *want is this function's; it is 0 at first. */
+uint64_t sxe__lua_expect_socket(lua_State *L, uint64_t *want);
 
-/* Wait a turn of the loop, in the line of the tasks that have no socket. */
-int sxe__lua_wait_for_socket(lua_State *L, lua_KFunction k, lua_KContext context);
+/* Wait in the line of the tasks that have no socket. */
+int sxe__lua_wait_for_socket(lua_State *L, uint64_t until_ns, lua_KFunction k,
+                             lua_KContext context);
 
 /* Wake all tasks that wait for the socket. */
 void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);

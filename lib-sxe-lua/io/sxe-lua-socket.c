@@ -13,7 +13,19 @@
 #include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
 
-enum { DROPS_MAX = 256 }; /* pieces: more than a peer sends without being read */
+#define MS           (SXE_NS_PER_SECOND / 1000)
+#define PAUSE_MAX_NS SXE_NS_PER_SECOND /* between two collections for sockets */
+
+enum {
+    DROPS_MAX = 256,     /* pieces: more than a peer sends without being read */
+    A_TURN = 1,          /* a time that is past: the next turn */
+    COLLECT_SHARE = 10,  /* see collect_sockets */
+    TRIES_MAX = 20,      /* a second in all, to wait for peers of sockets that are being closed */
+    DELAY_SHIFT_MAX = 6, /* 64 ms */
+    WANT_WAITED = 1,     /* flags of *want in sxe__lua_expect_socket */
+    WANT_COLLECTED = 2,
+    WANT_TRY = 4 /* times the tries, the rest of *want */
+};
 
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
@@ -21,6 +33,7 @@ static _Thread_local void (*leave_slot)(struct sxe__lua_slot *slot, uint32_t ind
 
 /* Tasks that have found no free socket, and try again with the next turn. */
 static _Thread_local struct sxe__lua_line starving = {.keeps_loop = true};
+static _Thread_local uint64_t collect_after_ns; /* see collect_sockets */
 
 /* ---- The slots ---- */
 
@@ -153,6 +166,13 @@ sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s)
 }
 
 void
+sxe__lua_own_socket(void **owner, enum sxe__lua_class class_, const SXE *s)
+{
+    *owner = sxe__lua_handle_of(class_, s->id,
+                                (uint32_t)(sxe_handle(s) >> 32) & SXE__LUA_GENERATION_MASK);
+}
+
+void
 sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
 {
     sxe__lua_wake_all(&slot->readers);
@@ -200,19 +220,50 @@ ask_for_socket(void)
     return is_asked;
 }
 
-bool
-sxe__lua_expects_socket(bool *has_waited)
+/* Collect garbage, and with it sockets. Tasks that find none may be many: they share a collection,
+ * and at most a tenth of the time is spent on collecting for them. */
+static void
+collect_sockets(lua_State *L, uint64_t now_ns)
 {
-    const bool had_waited = *has_waited;
+    uint64_t spent_ns;
 
-    *has_waited = !ask_for_socket();
-    return !*has_waited || !had_waited;
+    (void)lua_gc(L, LUA_GCCOLLECT);
+    spent_ns = sxe_lua_get_clock()->now_ns() - now_ns;
+    collect_after_ns =
+        now_ns +
+        (spent_ns > PAUSE_MAX_NS / COLLECT_SHARE ? PAUSE_MAX_NS : spent_ns * COLLECT_SHARE);
+}
+
+uint64_t
+sxe__lua_expect_socket(lua_State *L, uint64_t *want)
+{
+    const uint64_t now_ns = sxe_lua_get_clock()->now_ns();
+    const uint64_t tries = *want / WANT_TRY;
+
+    if (ask_for_socket()) {
+        *want &= ~(uint64_t)WANT_WAITED;
+        return A_TURN;
+    }
+    if ((*want & WANT_WAITED) == 0) {
+        *want |= WANT_WAITED;
+        return A_TURN;
+    }
+    if ((*want & WANT_COLLECTED) == 0 && now_ns >= collect_after_ns) {
+        collect_sockets(L, now_ns);
+        *want |= WANT_COLLECTED;
+        return A_TURN;
+    }
+    if (tries == TRIES_MAX ||
+        ((*want & WANT_COLLECTED) && sxe_number_in_state(SXE_STATE_CLOSING) == 0))
+        return 0;
+    *want += WANT_TRY;
+    return now_ns + (tries < DELAY_SHIFT_MAX ? MS << tries : MS << DELAY_SHIFT_MAX);
 }
 
 int
-sxe__lua_wait_for_socket(lua_State *L, lua_KFunction k, lua_KContext context)
+sxe__lua_wait_for_socket(lua_State *L, uint64_t until_ns, lua_KFunction k, lua_KContext context)
 {
-    return sxe__lua_park_in(L, &starving, 1, k, context);
+    return sxe__lua_park_in(L, &starving, until_ns, k, context);
 }
 
 /* ---- The end of a program ---- */

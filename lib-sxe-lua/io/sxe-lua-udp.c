@@ -349,10 +349,12 @@ static int
 open_udp_socket(lua_State *L, const char *ip, uint16_t port)
 {
     struct ring *ring;
+    void **owner;
     SXE *s;
     int result;
 
     sxe__lua_sockets_open(L);
+    owner = sxe__lua_new_owner(L);
     ring = make_ring(L);
     s = sxe_new_udp(NULL, ip, port, on_udp_read);
     result = s == NULL ? -errno : 0;
@@ -362,7 +364,7 @@ open_udp_socket(lua_State *L, const char *ip, uint16_t port)
         result = sxe_listen(s);
     }
     if (result == 0) {
-        sxe__lua_push_socket(L, SXE__LUA_UDP, s);
+        sxe__lua_own_socket(owner, SXE__LUA_UDP, s);
         return 1;
     }
     luaL_unref(L, LUA_REGISTRYINDEX, ring->reference);
@@ -376,30 +378,26 @@ open_socket_now(lua_State *L)
     return open_udp_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
 }
 
-static int open_after_turn(lua_State *L, int status, lua_KContext turns);
+static int open_after_turn(lua_State *L, int status, lua_KContext want);
 
-/* Open the socket. If none is free, first collect garbage, whose finalizers may close sockets, and
- * wait until those that are being closed are free. turns: how many were waited for that. */
+/* Open the socket. If none is free, wait for one. */
 static int
-open_or_wait(lua_State *L, lua_KContext turns)
+open_or_wait(lua_State *L, lua_KContext context)
 {
-    bool has_waited = turns > 0;
+    uint64_t want = (uint64_t)context, until_ns = 0;
 
-    if (sxe__lua_is_socket_free(false) || !sxe__lua_may_wait(L))
-        return open_socket_now(L);
-    if (!has_waited)
-        (void)lua_gc(L, LUA_GCCOLLECT);
-    if (!sxe__lua_expects_socket(&has_waited))
-        return open_socket_now(L);
-    return sxe__lua_wait_for_socket(L, open_after_turn, has_waited);
+    if (!sxe__lua_is_socket_free(false) && sxe__lua_may_wait(L))
+        until_ns = sxe__lua_expect_socket(L, &want);
+    return until_ns == 0
+               ? open_socket_now(L)
+               : sxe__lua_wait_for_socket(L, until_ns, open_after_turn, (lua_KContext)want);
 }
 
 static int
-open_after_turn(lua_State *L, int status, lua_KContext turns)
+open_after_turn(lua_State *L, int status, lua_KContext want)
 {
     SXE_UNUSED_PARAMETER(status);
-    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L)
-                                                   : open_or_wait(L, turns);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : open_or_wait(L, want);
 }
 
 /* udp.open(ip, port) */

@@ -284,9 +284,9 @@ l_say(lua_State *L)
 static int
 l_methods_of(lua_State *L)
 {
-    uintptr_t bits = (uintptr_t)lua_touserdata(L, 1);
+    uintptr_t bits = (uintptr_t)sxe__lua_handle_at(L, 1);
 
-    if (!lua_islightuserdata(L, 1))
+    if (bits == 0)
         return 0;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &sxe__lua_methods_key);
     lua_rawgeti(L, -1, (lua_Integer)(bits >> CLASS_SHIFT));

@@ -358,3 +358,39 @@ test("the parsers of these tests refuse malformed input", function()
         check(not pcall(junit.check, text), text)
     end
 end)
+
+-- promise: docs/load-generator.md: That is refused before anything is written.
+test("an output never overwrites a file that is read", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute("mkdir " .. folder))
+    local texts = {
+        ["s.lua"] = "return {data = 'rows.csv', steps = {{path = '/{v}'}}}",
+        ["w.lua"] = "function request() return wrk.format() end",
+        ["rows.csv"] = "v\n1\n", ["body"] = "hello", ["a.json"] = "{}",
+    }
+    for name, text in pairs(texts) do
+        local file <close> = assert(io.open(folder .. "/" .. name, "w"))
+        file:write(text)
+    end
+    assert(os.execute("cd " .. folder .. " && ln -s . here && ln body link"))
+    local function refused(read_option, name, output, ...)
+        local ran = cli.run("sxe-http", "-q", "--requests", "1", "http://127.0.0.1:1/", read_option, name, "--json", output,
+                            ...)
+        equal(ran.status, 2, name)
+        check(ran.errors:find("would overwrite", 1, true), ran.errors)
+    end
+    local at = folder .. "/"
+    refused("--scenario", at .. "s.lua", at .. "here/s.lua")
+    refused("--scenario", at .. "s.lua", at .. "here/rows.csv")
+    refused("--script", at .. "w.lua", at .. "w.lua")
+    refused("--replay", at .. "rows.csv", at .. "rows.csv")
+    refused("--body", "@" .. at .. "body", at .. "link")
+    refused("--expect-body", "@" .. at .. "body", at .. "here/link")
+    refused("--request-file", at .. "body", at .. "body")
+    local ran = cli.run("sxe-http", "merge", at .. "a.json", "--json", at .. "here/a.json")
+    equal(ran.status, 2)
+    check(ran.errors:find("would overwrite", 1, true), ran.errors)
+    for name, text in pairs(texts) do equal(read(at .. name), text) end
+    assert(os.execute("rm -r " .. folder))
+end)

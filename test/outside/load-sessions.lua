@@ -210,6 +210,8 @@ test("wrong scenarios are refused before the run", function()
         ['{path = {}}'] = "steps[1].path must be a string, not a table",
         ['{path = "/{x}"}, {path = "/", take = {x = {json = "$"}}}'] =
             "steps[1].path has a place for 'x'",
+        ['{path = "/"}, misspelt, {path = "/b"}'] = "steps[2] is nil, and others come after it",
+        ['{path = "/", form = {{"a", 1}, nil, {"b", 2}}}'] = "steps[1].form[2] is nil",
     } do
         local ran = run_one(1, "return {steps = {" .. text .. "}}")
         equal(ran.status, 2)

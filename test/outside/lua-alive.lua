@@ -210,3 +210,24 @@ test("SIGHUP ends a script, but neither a script under nohup nor its child proce
         equal(proc:wait(60), ignored and 0 or 129)
     end
 end)
+
+-- promise: docs/lua-handlers.md: A connection that is garbage is closed as by `close`.
+test("connections that were forgotten are closed, and what was written to them arrives", function()
+    local script = [[
+        local tcp, task = require "sxe.tcp", require "sxe.task"
+        local ended = 0
+        local server = tcp.serve("127.0.0.1", 0, {connections = 8, handler = function(conn)
+            assert(conn:read("a") == "bye")
+            ended = ended + 1
+        end})
+        task.start(function()
+            task.sleep(0)
+            for i = 1, 300 do assert(assert(tcp.connect("127.0.0.1", server.port)):write("bye")) end
+            repeat collectgarbage() task.sleep(0.01) until ended == 300
+            print "all"
+            os.exit(0)
+        end)
+    ]]
+    local proc <close> = wire.spawn{wire.program("sxe-lua"), "--sockets", "4", "-e", script}
+    equal(proc:line(120), "all", proc:errors())
+end)

@@ -101,6 +101,16 @@ end
 function tries.passed_on()
   return client.post(base .. "/pass", {body = ("0123456789"):rep(30000)}).body
 end
+function tries.lists()
+    local raised = 0
+    for _, options in ipairs{
+        {multipart = {title = "A cat"}}, {multipart = {{name = "a", value = "b"}, nil, {name = "c", value = "d"}}},
+        {headers = {X = {"a", nil, "b"}}}, {query = {"a", "b"}}, {form = {a = {"b", x = 1}}}, {auth = {"u:v", "p"}},
+    } do
+        if not pcall(client.post, base, options) then raised = raised + 1 end
+    end
+    return raised
+end
 function tries.negative()
   local told = {}
   for name, value in pairs{timeout = -1, body_max = -1, redirects = 1.5, method = "POST"} do
@@ -423,3 +433,7 @@ test("each boundary is different", function() equal(try "boundary", "20 true") e
 test("a 307 sends the parts again", function()
     equal(try "parts_again", '--B\r\nContent-Disposition: form-data; name="n"\r\n\r\nv\r\n--B--\r\n')
 end)
+
+-- promise: docs/http-client.md: a string, a list with holes or with other keys, a name that is not a string, and a colon in
+--   the user of `auth`.
+test("a list of which a part would not be sent raises", function() equal(try "lists", "6") end)

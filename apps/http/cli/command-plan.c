@@ -301,6 +301,7 @@ make_script(struct load_command *command)
         .request = &command->request,
         .workers = plan->workers,
         .is_stdout_data = load_output_uses_stdout(plan),
+        .plan = plan,
     };
 
     command->script = load_script_new(&options, stderr);

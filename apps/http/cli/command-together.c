@@ -6,6 +6,7 @@
 
 #include "command-line.h"
 #include "command.h"
+#include "outputs.h"
 #include "run.h"
 #include "threshold.h"
 
@@ -135,17 +136,67 @@ load_command_check_together(struct load_command *command)
     return check_probe(command);
 }
 
+/* Refuse to write to a file that the run reads. */
+static int
+check_input(const struct load_command *command, const char *what, const char *path)
+{
+    const char *output = path == NULL ? NULL : load_outputs_find(&command->plan, path);
+
+    if (output == NULL)
+        return COMMAND_LINE_GO_ON;
+    return load_command_refuse("the output '%s' would overwrite %s '%s', which is read; give it a "
+                               "file of its own",
+                               output, what, path);
+}
+
+/* The path in "@FILE"; NULL: the text names no file. */
+static const char *
+path_of_text(const char *text)
+{
+    return text != NULL && *text == '@' ? text + 1 : NULL;
+}
+
+static int
+check_inputs(const struct load_command *command)
+{
+    const struct load_typed *typed = &command->typed;
+    const struct load_plan *plan = &command->plan;
+    const struct {
+        const char *what;
+        const char *path;
+    } inputs[] = {
+        {"the script (--script)", typed->script},
+        {"the scenario (--scenario)", typed->scenario},
+        {"the log (--replay)", typed->replay},
+        {"the body (--body)", path_of_text(typed->body)},
+        {"the body (--expect-body)", path_of_text(typed->expect_body)},
+        {"the authorities (--tls-ca)", plan->tls.authorities},
+        {"the certificate (--tls-cert)", plan->tls.certificate},
+        {"the key (--tls-key)", plan->tls.key},
+    };
+    int result = COMMAND_LINE_GO_ON;
+
+    for (unsigned i = 0; i < SXE_COUNT(inputs) && result == COMMAND_LINE_GO_ON; i++)
+        result = check_input(command, inputs[i].what, inputs[i].path);
+    for (unsigned i = 0; i < typed->request_files_number && result == COMMAND_LINE_GO_ON; i++)
+        result = check_input(command, "the requests (--request-file)", typed->request_files[i]);
+    for (int i = 0;
+         command->what == LOAD_COMMAND_MERGE && i < command->argc && result == COMMAND_LINE_GO_ON;
+         i++)
+        result = check_input(command, "the result", command->argv[i]);
+    return result;
+}
+
 int
 load_command_check_outputs(struct load_command *command)
 {
-    const struct load_plan *plan = &command->plan;
-    const char *paths[] = {plan->json, plan->csv,   plan->candles,  plan->hgrm, plan->hdr,
-                           plan->html, plan->junit, plan->markdown, plan->jsonl};
+    const char *paths[LOAD_OUTPUTS];
 
-    for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+    load_outputs_list(paths, &command->plan);
+    for (unsigned i = 0; i < LOAD_OUTPUTS; i++)
         for (unsigned k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
+            if (paths[i] != NULL && paths[k] != NULL && load_outputs_are_same(paths[i], paths[k]))
                 return load_command_refuse("two outputs go to '%s'; give each a file of its own",
                                            paths[i]);
-    return COMMAND_LINE_GO_ON;
+    return check_inputs(command);
 }

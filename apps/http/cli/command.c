@@ -387,6 +387,7 @@ take_judgement(struct load_command *command, int val)
         return load_command_refuse_if("the header (--expect-header)",
                                       load_expect_add_field(&command->expect, optarg));
     case EXPECT_BODY:
+        command->typed.expect_body = optarg;
         return load_command_refuse_if("the body (--expect-body)",
                                       load_expect_set_body(&command->expect, optarg));
     case THRESHOLD:

@@ -33,7 +33,8 @@ struct load_typed {
     const char **fields; /* header fields, "Name: value" */
     unsigned fields_number;
     const char *method;
-    const char *body; /* a text, or @FILE */
+    const char *body;        /* a text, or @FILE */
+    const char *expect_body; /* likewise, the last */
     const char *request_files[LOAD_REQUEST_FILES_MAX];
     unsigned request_files_number;
     const char *replay;
@@ -116,7 +117,7 @@ int load_command_check_conditions(struct load_command *command);
 
 /* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);
-int load_command_check_outputs(struct load_command *command); /* refuse two outputs into one file */
+int load_command_check_outputs(struct load_command *command); /* two into one, or into an input */
 
 /* Take optarg as the path of the output whose option has this val (command-options.h). */
 int load_command_output(struct load_plan *plan, int val);

@@ -205,6 +205,7 @@ read_scenario(lua_State *L)
     script->scenario->files = load_table_number(L, 2, "the scenario", "files", FILES_MAX);
     if (!load_table_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
         luaL_error(L, "the scenario has no kinds: kinds = {{path = \"/{n}\"}}");
+    load_table_check_list(L, 3, "kinds");
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
         read_scenario_kind(L, script, i);
         make_kind_requests(L, script->scenario, &script->scenario->kinds[i - 1], i);

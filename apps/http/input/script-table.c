@@ -24,6 +24,21 @@ load_table_refuse_others(lua_State *L, int table, const char *where, const char 
     }
 }
 
+void
+load_table_check_list(lua_State *L, int table, const char *where)
+{
+    lua_Integer hole = 1, number = 0;
+
+    for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1), number++)
+        if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1)
+            luaL_error(L, "%s is a list, and has a key '%s'", where, luaL_tolstring(L, -2, NULL));
+    for (; lua_rawgeti(L, table, hole) != LUA_TNIL; hole++)
+        lua_pop(L, 1);
+    lua_pop(L, 1);
+    if (hole <= number)
+        luaL_error(L, "%s[%I] is nil, and others come after it: is a name misspelt?", where, hole);
+}
+
 bool
 load_table_field(lua_State *L, int table, const char *where, const char *name, int type)
 {

@@ -18,7 +18,11 @@ void load_table_refuse_others(lua_State *L, int table, const char *where, const 
  * is there. */
 bool load_table_field(lua_State *L, int table, const char *where, const char *name, int type);
 
-/* Get a whole number from 1 to max; 1 if the field is missing. */
+/* Raise an error unless the table at this index is a list without holes: a name in it that is
+ * misspelt is nil, and what stands after it would silently do nothing. */
+void load_table_check_list(lua_State *L, int table, const char *where);
+
+/* A whole number from 1 to max; 1 if it is not there. */
 uint64_t load_table_number(lua_State *L, int table, const char *where, const char *name,
                            lua_Integer max);
 

@@ -56,7 +56,8 @@ struct load_script_options {
     /* the first wrk.method, wrk.headers and wrk.body */
     const struct load_template_options *request;
     unsigned workers;
-    bool is_stdout_data; /* whether stdout has a report: then the script prints to stderr */
+    bool is_stdout_data;          /* stdout has a report: the script prints to stderr */
+    const struct load_plan *plan; /* whose outputs may not be the rows; NULL: there are none */
 };
 
 /* Load the script and call setup(); NULL after saying on err what is wrong, with a traceback. */

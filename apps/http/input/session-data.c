@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "outputs.h"
 #include "script-table.h"
 #include "session-private.h"
 
@@ -12,13 +13,23 @@ load_session_push_path(lua_State *L, const struct load_script *script, const cha
 {
     const char *path = script->options.path;
     const char *slash = strrchr(path, '/');
+    const char *output;
 
-    if (*name == '/' || slash == NULL)
-        return lua_pushstring(L, name);
-    lua_pushlstring(L, path, (size_t)(slash + 1 - path));
-    lua_pushstring(L, name);
-    lua_concat(L, 2);
-    return lua_tostring(L, -1);
+    if (*name == '/' || slash == NULL) {
+        lua_pushstring(L, name);
+    } else {
+        lua_pushlstring(L, path, (size_t)(slash + 1 - path));
+        lua_pushstring(L, name);
+        lua_concat(L, 2);
+    }
+    path = lua_tostring(L, -1);
+    output = script->options.plan == NULL ? NULL : load_outputs_find(script->options.plan, path);
+    if (output != NULL)
+        luaL_error(L,
+                   "the output '%s' would overwrite '%s', which is read; give it a file of its "
+                   "own",
+                   output, path);
+    return path;
 }
 
 static enum load_order

@@ -548,6 +548,7 @@ load_sessions_read(lua_State *L, struct load_script *script)
     lua_pop(L, 1);
     load_session_read_data(L, script);
     load_table_field(L, 2, "the scenario", "steps", LUA_TTABLE);
+    load_table_check_list(L, 3, "steps");
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
         read_step(L, script, i);
         lua_settop(L, 3);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "script-table.h"
 #include "session-private.h"
 
 #include "sxe-always-internal.h"
@@ -237,5 +238,7 @@ load_session_push_pairs(lua_State *L, const char *where)
         lua_rawseti(L, -2, 2);
         insert_pair(L, list);
     }
+    if (lua_rawlen(L, table) > 0)
+        load_table_check_list(L, table, where);
     lua_replace(L, table);
 }

@@ -88,6 +88,17 @@ make_unknown(lua_State *L)
     return 1;
 }
 
+/* owner(index): an owner of what full(index) returns; without an index of nothing. */
+static int
+make_owner(lua_State *L)
+{
+    void **owner = sxe__lua_new_owner(L);
+
+    if (lua_isinteger(L, 1))
+        *owner = sxe__lua_handle_of(SXE__LUA_BUF, (uint32_t)lua_tointeger(L, 1), 1);
+    return 1;
+}
+
 static int
 foreign(lua_State *L)
 {
@@ -107,6 +118,7 @@ start(void)
     add_global("make_bare", make_bare);
     add_global("make_unknown", make_unknown);
     add_global("foreign", foreign);
+    add_global("owner", make_owner);
     add_global("double", double_it);
     run_script("bare = make_bare(7)");
 }
@@ -134,6 +146,25 @@ START_TEST(a_variable_to_close_closes_what_can_be_closed)
     fails_with("local x <close> = make_unknown(200)",
                "a userdata cannot be closed: declare it without <close>");
     state_stop();
+}
+END_TEST
+
+START_TEST(an_owner_is_a_handle_that_closes_as_garbage)
+{
+    start();
+    run_script("local o = owner(21)\n"
+               "assert(o:double() == 42 and double(o) == 42 and o.place == 21006 and #o == 22)\n"
+               "assert(tostring(o) == 'my.full 21' and o(100) == 122 and type(o) == 'userdata')\n"
+               "o.place = 6 assert(getmetatable(o) == false)\n"
+               "o = nil collectgarbage() assert(full(0, 0).place == 22)\n"
+               "do local x <close> = owner(7) end assert(full(0, 0).place == 8)\n"
+               "kept = owner(9) owner()");
+    fails_with("double(owner())", "my.full expected, got userdata");
+    fails_with("double(io.stdout)", "my.full expected, got userdata");
+    fails_with("return owner().x", "attempt to index a userdata value");
+    run_script("assert(tostring(owner()):find '^userdata: ')");
+    state_stop();
+    ck_assert_int_eq(value, 8);
 }
 END_TEST
 
@@ -202,6 +233,7 @@ main(void)
 
     tcase_add_test(tcase, a_handle_has_methods_and_properties);
     tcase_add_test(tcase, a_variable_to_close_closes_what_can_be_closed);
+    tcase_add_test(tcase, an_owner_is_a_handle_that_closes_as_garbage);
     tcase_add_test(tcase, handles_are_equal_if_they_are_the_same);
     tcase_add_loop_test(tcase, what_a_handle_does_not_have_is_an_error, 0, 8);
     tcase_add_test(tcase, another_value_is_refused_by_its_name);

@@ -208,6 +208,8 @@ static const struct {
     {"name = 'q', count = 1, states = {}", "states: a list of 1 to 32 names expected"},
     {"name = 'q', count = 1, states = table.pack(('x'):rep(33):byte(1, 33))",
      "states: a list of 1 to 32 names expected"},
+    {"name = 'q', count = 1, states = {'a', nil, 'b'}", "a list of names without holes"},
+    {"name = 'q', count = 1, states = {'a', b = 'c'}", "without other keys, expected"},
     {"name = 'q', count = 1, states = {1}", "the name of a state expected, got number"},
     {"name = 'q', count = 1, states = {'a', 'a'}", "states: 'a' is there twice"},
     {"name = 'q', count = 1, states = {'a'}, fields = 1",

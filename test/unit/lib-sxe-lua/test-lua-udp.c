@@ -247,12 +247,14 @@ START_TEST(a_socket_that_is_closed_or_garbage_makes_room)
 {
     serve("socket:close()");
     turn(3);
-    run_script("repeat kept = udp.open('127.0.0.1', 0) or kept\n"
-               "    local more = sxe_new_tcp('', 0) until not more\n"
+    run_script("kept = assert(udp.open('127.0.0.1', 0))\n"
+               "repeat local more = sxe_new_tcp('', 0) until not more\n"
                "task.start(function()\n"
                "    assert(kept:close())\n"
                "    local again = assert(udp.open('127.0.0.1', 0))\n"
                "    setmetatable({}, {__gc = function() again:close() end})\n"
+               "    again = assert(udp.open('127.0.0.1', 0))\n"
+               "    again = nil for i = 1, 5 do assert(udp.open('127.0.0.1', 0)) end\n"
                "    again = assert(udp.open('127.0.0.1', 0))\n"
                "    local none, why, code = udp.open('127.0.0.1', 0)\n"
                "    assert(none == nil and code == 23, why)\n"

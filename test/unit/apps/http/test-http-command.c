@@ -14,6 +14,7 @@
 #include "command-line.h"
 #include "fake-os.h"
 #include "handshake.h"
+#include "outputs.h"
 #include "requests.h"
 #include "run.h"
 #include "stats.h"
@@ -671,6 +672,17 @@ static const struct {
     {{"merge", "a", "--metrics", "1"}, "merge runs nothing"},
     {{"--csv", "-", "--hgrm", "-"}, "two outputs go to '-'"},
     {{"--hgrm", "a", "--hdr", "a"}, "two outputs go to 'a'"},
+    {{"--json", "a", "--html", "./a"}, "two outputs go to './a'"},
+    {{"-s", "none.lua", "--json", "./none.lua"},
+     "the output './none.lua' would overwrite the script (--script) 'none.lua', which is read"},
+    {{"--scenario", "README.md", "--csv", "docs/../README.md"}, "would overwrite the scenario"},
+    {{"--replay", "README.md", "--hdr", "README.md"}, "the log (--replay) 'README.md'"},
+    {{"-b", "@README.md", "--jsonl", "./README.md"}, "the body (--body) 'README.md'"},
+    {{"--expect-body", "@README.md", "--html", "./README.md"}, "the body (--expect-body)"},
+    {{"--request-file", "a", "--request-file", "b", "--html", "b"},
+     "the requests (--request-file)"},
+    {{S1, "--tls-ca", "README.md", "--html", "README.md"}, "the authorities (--tls-ca)"},
+    {{"merge", "a", "b", "--json", "b"}, "the output 'b' would overwrite the result 'b'"},
     {{"--speed", "2", U1}, "--speed needs --replay"},
     {{"--replay", "a.log", "-m", "PUT"}, "a.log have methods and bodies of their own"},
     {{"--request-file", "a", "-b", "x"}, "a have methods and bodies of their own"},
@@ -788,6 +800,30 @@ START_TEST(what_cannot_be_is_said)
 }
 END_TEST
 
+START_TEST(files_are_the_same_whatever_they_are_called)
+{
+    static const struct {
+        const char *a, *b;
+        bool are_same;
+    } cases[] = {
+        {"README.md", "./docs/../README.md", true},
+        {"README.md", "LICENSE", false},
+        {"README.md", "none", false},
+        {"none", "docs/../none", true},
+        {"none", "docs/none", false},
+        {"/no/such/a", "none/a", false},
+        {"none", "/no/such/none", false},
+        {"/dev/null", "/dev/../dev/null", false},
+    };
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(load_outputs_are_same(cases[i].a, cases[i].b) == cases[i].are_same, "%s %s",
+                      cases[i].a, cases[i].b);
+    PARSE("--json", "/dev/null", "-b", "@/dev/null");
+    ck_assert_ptr_null(load_outputs_find(plan, "/dev/null"));
+}
+END_TEST
+
 START_TEST(more_than_there_is_room_for_is_refused)
 {
     const char *argv[60] = {"sxe-http"};
@@ -862,6 +898,7 @@ main(void)
     suite_add_tcase(suite, plans);
     tcase_add_checked_fixture(refusals, NULL, teardown);
     tcase_add_loop_test(refusals, what_cannot_be_is_said, 0, COUNT(refused));
+    tcase_add_test(refusals, files_are_the_same_whatever_they_are_called);
     tcase_add_test(refusals, more_than_there_is_room_for_is_refused);
     tcase_add_test(refusals, each_allocation_may_fail);
     suite_add_tcase(suite, refusals);

@@ -90,6 +90,14 @@ static const struct {
      "steps[1].take has more than 8 values"},
     {"return {data = 'users.csv', steps = {{path = '/', take = {v = {json = '$'}}}}}",
      "steps[1].take.v: the data has a column of this name"},
+    {"return {steps = {{path = '/'}, nil, {path = '/b'}}}",
+     "steps[2] is nil, and others come after it: is a name misspelt?"},
+    {"return {steps = {{path = '/'}, x = 1}}", "steps is a list, and has a key 'x'"},
+    {"return {steps = {{path = '/'}, [0] = 1}}", "steps is a list, and has a key '0'"},
+    {"return {steps = {{path = '/', form = {{'a', 1}, nil, {'b', 2}}}}}",
+     "steps[1].form[2] is nil"},
+    {"return {steps = {{path = '/', multipart = {{'a', 1}, nil, {'b', 2}}}}}",
+     "steps[1].multipart[2] is nil"},
     {"return {data = 'none.csv', steps = {{path = '/'}}}", "data: cannot read '/tmp/"},
     {"return {data = 1, steps = {{path = '/'}}}", "data must be the name of a file, or {file = "},
     {"return {data = {}, steps = {{path = '/'}}}", "data.file is missing: the name of a file of"},
@@ -164,6 +172,22 @@ START_TEST(a_step_may_expect_a_status_and_a_body)
 }
 END_TEST
 
+START_TEST(rows_are_no_output)
+{
+    static char path[128];
+    struct load_plan plan = {.html = "-", .csv = path};
+
+    put_text_file("users.csv", "v\n1\n");
+    snprintf(path, sizeof(path), "%s", in_folder("users.csv"));
+    options.plan = &plan;
+    ck_assert_ptr_null(load_steps("return {data = 'users.csv', steps = {{path = '/'}}}"));
+    check_has(said(), "users.csv' would overwrite '/tmp/sxe-http-session-");
+    plan.csv = NULL;
+    must_load_steps("return {data = 'users.csv', steps = {{path = '/'}}}");
+    options.plan = NULL;
+}
+END_TEST
+
 START_TEST(a_path_without_a_folder_is_from_here)
 {
     struct load_script script = {.options.path = "s.lua"};
@@ -233,6 +257,7 @@ suite(void)
     tcase_add_test(cases, a_host_is_that_of_the_authority);
     tcase_add_test(cases, steps_of_one_name_have_one_row);
     tcase_add_test(cases, a_step_may_expect_a_status_and_a_body);
+    tcase_add_test(cases, rows_are_no_output);
     tcase_add_test(cases, a_path_without_a_folder_is_from_here);
     tcase_add_test(cases, memory_has_to_be_there);
     tcase_add_test(cases, users_need_memory);
