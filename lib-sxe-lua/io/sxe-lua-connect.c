@@ -337,9 +337,9 @@ connect_next_address(lua_State *L, bool is_time)
         until_ns = sxe__lua_expect_socket(L, &race->want);
     if (until_ns == 0)
         return fail_to_connect(L, race->error);
-    if (deadline_ns != 0 && deadline_ns < until_ns)
-        until_ns = deadline_ns;
-    return sxe__lua_wait_for_socket(L, until_ns, go_on_connecting_socket, 0);
+    return sxe__lua_wait_for_socket(
+        L, deadline_ns != 0 && deadline_ns < until_ns ? deadline_ns : until_ns,
+        go_on_connecting_socket, 0);
 }
 
 /* Begin with the first of the addresses, which are on top. error: why connecting fails if there is

@@ -211,11 +211,11 @@ ask_for_socket(void)
         if (!(slot->flags & SXE__LUA_SPARE) || sxe__lua_socket(slot) == NULL)
             continue;
         is_asked = true;
-        if (slot->flags & SXE__LUA_ASKED)
-            continue;
-        slot->flags |= SXE__LUA_ASKED;
-        sxe__lua_wake(slot->task, SXE__LUA_EVENT);
-        break;
+        if (!(slot->flags & SXE__LUA_ASKED)) {
+            slot->flags |= SXE__LUA_ASKED;
+            sxe__lua_wake(slot->task, SXE__LUA_EVENT);
+            break;
+        }
     }
     return is_asked;
 }
