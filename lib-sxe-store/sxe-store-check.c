@@ -3,15 +3,30 @@
  * Whether a file has all pages that its newest root counts. A copy that broke off lacks its last
  * pages, and reading them in the map would end the process with SIGBUS. But a complete file may be
  * shorter than its root says, too: LMDB does not write pages that a transaction took and gave back.
- * All such pages are in LMDB's list of free pages.
+ * All such pages are in LMDB's list of free pages. That list may itself be among the missing pages:
+ * while it is read, SIGBUS of the reading thread means that, and does not end the process.
  */
 #include "sxe-store-private.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { FREE_TABLE = 0, ROOTS = 2 };
+
+static _Thread_local sigjmp_buf *landing; /* where this thread continues after SIGBUS; NULL: dies */
+
+/* In another thread, return to the instruction, which fails again: SA_RESETHAND ends the process. */
+static void
+on_bus_error(int signal)
+{
+    SXE_UNUSED_PARAMETER(signal);
+    if (landing != NULL)
+        siglongjmp(*landing, 1);
+}
 
 static size_t
 count_pages(const MDB_stat *stat)
@@ -36,18 +51,54 @@ count_listed(const MDB_val *list, size_t first)
 
 /* Count the free pages from number `first` on. 0 or an error. */
 static int
+walk_free(MDB_cursor *cursor, size_t first, size_t *count)
+{
+    MDB_val key, list;
+    int result;
+
+    while ((result = mdb_cursor_get(cursor, &key, &list, MDB_NEXT)) == 0)
+        *count += count_listed(&list, first);
+    return result == MDB_NOTFOUND ? 0 : result;
+}
+
+/* Like walk_free; MDB_CORRUPTED if a page of the list is missing. */
+static int
+walk_free_pages_that_exist(MDB_cursor *cursor, size_t first, size_t *count)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    const struct sigaction action = {.sa_handler = on_bus_error, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
+    sigjmp_buf place;
+    sigset_t bus, blocked;
+    volatile int result = MDB_CORRUPTED;
+
+    sigemptyset(&bus);
+    sigaddset(&bus, SIGBUS);
+    pthread_mutex_lock(&one_at_a_time);
+    (void)pthread_sigmask(SIG_UNBLOCK, &bus, &blocked); /* the kernel kills if it is blocked */
+    (void)sigaction(SIGBUS, &action, &before);
+    if (sigsetjmp(place, 1) == 0) {
+        landing = &place;
+        result = walk_free(cursor, first, count);
+    }
+    landing = NULL;
+    (void)sigaction(SIGBUS, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    pthread_mutex_unlock(&one_at_a_time);
+    return result;
+}
+
+static int
 count_free(MDB_txn *txn, size_t first, size_t *count)
 {
     MDB_cursor *cursor;
-    MDB_val key, list;
     int result = mdb_cursor_open(txn, FREE_TABLE, &cursor);
 
     if (result != 0)
         return result;
-    while ((result = mdb_cursor_get(cursor, &key, &list, MDB_NEXT)) == 0)
-        *count += count_listed(&list, first);
+    result = walk_free_pages_that_exist(cursor, first, count);
     mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : result;
+    return result;
 }
 
 /* Whether all missing pages, from number `present` on, are free; the root counts `all` pages. */

@@ -224,7 +224,11 @@ sxe__tls_context(struct sxe_tls *tls)
     bool is_good = context != NULL && set_algorithms(tls, context) &&
                    (tls->is_client ? set_client(tls, context) : set_server(tls, context));
 
-    if (!is_good)
+    if (context == NULL)
+        sxe__tls_refuse(
+            "OpenSSL makes no context; if memory was short when this program first used "
+            "it, start the program again");
+    else if (!is_good)
         sxe__tls_refuse("OpenSSL refuses the configuration");
     if (is_good && set_trust(tls, context) && decode_authorities(context) &&
         (tls->is_client || set_session_context(tls, context))) {

@@ -25,6 +25,7 @@ return function(req, res)
   local n = tonumber(req.path:match "%d+")
   if n then return (cases[n] or function() return 404 end)(req, res) end
   if req.path == "/half" then res:write "half" error "no" end
+  if req.path == "/early" then res:write "a" return "b" end
   if req.path == "/abort" then res:write "half" res:abort() return end
   if req.path == "/up" then return res:file(req.query.name) end
   if req.path == "/keep" then kept = { req, res } return "kept" end
@@ -145,4 +146,15 @@ test("an error whose metamethods fail is 500 with the id that the log has", func
     local sock <close> = failing:connect()
     sock:send(http.request "GET /half/")
     check(not pcall(sock.read_reply, sock))
+end)
+
+-- promise: docs/http.md: if more is to come, the reply says `Connection: close`.
+test("a reply in parts that comes before a large body says that the connection closes", function()
+    for length, close in pairs{["200000"] = "close", ["65537"] = "close", ["65536"] = false, ["3"] = false} do
+        local sock <close> = server:connect()
+        sock:send(http.request("POST /early", "Content-Length: " .. length))
+        local reply = sock:read_reply()
+        equal(reply.body, "1\r\na\r\n1\r\nb\r\n0\r\n\r\n")
+        equal(reply.headers.connection or false, close, length)
+    end
 end)

@@ -434,6 +434,6 @@ test("a 307 sends the parts again", function()
     equal(try "parts_again", '--B\r\nContent-Disposition: form-data; name="n"\r\n\r\nv\r\n--B--\r\n')
 end)
 
--- promise: docs/http-client.md: a string, a list with holes or with other keys, a name that is not a string, and a colon in
---   the user of `auth`.
+-- promise: docs/http-client.md: A list with holes or with other keys, a name that is not a string, and a colon in the user
+--   of `auth` raise, too.
 test("a list of which a part would not be sent raises", function() equal(try "lists", "6") end)

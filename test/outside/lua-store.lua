@@ -393,3 +393,32 @@ print(db:stats().entries, db:stats().transaction - before)]], path)
     equal(entries, "100")
     check(tonumber(commits) <= 5, commits .. " commits")
 end)
+
+-- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as a copy that broke off, with code 117.
+test("a file that was cut inside its list of free pages is refused, too", function()
+    local path, removed <close> = new_path()
+    equal(run([[
+do
+  local db <close> = assert(store.open(path, { sync = "none" }))
+  for i = 1, 3 do
+    assert(db:write(function(txn) for k = 1, 300 do txn:put(i .. "-" .. k, ("v"):rep(900)) end end))
+  end
+  assert(db:write(function(txn) for i = 2, 3 do for k = 1, 300 do txn:del(i .. "-" .. k) end end end))
+  for i = 1, 3 do assert(db:put("x", tostring(i))) end
+end
+local whole <close> = io.open(path)
+local text, refused = whole:read "a", 0
+for length = #text - 4096, 3 * 4096, -5 * 4096 do
+  local file = io.open(path .. ".copy", "w")
+  file:write(text:sub(1, length)):close()
+  local db, why, code = store.open(path .. ".copy", { sync = "none" })
+  if db then
+    for i = 1, 40 do assert(db:put("y" .. i, ("z"):rep(3000))) end
+    db:close()
+  else
+    assert(code == 117, why)
+    refused = refused + 1
+  end
+end
+print(refused > 10)]], path), "true\n")
+end)

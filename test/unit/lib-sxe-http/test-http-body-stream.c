@@ -453,6 +453,34 @@ START_TEST(a_reply_may_end_before_the_body)
 }
 END_TEST
 
+static enum sxe_http_verdict
+begin_without_reading(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)request;
+    ck_assert_int_eq(sxe_http_begin(response, 3), 0);
+    ck_assert_int_eq(sxe_http_end(response, "bye", 3), 0);
+    return SXE_HTTP_DONE;
+}
+
+START_TEST(a_reply_in_parts_says_that_a_large_body_is_not_read)
+{
+    int peer;
+
+    serve_stream(begin_without_reading);
+    peer = client();
+    say(peer, POST("Content-Length: 65536\r\n", ""));
+    EXPECT_OK(peer, "bye");
+    say_x(peer, 65536);
+    EXPECT_OF("reply", "/", 200);
+    say(peer, POST("Content-Length: 65537\r\n", ""));
+    EXPECT_STATUS(peer, "200 OK", LINES("", "Connection: close\r\n"), "bye");
+    PEER_EXPECT_END(peer);
+    EXPECT_OF("reply", "/", 200);
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(more_than_is_worth_reading_ends_the_connection)
 {
     int peer;
@@ -598,6 +626,7 @@ body_stream_suite(void)
     tcase_add_test(expect, who_is_answered_at_once_is_not_asked_to_go_on);
     suite_add_tcase(suite, expect);
     tcase_add_test(dropped, a_reply_may_end_before_the_body);
+    tcase_add_test(dropped, a_reply_in_parts_says_that_a_large_body_is_not_read);
     tcase_add_test(dropped, more_than_is_worth_reading_ends_the_connection);
     tcase_add_test(dropped, a_large_body_may_be_read_up_to_its_last_bytes);
     tcase_add_test(dropped, a_body_that_goes_wrong_behind_the_reply_is_not_answered_again);
