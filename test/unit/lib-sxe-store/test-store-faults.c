@@ -274,6 +274,29 @@ START_TEST(a_file_without_a_page_that_it_needs_is_damaged)
 }
 END_TEST
 
+START_TEST(a_file_without_its_list_of_free_pages_is_damaged)
+{
+    world_start_at_once();
+    run_script(cut);
+    run_script("local short = open('short', {sync = 'none'})\n"
+               "for i = 1, 3 do assert(short:write(function(txn)\n"
+               "    for k = 1, 300 do txn:put(i .. '-' .. k, ('v'):rep(900)) end end)) end\n"
+               "assert(short:write(function(txn)\n"
+               "    for i = 2, 3 do for k = 1, 300 do txn:del(i .. '-' .. k) end end end))\n"
+               "for i = 1, 3 do assert(short:put('x', 'y')) end\n"
+               "stats = short:stats() short:close()\n"
+               "local refused = 0\n"
+               "for pages = 1, stats.file_pages - 3, 3 do\n"
+               "    shorten(pages)\n"
+               "    local opened, why, code = store.open(at 'short')\n"
+               "    if opened then opened:close() else refused = refused + 1 end\n"
+               "    assert(opened or code == 117, why)\n"
+               "end\n"
+               "assert(refused > 10)");
+    world_stop_at_once();
+}
+END_TEST
+
 /* ---- Blocks for the locks ---- */
 
 static const struct {
@@ -327,6 +350,7 @@ suite(void)
     tcase_add_test(c, a_descriptor_without_status_is_no_store);
     tcase_add_test(c, a_file_without_its_last_free_page_is_whole);
     tcase_add_test(c, a_file_without_a_page_that_it_needs_is_damaged);
+    tcase_add_test(c, a_file_without_its_list_of_free_pages_is_damaged);
     tcase_add_loop_test(c, a_disk_gives_blocks_or_says_why_not, 0,
                         sizeof(blocks) / sizeof(blocks[0]));
     tcase_add_test(c, more_blocks_are_given_to_a_larger_file_of_locks);
