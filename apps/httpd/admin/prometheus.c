@@ -170,8 +170,6 @@ add_upstream_metric(struct text *text, const struct metrics_sum *sum, const char
 static void
 add_all_upstreams(struct text *text, const struct metrics_sum *sum)
 {
-    if (sum->upstreams_number == 0)
-        return;
     add_upstream_metric(text, sum, "sxe_upstream_requests_total",
                         "Requests that were sent to an address, those sent again included.",
                         COUNT_OF(requests));

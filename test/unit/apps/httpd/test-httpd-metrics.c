@@ -476,7 +476,7 @@ START_TEST(addresses_of_upstreams_are_summed_over_workers_and_their_counts_never
 {
     publish_upstream("app", "a:1", 1, false); /* nothing is mapped */
     map_two();
-    ck_assert_ptr_null(strstr(prometheus(), "sxe_upstream"));
+    ck_assert_ptr_null(strstr(prometheus(), "{upstream="));
     check_has(json(), "\"upstreams\":[]");
     publish_upstream("app", "127.0.0.1:3000", 8, true);
     metrics_begin_worker(1, 1);
