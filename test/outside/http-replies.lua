@@ -5,6 +5,7 @@ local http = require "http"
 local script = require "script"
 
 local TEXT = [[
+local waits, last = 0, "nothing"
 local kept, cases = nil, {
   function(_, res) res.headers.X = "a\r\nB: c" end,
   function(_, res) res.headers.X = "a\0b" end,
@@ -26,6 +27,18 @@ return function(req, res)
   if n then return (cases[n] or function() return 404 end)(req, res) end
   if req.path == "/half" then res:write "half" error "no" end
   if req.path == "/early" then res:write "a" return "b" end
+  if req.path == "/waits" then
+    require "sxe.task".start(function()
+      require "sxe.task".sleep(0)
+      if req.query.file then res:file "nothing" else res:send "sent" end
+    end)
+    waits = waits + 1
+    local body, why = req:body()
+    waits = waits - 1
+    last = tostring(body) .. " " .. tostring(why)
+    return
+  end
+  if req.path == "/waiting" then return waits .. " " .. last end
   if req.path == "/abort" then res:write "half" res:abort() return end
   if req.path == "/up" then return res:file(req.query.name) end
   if req.path == "/keep" then kept = { req, res } return "kept" end
@@ -156,5 +169,22 @@ test("a reply in parts that comes before a large body says that the connection c
         local reply = sock:read_reply()
         equal(reply.body, "1\r\na\r\n1\r\nb\r\n0\r\n\r\n")
         equal(reply.headers.connection or false, close, length)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: return `nil, "closed"` or `nil, "cancelled"` when the client is gone.
+test("a handler that waits for a body ends when another task sends a file", function()
+    for _, query in ipairs{"send=1", "file=1"} do
+        local sock <close> = server:connect()
+        sock:send(http.request("POST /waits?" .. query, "Content-Length: 10") .. "x")
+        check(sock:read_reply().status)
+        sock:close()
+        local said
+        for _ = 1, 1000 do
+            said = get("/waiting").body
+            if said:find "^0" then break end
+            wire.sleep(0.01)
+        end
+        check(said:find "^0 nil c", query .. ": " .. said)
     end
 end)
