@@ -6,7 +6,7 @@
  *
  * An owner is a full userdata that holds a handle, and closes the object when it is garbage:
  *
- *     handle { class | generation | index }  <---- owner { handle }, with the same methods, and __gc
+ *     handle { class | generation | index }  <---- owner { handle }: the same methods, and __gc
  */
 #include "sxe-lua-core-private.h"
 

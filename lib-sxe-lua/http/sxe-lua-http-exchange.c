@@ -197,7 +197,7 @@ sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
     }
     exchange->response = NULL;
     exchange->request = NULL;
-    sxe__lua_http_wake(exchange); /* tasks that wait for the body, or for room: nothing more comes */
+    sxe__lua_http_wake(exchange); /* nothing comes any more that its tasks wait for */
 }
 
 void

@@ -23,8 +23,8 @@
 #define UNIX_PREFIX "unix:"
 #define NEXT_NS     (SXE_NS_PER_SECOND / 4) /* RFC 8305, 8: Connection Attempt Delay */
 
-/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. The owner is
- * made first, so that no connection is lost for want of memory. */
+/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. The owner
+ * is made first, so that no connection is lost for want of memory. */
 enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, OWNER, RACE };
 
 struct race {

@@ -98,8 +98,8 @@ void sxe__lua_socket_close(SXE *s);
 bool sxe__lua_is_socket_free(bool is_spare);
 
 /* Until when a task that has found no free socket waits for one: a race has been asked for one,
- * sockets that were closed in this turn become free, or garbage is collected that has some. 0: there
- * is none to wait for. *want is this function's; it is 0 at first. */
+ * sockets that were closed in this turn become free, or garbage is collected that has some. 0:
+ * there is none to wait for. *want is this function's; it is 0 at first. */
 uint64_t sxe__lua_expect_socket(lua_State *L, uint64_t *want);
 
 /* Wait in the line of the tasks that have no socket. */
