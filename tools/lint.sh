@@ -101,7 +101,7 @@ stale_limits() {
         '') ;;
         --*) grep -qE -- " $name .*\($value\)$" "$work/help" ;;
         SXE_*) grep -qE "^#define $name +${value}u?( |$)" "$header" ;;
-        *) grep -E -A 9 "[ *]$name(\[[A-Z_]*\])?;" "$header" | sed 's/^ *[* ]*//' | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$value" ;;
+        *) grep -E -B 7 -A 9 "[ *]$name(\[[A-Z_]*\])?;" "$header" | sed 's/^ *[* ]*//' | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$value" ;;
         esac || echo "$page: $name is not $value in ${header:-sxe-httpd --help}"
         [ -z "$option" ] || grep -q -- "$option " "$work/help" || echo "$page: sxe-httpd has no $option"
     done <$page

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What happens to the bytes of the body: they are kept, shown to the handler, or dropped. */
+/* The bytes of the body are kept, shown to the handler, or dropped. */
 enum use { KEEP, SHOW, DROP };
 
 static enum use

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the watchdog's hook does in the script that it interrupts: it logs how long the loop was
- * blocked, has the task make way for others, or raises the error that ends it.
+ * The watchdog's hook in the script that it interrupts: it logs how long the loop was blocked, has
+ * the task make way for others, or raises the error that ends it.
  */
 #include "sxe-lua-core-private.h"
 

@@ -80,13 +80,6 @@ sxe__lua_message_new(struct sxe__lua_worker *worker, struct sxe__lua_bytes *byte
 }
 
 void
-sxe__lua_message_count(struct sxe__lua_message *message)
-{
-    __atomic_add_fetch(&message->worker->load, 1, __ATOMIC_RELAXED);
-    message->is_counted = true;
-}
-
-void
 sxe__lua_message_free(struct sxe__lua_message *message)
 {
     if (message->is_counted)
@@ -123,6 +116,8 @@ sxe__lua_worker_send(struct sxe__lua_message *message)
     else if (!link_hold_bytes(message, &worker->held_in))
         problem = "too many bytes wait for it";
     if (problem == NULL) {
+        message->is_counted = message->task != 0;
+        __atomic_add_fetch(&worker->load, message->is_counted, __ATOMIC_RELAXED);
         sxe__lua_messages_add(&worker->in, message);
         if (worker->loop != NULL)
             ev_async_send(worker->loop, &worker->wake);

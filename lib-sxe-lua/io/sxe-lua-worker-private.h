@@ -49,7 +49,7 @@ struct sxe__lua_message {
     uint64_t served_by;  /* the worker's task; 0: none */
     size_t *held;        /* the count that has its bytes; NULL: it was not sent */
     size_t held_bytes;
-    bool is_counted;   /* in the worker's load */
+    bool is_counted;   /* in the worker's load: a call that was sent */
     bool is_try;       /* the call's results begin with true or false */
     bool has_failed;   /* of a reply: bytes has the error */
     bool is_cancelled; /* atomic: the owner's task waits no more */
@@ -81,7 +81,7 @@ struct sxe__lua_worker {
 
     size_t held_in; /* atomic, from here on: bytes of messages to the worker */
     size_t held_out;
-    unsigned load;       /* calls whose messages exist: also those that no task waits for any more */
+    unsigned load;       /* calls whose messages exist, whether or not a task waits for them */
     unsigned references; /* of the owner's object, its list, and the thread */
     bool gave_place;     /* it does not count towards SXE__LUA_WORKERS_MAX any more */
 
@@ -127,8 +127,6 @@ void sxe__lua_worker_release(struct sxe__lua_worker *worker);
 struct sxe__lua_message *sxe__lua_message_new(struct sxe__lua_worker *worker,
                                               struct sxe__lua_bytes *bytes);
 
-/* Count a call in the load of its worker, until its message is freed. */
-void sxe__lua_message_count(struct sxe__lua_message *message);
 void sxe__lua_message_free(struct sxe__lua_message *message);
 
 void sxe__lua_messages_add(struct sxe__lua_messages *queue, struct sxe__lua_message *message);

@@ -4,7 +4,6 @@
  */
 #include "sxe-lua-worker-private.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -335,7 +334,6 @@ call_worker(lua_State *L, bool is_try)
         return luaL_error(L, "not enough memory");
     message->task = sxe__lua_running(L);
     message->is_try = is_try;
-    sxe__lua_message_count(message);
     problem = sxe__lua_worker_send(message);
     if (problem != NULL) {
         sxe__lua_message_free(message);

@@ -47,7 +47,7 @@ is_equal(const SXE_HLL *one, const SXE_HLL *other)
 
 /* ---- Kills ---- */
 
-struct progress { /* What one worker has done, in shared memory. */
+struct progress { /* The work that one worker has done, in shared memory. */
     uint64_t begun;
     uint64_t done;
 };

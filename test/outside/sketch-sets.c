@@ -42,7 +42,7 @@ open_topk(unsigned number, double error, const char *file)
 
 /* ---- Kills ---- */
 
-struct progress { /* What one worker has done, in shared memory. */
+struct progress { /* The work that one worker has done, in shared memory. */
     uint64_t begun;
     uint64_t done;
 };

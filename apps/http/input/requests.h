@@ -64,7 +64,7 @@ enum load_reading {
     LOAD_READ_ASTRAY, /* a redirect that cannot be followed: a failed check, whatever is expected */
 };
 
-/* What the end of a query means for its client's session: flags. */
+/* Flags: how the end of a query changes its client's session. */
 enum load_session_end {
     LOAD_SESSION_COMPLETED = 1,
     LOAD_SESSION_FAILED = 2,

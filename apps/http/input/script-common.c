@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scripts of wrk, scenarios and sessions have in common: how a worker begins and ends, and
- * kinds.
+ * Code that scripts of wrk, scenarios and sessions share: how a worker begins and ends, and kinds.
  */
 #include <fcntl.h>
 #include <netdb.h>

@@ -32,7 +32,7 @@ struct passwords {
 
 static const char digits[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/* What is wrong with the rest of a bcrypt hash, after its $2y$; NULL: nothing. */
+/* The fault of the rest of a bcrypt hash, after its $2y$; NULL: there is none. */
 static const char *
 fault_of_bcrypt(const char *rest)
 {
@@ -57,8 +57,8 @@ span_of_salt(const char *text)
     return length;
 }
 
-/* What is wrong with the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length`
- * digits; NULL: nothing. */
+/* The fault of the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length` digits;
+ * NULL: there is none. */
 static const char *
 fault_of_sha(const char *rest, size_t length)
 {
@@ -81,7 +81,7 @@ fault_of_sha(const char *rest, size_t length)
     return NULL;
 }
 
-/* What is wrong with a hash, as the end of a sentence; NULL: nothing. */
+/* The fault of a hash, as the end of a sentence; NULL: there is none. */
 static const char *
 fault_of_hash(const char *hash)
 {
