@@ -45,7 +45,10 @@ sxe__lua_handle_at(lua_State *L, int index)
 static const struct sxe__lua_class_spec *
 spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 {
-    unpack_handle(sxe__lua_handle_at(L, 1), class_, index, generation);
+    /* The address of an owner has no class, as a pointer's highest byte is 0. */
+    unpack_handle(lua_touserdata(L, 1), class_, index, generation);
+    if (SXE_UNLIKELY(*class_ == SXE__LUA_NO_CLASS))
+        unpack_handle(sxe__lua_handle_at(L, 1), class_, index, generation);
     return *class_ < SXE__LUA_CLASSES ? sxe__lua_current()->classes[*class_] : NULL;
 }
 
@@ -253,7 +256,9 @@ sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class wanted, ui
     unsigned class_ = SXE__LUA_NO_CLASS;
     uint32_t index = 0;
 
-    unpack_handle(sxe__lua_handle_at(L, argument), &class_, &index, generation);
+    unpack_handle(lua_touserdata(L, argument), &class_, &index, generation);
+    if (SXE_UNLIKELY(class_ == SXE__LUA_NO_CLASS))
+        unpack_handle(sxe__lua_handle_at(L, argument), &class_, &index, generation);
     if (class_ != wanted)
         refuse_argument(L, argument, sxe__lua_current()->classes[wanted]->name);
     return index;
