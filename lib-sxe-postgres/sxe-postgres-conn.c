@@ -393,6 +393,18 @@ sxe__postgres_l_status(lua_State *L)
     return 1;
 }
 
+/* take_crossing(conn): "crossed", if a statement since the last call ended a transaction or began
+ * one; "rolled back", if one was a ROLLBACK, perhaps to a savepoint; or nil */
+int
+sxe__postgres_l_take_crossing(lua_State *L)
+{
+    struct sxe__postgres_conn *conn = sxe__postgres_check(L, 1);
+
+    lua_pushstring(L, conn->has_crossed ? "crossed" : conn->has_rolled_back ? "rolled back" : NULL);
+    conn->has_crossed = conn->has_rolled_back = false;
+    return 1;
+}
+
 int
 sxe__postgres_l_abandon(lua_State *L)
 {

@@ -37,15 +37,18 @@ struct sxe__postgres_conn {
     uint64_t task; /* the task that waits; 0: none */
     uint64_t rows; /* how many rows of the result have been read */
     uint64_t bytes;
-    bool is_busy;    /* a query was sent, and its reply is not complete */
-    bool is_copying; /* a COPY is under way */
-    bool is_resting; /* no task has the connection */
+    bool is_busy;         /* a query was sent, and its reply is not complete */
+    bool is_copying;      /* a COPY is under way */
+    bool is_resting;      /* no task has the connection */
+    bool has_crossed;     /* a statement ended its transaction or began one, since take_crossing */
+    bool has_rolled_back; /* the same of ROLLBACK: perhaps it was one to a savepoint */
     bool is_next; /* the next result begins another table of rows, which replaces the present one */
 };
 
 /* ---- sxe-postgres-conn.c ---- */
 
 void sxe__postgres_add_conn(lua_State *L); /* add the class of connections to the module */
+
 /* Wait until no thread of this process cancels a query, for 2 s at most. */
 void sxe__postgres_await_cancels(void);
 
@@ -73,8 +76,9 @@ int sxe__postgres_l_connect(lua_State *L); /* connect(conn, list, seconds) */
 int sxe__postgres_l_rest(lua_State *L);    /* rest(conn, seconds) */
 /* take(conn): returns whether the connection still exists */
 int sxe__postgres_l_take(lua_State *L);
-int sxe__postgres_l_status(lua_State *L);  /* status(conn) */
-int sxe__postgres_l_abandon(lua_State *L); /* abandon(conn) */
+int sxe__postgres_l_status(lua_State *L);        /* status(conn) */
+int sxe__postgres_l_take_crossing(lua_State *L); /* take_crossing(conn) */
+int sxe__postgres_l_abandon(lua_State *L);       /* abandon(conn) */
 
 /* ---- sxe-postgres-query.c ---- */
 

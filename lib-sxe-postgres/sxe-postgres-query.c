@@ -312,11 +312,25 @@ is_within(lua_State *L, struct sxe__postgres_conn *conn, int row)
     return false;
 }
 
+/* Note whether a command ends a transaction or begins one. */
+static void
+note_crossing(struct sxe__postgres_conn *conn, const char *command)
+{
+    static const char *const names[] = {"COMMIT", "PREPARE TRANSACTION", "BEGIN",
+                                        "START TRANSACTION"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        conn->has_crossed = conn->has_crossed || strcmp(command, names[i]) == 0;
+    conn->has_rolled_back = conn->has_rolled_back || strcmp(command, "ROLLBACK") == 0;
+}
+
 /* A statement has ended: note how many rows it has, and which command it was. */
 static void
 end_rows(lua_State *L, struct sxe__postgres_conn *conn)
 {
     const char *count = PQcmdTuples(conn->result);
+
+    note_crossing(conn, PQcmdStatus(conn->result));
 
     if (*count == '\0' || lua_stringtonumber(L, count) == 0)
         lua_pushinteger(L, 0);

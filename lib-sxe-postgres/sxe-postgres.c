@@ -159,6 +159,7 @@ sxe_postgres_open(lua_State *L)
                                       {"rest", sxe__postgres_l_rest},
                                       {"take", sxe__postgres_l_take},
                                       {"status", sxe__postgres_l_status},
+                                      {"take_crossing", sxe__postgres_l_take_crossing},
                                       {"abandon", sxe__postgres_l_abandon},
                                       {"send", sxe__postgres_l_send},
                                       {"receive", sxe__postgres_l_receive},

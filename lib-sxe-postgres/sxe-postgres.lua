@@ -472,11 +472,29 @@ local function note_error(state, why, code, fields)
   if not state.why then state.why, state.code, state.fields = why, code, fields end
 end
 
+-- Whether a query of the function ended the transaction. The connection may be in another one, in which nothing of this
+-- one holds: after "ROLLBACK; BEGIN", and after "COMMIT AND CHAIN".
+local function has_ended(link)
+  return link.has_crossed or c.status(link.conn) == "idle"
+end
+
+-- A ROLLBACK that leaves the connection in a transaction was one to a savepoint, unless a chained one began.
+local function note_crossing(link, sql)
+  local how = c.take_crossing(link.conn)
+
+  if how == "crossed" or how and find(lower(sql), "chain", 1, true) then link.has_crossed = true end
+end
+
 -- Do something in a transaction, unless a query has ended it: what would follow were in none.
-local function act(state, fn, ...)
+local function act(state, sql, fn, ...)
+  local link = state.link
   local result, why, code, fields = nil, ENDED, "25P01", nil
 
-  if c.status(state.link.conn) ~= "idle" then result, why, code, fields = fn(state.link, ...) end
+  if not has_ended(link) then
+    c.take_crossing(link.conn) -- by commands of this file
+    result, why, code, fields = fn(link, ...)
+    note_crossing(link, sql)
+  end
   if result then return result end
   note_error(state, why, code, fields)
   return nil, why, code, fields
@@ -486,7 +504,7 @@ function Transaction.query(transaction, query, ...)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
 
-  return act(state, query_in, of, sql, ...)
+  return act(state, sql, query_in, of, sql, ...)
 end
 
 -- Without a timeout of its own, the pool's.
@@ -499,7 +517,7 @@ end
 function Transaction.exec(transaction, query)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
-  local rows, why, code, fields = act(state, exchange, of, "script", "", sql)
+  local rows, why, code, fields = act(state, sql, exchange, of, "script", "", sql)
 
   if rows then return true end
   return nil, why, code, fields
@@ -521,11 +539,12 @@ end
 -- Keep what a state did, if no query of it failed.
 local function keep(state)
   local status = c.status(state.link.conn)
+  local is_ended = has_ended(state.link)
   local ok, why, code, fields
 
-  if status == "failed" then undo(state) end
-  if status == "idle" then note_error(state, ENDED, "25P01") end
-  if status == "failed" or status == "idle" or not status then
+  if is_ended then note_error(state, ENDED, "25P01") end
+  if status == "failed" or status == "transaction" and is_ended then undo(state) end
+  if status == "failed" or is_ended or not status then
     return nil, state.why or "closed", state.code, state.fields
   end
   ok, why, code, fields = command(state, state.depth == 0 and "COMMIT" or "RELEASE sxe" .. state.depth)
@@ -590,7 +609,10 @@ end
 -- The transaction once, in a link of its own.
 local function attempt(link, begin, fn)
   local state <close> = new_state(link)
-  local ok, why, code, fields = command(state, begin)
+  local ok, why, code, fields
+
+  link.has_crossed = nil
+  ok, why, code, fields = command(state, begin)
 
   if not ok then return nil, why, code, fields end
   return run_in(state, fn)
@@ -750,7 +772,7 @@ function Transaction.copy_in(transaction, query, source)
   local state = state_of(transaction)
   local of, sql = options_of(state.link.pool.options, query)
 
-  return act(state, copy_into, of, sql, source_of(source))
+  return act(state, sql, copy_into, of, sql, source_of(source))
 end
 
 local function begin_copy_out(cursor)

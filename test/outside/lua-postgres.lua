@@ -280,11 +280,30 @@ print((select(3, one:transaction(function(tx)
   print(tx:query "INSERT INTO ended VALUES (2)")
   return 1
 end))))
-print(one:query "SELECT count(*) n FROM ended"[1].n)
+for _, command in ipairs{ "ROLLBACK; BEGIN", "COMMIT; BEGIN", "ROLLBACK AND CHAIN", "COMMIT AND CHAIN" } do
+  print((select(3, one:transaction(function(tx)
+    tx:query "INSERT INTO ended VALUES (3)"
+    assert(tx:exec(command))
+    tx:query "INSERT INTO ended VALUES (4)"
+    return 1
+  end))))
+end
+print(one:query "SELECT count(*) n FROM ended"[1].n, one:query "SELECT max(id) m FROM ended"[1].m)
+print(one:transaction(function(tx)
+  tx:exec "SAVEPOINT s"
+  tx:query "INSERT INTO ended VALUES (5)"
+  tx:exec "ROLLBACK TO s"
+  return 1
+end))
 ]], tabbed[[
 nil | postgres: a query of the function ended the transaction | 25P01 | nil
 25P01
-0
+25P01
+25P01
+25P01
+25P01
+2 | 3
+true | 1
 ]])
 end)
 

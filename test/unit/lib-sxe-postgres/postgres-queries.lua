@@ -378,6 +378,35 @@ local function queries_may_end_the_transaction()
   end)
 end
 
+-- The connection is in a transaction, but not in the one that db:transaction began.
+local function queries_may_begin_another_transaction()
+  local answers = { a = one "1", ["COMMIT AND CHAIN"] = { tag = "COMMIT" }, ["rollback and chain"] = { tag = "ROLLBACK" },
+    ["rollback to s"] = { tag = "ROLLBACK" }, ["START TRANSACTION"] = { tag = "START TRANSACTION" } }
+
+  with(answers, {}, function(db, server)
+    for _, command in ipairs{ "COMMIT AND CHAIN", "rollback and chain", "BEGIN", "START TRANSACTION" } do
+      local ok, why, code = db:transaction(function(tx)
+        assert(tx:query(command))
+        fails("ended the transaction", tx:query "a")
+        return 1
+      end)
+      fails("postgres: a query of the function ended the transaction", ok, why)
+      equal(code, "25P01")
+      equal(select(3, db:transaction(function(tx)
+        tx:transaction(function(inner) assert(inner:exec(command)) end)
+        fails("ended the transaction", tx:query "a")
+      end)), "25P01")
+      equal(select(2, pcall(db.transaction, db, function(tx) tx:exec(command) error("own", 0) end)), "own")
+      equal(db:query("a")[1].a, "1")
+    end
+    equal(select(2, assert(db:transaction(function(tx)
+      assert(tx:exec "rollback to s")
+      return tx:query("a")[1].a
+    end))), "1")
+    equal(server.connections, 1)
+  end)
+end
+
 -- A coroutine that is dropped gives its connection back.
 local function coroutines_may_be_dropped()
   local data = P.message("H", "\0\0\0") .. P.message("d", "1\n") .. P.message("d", "2\n")
@@ -726,6 +755,7 @@ end
 
 P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, limits_are_kept, options_are_checked,
   servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again,
-  statements_that_ran_are_not_sent_again, queries_may_end_the_transaction, coroutines_may_be_dropped, transactions_end,
+  statements_that_ran_are_not_sent_again, queries_may_end_the_transaction, queries_may_begin_another_transaction,
+  coroutines_may_be_dropped, transactions_end,
   transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
   rows_come_in_portions, data_is_copied, notifications_are_read, bytes_may_be_cut }
