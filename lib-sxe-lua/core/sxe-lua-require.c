@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A module's top level may wait, which Lua's own require does not allow. Meanwhile other tasks that
- * require the module wait, too; if it fails, the first of them tries again.
+ * require the module wait, too; if it fails, the first of them tries again. Modules that require
+ * each other are an error, also where two tasks load them.
  */
 #include "sxe-lua-core-private.h"
 
@@ -19,7 +20,9 @@ enum { NAME = 1, LOADED, MARKS, MARK, DATA };
 /* marks[name] of a module that is being loaded. It is a variable to close, so that it is removed
  * when the frame ends, even by an error; its metatable is the table of marks. */
 struct mark {
-    uint64_t task; /* that loads it */
+    uint64_t task; /* the task that loads the module */
+    uint64_t
+        awaited; /* the task that this one waits for, because it loads another module; 0: none */
     struct sxe__lua_line waiting;
 };
 
@@ -113,6 +116,45 @@ load_module(lua_State *L)
     return store_loaded_module(L, LUA_OK, 0);
 }
 
+/* Have the marks of the running task say which task it waits for. The table of marks has other
+ * fields, too, as it is their metatable. */
+static void
+set_awaited(lua_State *L, uint64_t awaited)
+{
+    const uint64_t running = sxe__lua_running(L);
+
+    for (lua_pushnil(L); lua_next(L, MARKS) != 0; lua_pop(L, 1)) {
+        struct mark *mark = lua_touserdata(L, -1);
+
+        if (mark != NULL && mark->task == running)
+            mark->awaited = awaited;
+    }
+}
+
+/* The task that a task waits for; 0: it does not wait for a module. */
+static uint64_t
+get_awaited(lua_State *L, uint64_t task)
+{
+    uint64_t awaited = 0;
+
+    for (lua_pushnil(L); lua_next(L, MARKS) != 0; lua_pop(L, 1)) {
+        const struct mark *mark = lua_touserdata(L, -1);
+
+        if (mark != NULL && mark->task == task)
+            awaited = mark->awaited;
+    }
+    return awaited;
+}
+
+/* Whether a task that loads a module waits, perhaps by way of others, for the running task. */
+static bool
+waits_for_this_task(lua_State *L, uint64_t task)
+{
+    while (task != 0 && task != sxe__lua_running(L))
+        task = get_awaited(L, task);
+    return task != 0;
+}
+
 static int look_up_module(lua_State *L);
 
 static int
@@ -120,6 +162,7 @@ look_up_after_wait(lua_State *L, int status, lua_KContext context)
 {
     (void)status;
     (void)context;
+    set_awaited(L, 0);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return luaL_error(L, "cancelled");
     lua_settop(L, LOADED);
@@ -143,8 +186,9 @@ look_up_module(lua_State *L)
         lua_settop(L, MARKS);
         return load_module(L);
     }
-    if (mark->task == sxe__lua_running(L))
+    if (waits_for_this_task(L, mark->task))
         return luaL_error(L, "module '%s' requires itself", lua_tostring(L, NAME));
+    set_awaited(L, mark->task);
     return sxe__lua_park_in(L, &mark->waiting, 0, look_up_after_wait, 0);
 }
 

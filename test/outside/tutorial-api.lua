@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- The script of docs/tutorial-api.md, which is examples/lua/books.lua, with the commands of the page.
+-- The script of docs/tutorial-api.md, which is examples/lua/books.lua, with the commands of the tutorial.
 
 local http = require "http"
 local httpd = require "httpd"
-local page = require "page"
+local tutorial = require "tutorial"
 
 local function start(file, workers)
     local command = {wire.program("sxe-httpd"), "--lua", "examples/lua/books.lua", "-p", "0", "-w", tostring(workers or 1)}
-    command[#command + 1] = not workers and page.counted("--lua-coverage", "tutorial-api") or nil
+    command[#command + 1] = not workers and tutorial.counted("--lua-coverage", "tutorial-api") or nil
     table.move({"--", file}, 1, 2, #command + 1, command)
     return httpd.spawn(command)
 end
@@ -40,7 +40,7 @@ end
 
 -- promise: docs/tutorial-api.md: The script is [examples/lua/books.lua](../examples/lua/books.lua):
 test("the page shows the script", function()
-    check(page.shows("docs/tutorial-api.md", "examples/lua/books.lua"))
+    check(tutorial.shows("docs/tutorial-api.md", "examples/lua/books.lua"))
 end)
 
 test("the commands of the page reply as it says", function()

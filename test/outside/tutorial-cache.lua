@@ -2,7 +2,7 @@
 --
 -- The programs of docs/tutorial-cache.md: examples/cache.c and examples/lua/cache.lua.
 
-local page = require "page"
+local tutorial = require "tutorial"
 
 local function with_file(run)
     local file = os.tmpname()
@@ -23,14 +23,14 @@ local function cache(file, seconds, command)
 end
 
 local function listing(file)
-    local command = {wire.program("sxe-lua"), page.counted("--coverage", "tutorial-cache")}
+    local command = {wire.program("sxe-lua"), tutorial.counted("--coverage", "tutorial-cache")}
     table.move({"examples/lua/cache.lua", file}, 1, 2, #command + 1, command)
     return (output_of(command))
 end
 
 test("the page shows the programs", function()
-    check(page.shows("docs/tutorial-cache.md", "examples/cache.c"))
-    check(page.shows("docs/tutorial-cache.md", "examples/lua/cache.lua"))
+    check(tutorial.shows("docs/tutorial-cache.md", "examples/cache.c"))
+    check(tutorial.shows("docs/tutorial-cache.md", "examples/lua/cache.lua"))
 end)
 
 -- promise: docs/tutorial-cache.md: Every program that asks for the same within some seconds gets the kept text, without a

@@ -2,7 +2,7 @@
 --
 -- The program of docs/tutorial-chat.md, which is examples/chat.c.
 
-local page = require "page"
+local tutorial = require "tutorial"
 
 local function start()
     local port
@@ -30,7 +30,7 @@ end
 
 -- promise: docs/tutorial-chat.md: The program is [examples/chat.c](../examples/chat.c):
 test("the page shows the program", function()
-    check(page.shows("docs/tutorial-chat.md", "examples/chat.c"))
+    check(tutorial.shows("docs/tutorial-chat.md", "examples/chat.c"))
 end)
 
 -- promise: docs/tutorial-chat.md: each line that one of them types goes to all others.

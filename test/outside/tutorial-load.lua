@@ -3,7 +3,7 @@
 -- The script of docs/tutorial-load.md, which is examples/load-test.sh.
 
 local httpd = require "httpd"
-local page = require "page"
+local tutorial = require "tutorial"
 
 local function run(server, p99)
     local here <close> = assert(io.popen("mktemp -d"))
@@ -20,7 +20,7 @@ end
 
 -- promise: docs/tutorial-load.md: The script is [examples/load-test.sh](../examples/load-test.sh):
 test("the page shows the script", function()
-    check(page.shows("docs/tutorial-load.md", "examples/load-test.sh"))
+    check(tutorial.shows("docs/tutorial-load.md", "examples/load-test.sh"))
 end)
 
 -- promise: docs/tutorial-load.md: If one of `--threshold` is missed, the exit status is 3, and the report names it.

@@ -123,6 +123,28 @@ START_TEST(a_module_that_requires_itself_is_an_error)
 }
 END_TEST
 
+/* Each of three tasks loads a module, waits, and requires the module that the next task loads. */
+START_TEST(modules_of_several_tasks_that_require_each_other_are_an_error)
+{
+    state_start();
+    run_script("local task = require 'sxe.task' errors, number = {}, 0\n"
+               "for i, next in ipairs{'b', 'c', 'a'} do\n"
+               "    package.preload[('abc'):sub(i, i)] = function()\n"
+               "        task.sleep(0) return require(next)\n"
+               "    end\n"
+               "end\n"
+               "for name in ('abcabc'):gmatch '.' do task.start(function()\n"
+               "    local good, why = pcall(require, name)\n"
+               "    assert(not good and why:find 'requires itself', why)\n"
+               "    number = number + 1\n"
+               "end) end");
+    for (unsigned turns = 0; turns < 99; turns++)
+        turn_tasks();
+    run_script("assert(number == 6)");
+    state_stop();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -137,6 +159,7 @@ main(void)
     tcase_add_test(tcase, when_it_fails_the_next_one_tries_again);
     tcase_add_test(tcase, one_that_waits_for_a_module_may_be_cancelled);
     tcase_add_test(tcase, a_module_that_requires_itself_is_an_error);
+    tcase_add_test(tcase, modules_of_several_tasks_that_require_each_other_are_an_error);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }
