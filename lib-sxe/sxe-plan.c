@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -165,9 +166,27 @@ ignore_sigpipe(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
+/* Check that two descriptors are free: libev makes an epoll and an eventfd for the default loop,
+ * and aborts if it gets only the first. 0 or -errno. */
+static int
+check_descriptors_of_libev(void)
+{
+    int first = eventfd(0, EFD_CLOEXEC);
+    int second = first < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
+    int result = second < 0 ? -errno : 0;
+
+    if (first >= 0)
+        close(first);
+    if (second >= 0)
+        close(second);
+    return result;
+}
+
 static int
 choose_loop(struct sxe__context *c)
 {
+    int result;
+
     struct sxe__context *nobody = NULL;
 
     c->loop = c->wanted.loop;
@@ -175,6 +194,9 @@ choose_loop(struct sxe__context *c)
         return 0;
     if (!atomic_compare_exchange_strong(&default_loop_owner, &nobody, c))
         return -EBUSY;
+    result = check_descriptors_of_libev();
+    if (result < 0)
+        return result;
     c->loop = ev_default_loop(EVFLAG_AUTO);
     return c->loop != NULL ? 0 : -ENOMEM;
 }

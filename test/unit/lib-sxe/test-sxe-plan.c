@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -251,6 +252,29 @@ START_TEST(the_soft_limit_of_descriptors_becomes_the_hard_one)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, limit.rlim_max);
     plan_stop();
+}
+END_TEST
+
+/* libev would abort. */
+START_TEST(without_descriptors_there_is_no_loop)
+{
+    const struct rlimit limit = {64, 64};
+    int last = -1;
+    int fd;
+
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    capture_log();
+    while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        last = fd;
+    for (int i = 0; i < _i; i++)
+        close(last - i);
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), -EMFILE);
+    ck_assert(logged("Too many open files"));
+    for (int i = 3; i <= last - _i; i++)
+        close(i);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_fini(), 0);
 }
 END_TEST
 
@@ -633,6 +657,7 @@ main(void)
                         sizeof(refusals) / sizeof(refusals[0]));
     tcase_add_test(init, the_loop_is_the_default_one_or_the_configured_one);
     tcase_add_test(init, the_soft_limit_of_descriptors_becomes_the_hard_one);
+    tcase_add_loop_test(init, without_descriptors_there_is_no_loop, 0, 3);
     tcase_add_loop_test(init, a_limit_that_cannot_be_raised_is_told_and_no_failure, 0, 2);
     tcase_add_test(init, more_sockets_than_descriptors_are_told);
     tcase_add_loop_test(init, sigpipe_is_ignored_only_if_it_was_default, 0, 3);
