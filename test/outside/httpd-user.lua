@@ -49,6 +49,24 @@ as_root.test("workers become the user, also after a reload", function()
     server:check_answers()
 end)
 
+-- promise: docs/operations.md: `HOME`, `USER` and `LOGNAME` become those of the user, for libraries that look for files there.
+as_root.test("the environment is the user's", function()
+    for _, options in ipairs{{}, {"-w", "1"}} do
+        local path = os.tmpname()
+        local file <close> = assert(io.open(path, "w"))
+        file:write [[return function()
+            return table.concat({os.getenv "HOME", os.getenv "USER", os.getenv "LOGNAME"}, " ")
+        end]]
+        file:close()
+        assert(os.execute("chmod 644 " .. path))
+        local server <close> = start("--lua", path, table.unpack(options))
+        local sock <close> = server:connect()
+        sock:send(httpd.LAST)
+        equal(sock:read_reply().body, "/nonexistent nobody nobody")
+        os.remove(path)
+    end
+end)
+
 -- promise: docs/operations.md: The supervisor stays root, so that it can start the next worker, load again and replace the program.
 as_root.test("the supervisor stays root, and replaces a worker", function()
     local server <close> = start("-w", "1")

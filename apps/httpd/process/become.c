@@ -44,6 +44,7 @@ find_user(struct become *become, const char *name)
     become->user = entry != NULL ? entry->pw_uid : id;
     become->group = entry != NULL ? entry->pw_gid : NO_GROUP;
     snprintf(become->name, sizeof(become->name), "%s", entry != NULL ? entry->pw_name : "");
+    snprintf(become->home, sizeof(become->home), "%s", entry != NULL ? entry->pw_dir : "/");
     return entry != NULL || is_id;
 }
 
@@ -170,13 +171,23 @@ become_enter(const struct become *become)
 /* Become the user. Only root can set groups, so a process that already is this user keeps the
  * groups it was started with. -EPERM: the process could become root again. */
 static int
-change_user(const struct become *become, const struct groups *groups)
+change_user(const struct become *become, const struct groups *groups, bool is_root)
 {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-        (geteuid() == 0 && setgroups((size_t)groups->number, groups->each) < 0) ||
+        (is_root && setgroups((size_t)groups->number, groups->each) < 0) ||
         setgid(become->group) < 0 || setuid(become->user) < 0)
         return -errno;
     return become->user != 0 && setuid(0) == 0 ? -EPERM : 0;
+}
+
+/* Libraries look for files of the user in HOME: libpq would fail, or do without TLS, because it may
+ * not read those of root. */
+static void
+set_environment(const struct become *become)
+{
+    (void)setenv("HOME", become->home, 1);
+    (void)setenv("USER", become->name, 1);
+    (void)setenv("LOGNAME", become->name, 1);
 }
 
 /* The kernel clears PR_SET_PDEATHSIG when the user changes: set it again. The kernel also forbids
@@ -184,6 +195,7 @@ change_user(const struct become *become, const struct groups *groups)
 int
 become_now(const struct become *become)
 {
+    const bool is_root = geteuid() == 0;
     const pid_t parent = getppid();
     struct groups groups;
     int death = 0;
@@ -195,8 +207,10 @@ become_now(const struct become *become)
     result = become_enter(become);
     if (result < 0)
         return result;
+    if (is_root && become_is_other(become))
+        set_environment(become);
     (void)prctl(PR_GET_PDEATHSIG, &death);
-    result = change_user(become, &groups);
+    result = change_user(become, &groups, is_root);
     (void)prctl(PR_SET_PDEATHSIG, death);
     /* If the parent has ended meanwhile, send the signal here; signal 0 does nothing. */
     (void)(getppid() == parent || raise(death));

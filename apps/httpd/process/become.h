@@ -23,6 +23,7 @@
 struct become {
     bool is_given;
     char name[BECOME_NAME]; /* the user's name; "": the user is a number without a name */
+    char home[BECOME_NAME]; /* the user's home directory; "/": it is not known */
     uid_t user;
     gid_t group;
     const char *root; /* the directory of --chroot, borrowed; NULL: none */
@@ -48,7 +49,7 @@ void become_make_file(const struct become *become, const char *path);
 int become_enter(const struct become *become);
 
 /* Enter the directory of --chroot, and become the user, with the user's groups, no capability and
- * no way back. PR_SET_PDEATHSIG stays as it was. Without --user, become_now and become_admin do
+ * no way back. A process of root gets the user's HOME, USER and LOGNAME. PR_SET_PDEATHSIG stays as it was. Without --user, become_now and become_admin do
  * nothing. 0, or -errno after a message: then the process must end. */
 int become_now(const struct become *become);
 

@@ -3,10 +3,10 @@
  * Tests the plan: sxe_init reserves exactly what was registered, completely or not at all.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
