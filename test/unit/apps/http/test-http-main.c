@@ -55,9 +55,12 @@ START_TEST(results_are_merged)
     RUN_HTTP("merge", path, "-q");
     ck_assert_int_eq(ran.output[0], '{');
     ck_assert_str_eq(ran.errors, "");
-    RUN_HTTP("merge", path, "--json", path, "--threshold", "errors>50%");
+    RUN_HTTP("merge", path, "--json", "/dev/null", "--threshold", "errors>50%");
     check_has(ran.output, "parts     ");
     check_has(ran.errors, "threshold errors>50% is missed");
+    RUN_HTTP("merge", path, "--json", path);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "would overwrite the result");
     RUN_HTTP("merge", "/nowhere/a.json");
     ck_assert_int_eq(ran.status, 2);
     RUN_HTTP("merge", path, "--json", "/nowhere/a.json");
