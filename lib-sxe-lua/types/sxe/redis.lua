@@ -18,6 +18,10 @@ local redis = {}
 ---@field timeout? sxe.seconds of a command, 5
 ---@field reply_max? integer bytes of a reply, 64 MiB
 ---@field protocol? 2|3 3
+---@field sentinels? string[] "host:port", in place of host and port
+---@field master? string the name by which the Sentinels know the master
+---@field sentinel_user? string
+---@field sentinel_password? string
 
 ---Any other name in small letters sends the command of that name: db:hget("hash", "field").
 ---@class sxe.Redis

@@ -18,6 +18,7 @@ local worker = {}
 ---@field name string
 ---@field status "running"|"ended"
 ---@field calls integer that wait for a reply
+---@field load integer that its thread has not finished, also those that no task waits for any more
 local Worker = {}
 
 ---The results of a function that the worker's code returned, or of a copy of a function; nil, error.
