@@ -127,7 +127,7 @@ struct sxe_http_client_config {
     uint32_t stall_timeout_ms;
     /* how long an idle connection is kept; choose less than the server's timeout; 15000 */
     uint32_t idle_timeout_ms;
-    uint32_t total_timeout_ms; /* how long a call as a whole may take; default: no limit */
+    uint32_t total_timeout_ms; /* how long a call as a whole may take; default: none */
     /* a call that is not idempotent, or whose body comes in parts, takes no connection that has
      * been idle for longer than this, because the server may be closing it; default: any */
     uint32_t unsafe_idle_ms;

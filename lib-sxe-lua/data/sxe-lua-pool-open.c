@@ -286,6 +286,15 @@ sxe__lua_pool_push_guard(lua_State *L)
     lua_setfield(L, -2, "__close");
 }
 
+static int
+do_nothing(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    return 0;
+}
+
+/* The first call from a frame may allocate Lua's record of calls, and be refused. Make one now, so
+ * that the call of __close cannot fail when the pool is open. */
 static struct sxe__lua_pool *
 push_pool(lua_State *L)
 {
@@ -296,6 +305,8 @@ push_pool(lua_State *L)
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_setmetatable(L, -2);
     lua_toclose(L, -1);
+    lua_pushcfunction(L, do_nothing);
+    lua_call(L, 0, 0);
     return pool;
 }
 

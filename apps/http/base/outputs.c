@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 static bool
-is_same_node(const struct stat *a, const struct stat *b)
+is_same_inode(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -41,13 +41,13 @@ load_outputs_are_same(const char *path, const char *other)
     if (strcmp(path, other) == 0)
         return true;
     if (has_a && has_b)
-        return S_ISREG(a.st_mode) && is_same_node(&a, &b);
+        return S_ISREG(a.st_mode) && is_same_inode(&a, &b);
     if (has_a || has_b)
         return false;
     name = find_folder(path, &a);
     other_name = find_folder(other, &b);
     return name != NULL && other_name != NULL && strcmp(name, other_name) == 0 &&
-           is_same_node(&a, &b);
+           is_same_inode(&a, &b);
 }
 
 void

@@ -49,8 +49,9 @@ void become_make_file(const struct become *become, const char *path);
 int become_enter(const struct become *become);
 
 /* Enter the directory of --chroot, and become the user, with the user's groups, no capability and
- * no way back. A process of root gets the user's HOME, USER and LOGNAME. PR_SET_PDEATHSIG stays as it was. Without --user, become_now and become_admin do
- * nothing. 0, or -errno after a message: then the process must end. */
+ * no way back. A process of root gets the user's HOME, USER and LOGNAME. PR_SET_PDEATHSIG stays as
+ * it was. Without --user, become_now and become_admin do nothing. 0, or -errno after a message:
+ * then the process must end. */
 int become_now(const struct become *become);
 
 /* become_now for the admin process, which keeps the right to signal the supervisor (CAP_KILL). */

@@ -205,8 +205,8 @@ pass_on(struct sxe_http_request *request, struct sxe_http_response *response, st
 static enum sxe_http_verdict
 pass_through(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    GOOD(sxe_http_begin(response, request->head.length));
     sxe_http_read(request, pass_on);
+    GOOD(sxe_http_begin(response, request->head.length));
     response->on_done = push_done;
     return SXE_HTTP_LATER;
 }

@@ -170,6 +170,11 @@ START_TEST(what_the_page_says_is_accepted)
     ck_assert_int_eq(ran.status, 0);
     RUN_HTTPD("--config", site_path("site", ".lua"), "--plan");
     ck_assert_int_eq(ran.status, 0);
+    write_site("upstreams = { app = { servers = '127.0.0.1:1' } }, proxy_tls_name = 'a.b',\n"
+               "routes = { ['/a'] = { proxy = 'app' } }");
+    RUN_HTTPD("--config", site_path("site", ".lua"), "--check");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "are for upstreams with TLS");
     RUN_HTTPD("--proxy", "/a=https://127.0.0.1/b", "--proxy-tls-insecure", "--check");
     ck_assert_int_eq(ran.status, 0);
 }
