@@ -22,7 +22,8 @@ enum {
     PAGE_HEAD = 64
 };
 
-/* Block sizes: in steps of 16 where most objects are. The stack of a new coroutine takes 720. */
+/* Sizes of blocks, in bytes. Most objects are small, so small sizes are 16 apart. The stack of a
+ * new coroutine takes 720. */
 static const uint16_t block_sizes[SXE__LUA_SIZES] = {16,  32,  48,  64,  80,  96,  112, 128,
                                                      144, 160, 176, 192, 208, 224, 240, 256,
                                                      320, 384, 448, 512, 640, 736, 896, 1024};
@@ -38,7 +39,8 @@ struct block {
 };
 
 struct sxe__lua_page {
-    struct sxe__lua_page *next; /* of one size with room, or an empty one of the chunk */
+    /* The next page of the same size with room; or, of an empty page, of the same chunk. */
+    struct sxe__lua_page *next;
     struct sxe__lua_page *prev;
     struct sxe__lua_chunk *chunk;
     struct block *freed;
@@ -52,7 +54,7 @@ struct sxe__lua_chunk {
     struct sxe__lua_chunk *next; /* in the heap's list of chunks with room */
     struct sxe__lua_chunk *prev;
     struct sxe__lua_page *empty; /* the list of empty pages that were used */
-    unsigned fresh;              /* number of pages at its end that were never used */
+    unsigned fresh;              /* number of pages at the chunk's end that were never used */
     unsigned used;
 };
 

@@ -13,7 +13,7 @@
 struct tied {
     enum sxe_lua_type type;
     void *variable;
-    size_t size; /* bytes of a string's char array */
+    size_t size; /* of a string: bytes of its char array */
 };
 
 struct request {

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* In the registry: the strings that the last call returned. */
+/* In the registry, this key's value holds the strings that the last call returned. */
 static const char strings_key = 0;
 
 /* ---- Tasks that run at once ---- */
@@ -32,7 +32,7 @@ sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument, co
     return status == LUA_ERRMEM ? -ENOMEM : -EINVAL;
 }
 
-/* Arguments: the call, the results. */
+/* Take the results of a call. Arguments: the call, the results. */
 static int
 take_results(lua_State *L)
 {
@@ -62,7 +62,7 @@ take_protected(lua_State *L, int results, struct sxe__lua_call *call)
     }
 }
 
-/* user is the number of the call: its struct is gone if C got -EINPROGRESS. */
+/* `user` is the number of the call, not its address: the struct is gone if C got -EINPROGRESS. */
 void
 sxe__lua_call_ended(lua_State *L, int status, int results, void *user)
 {
@@ -101,7 +101,8 @@ struct c_call {
     va_list values;
 };
 
-/* Push the global of that name, "name" or "table.name"; no error if there is none. */
+/* Push the global of the name "name" or "table.name"; if there is none, push nil without an
+ * error. */
 static void
 push_named(lua_State *L, const char *name)
 {
@@ -148,7 +149,7 @@ push_call_argument(lua_State *L, char type, va_list *values)
     }
 }
 
-/* Return the function and its arguments; nothing if there is no such function. */
+/* Return the function and its arguments; return nothing if the function does not exist. */
 static int
 push_named_call(lua_State *L)
 {

@@ -12,7 +12,7 @@
 
 #include "sxe-lua-private.h"
 
-/* Where require looks for modules written in Lua, in a sandbox too. */
+/* The places where require looks for modules written in Lua, also in a sandbox. */
 #define SXE__LUA_PATH \
     "./?.lua;./?/init.lua;./rocks/share/lua/5.4/?.lua;./rocks/share/lua/5.4/?/init.lua"
 
@@ -43,7 +43,7 @@ struct sxe__lua_heap {
     uint64_t fail_times;
 };
 
-/* A lua_Alloc; heap is its ud. */
+/* The allocator of a state, for lua_newstate: a lua_Alloc whose `ud` is the heap. */
 void *sxe__lua_allocate(void *heap, void *block, size_t old_size, size_t new_size);
 void sxe__lua_heap_free(struct sxe__lua_heap *heap);
 
@@ -79,20 +79,20 @@ struct sxe__lua_hook {
 };
 
 struct sxe__lua_watch {
-    struct sxe__lua_watched *top; /* the call that the scheduler resumed last */
-    lua_State *volatile running; /* its L, or a coroutine that it resumed; for the signal handler */
-    struct sxe__lua_hook replaced; /* the hook that the script had set */
-    uint64_t (*cpu_ns)(void);      /* of this thread */
-    uint32_t sequence;             /* from here on atomic: odd while Lua runs */
-    uint32_t asked_sequence;       /* the value of sequence that demand is about */
-    uint32_t demand;               /* enum sxe__lua_demand */
-    uint64_t asked_ns;             /* when the demand was first made */
-    uint64_t asked_cpu_ns;         /* CPU time when it was last made */
-    uint64_t start_cpu_ns;         /* CPU time when sequence became odd; 0: not yet known */
-    uint64_t spent_ns;             /* CPU time of the task before that */
-    uint64_t rest_ns;              /* until this CPU time no signal sets the hook again */
-    bool is_ending;                /* atomic: all that runs is to end */
-    /* The watchdog thread's: */
+    struct sxe__lua_watched *top;  /* the innermost call of lua_resume by the scheduler */
+    lua_State *volatile running;   /* the coroutine that runs now; the signal handler reads it */
+    struct sxe__lua_hook replaced; /* the script's own hook, which the watchdog's hook replaced */
+    uint64_t (*cpu_ns)(void);      /* returns the CPU time of the loop's thread */
+    uint32_t sequence;             /* odd while Lua runs; this field and the next ones are atomic */
+    uint32_t asked_sequence;       /* the value that `sequence` had when `demand` was made */
+    uint32_t demand;               /* what the running task has to do: an enum sxe__lua_demand */
+    uint64_t asked_ns;             /* monotonic time at which the demand was first made */
+    uint64_t asked_cpu_ns;         /* CPU time at which the demand was last made or raised */
+    uint64_t start_cpu_ns;         /* CPU time at which `sequence` became odd; 0: not yet known */
+    uint64_t spent_ns; /* CPU time that the running task had used before it was resumed */
+    uint64_t rest_ns;  /* CPU time before which no signal sets the hook again */
+    bool is_ending;    /* the state ends, so everything that runs must end; atomic */
+    /* Only the watchdog's thread uses the fields from here on. */
     pthread_t thread; /* of the loop */
     clockid_t thread_clock;
     uint32_t seen_sequence;
@@ -109,28 +109,30 @@ void sxe__lua_watch_stop(struct sxe_lua *lua);
 /* Whether the watchdog's thread sleeps, because no state has run Lua for a while. */
 bool sxe__lua_watch_is_asleep(void);
 
-/* The watching thread calls this every 10 ms for each state: cpu_ns is the CPU time of the loop's
+/* The watchdog's thread calls this every 10 ms for each state. cpu_ns is the CPU time of the loop's
  * thread, now_ns the monotonic time. */
 void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
 
-/* Have all that runs in the state end, from another thread too: it is interrupted by errors, as if
- * it had no CPU time left. */
+/* End all code that runs in the state; any thread may call this. The code is interrupted by errors,
+ * as if it had no CPU time left. */
 void sxe__lua_watch_end(struct sxe_lua *lua);
 
-/* The running task has no time left in its slice: as if the watching thread had just said so. */
+/* End the time slice of the running task now, as the watchdog's thread does when the slice is used
+ * up. */
 void sxe__lua_watch_end_slice(void);
 
-/* The demand that is about what runs now. */
+/* The demand on the task that runs now; a demand on an earlier task does not count. */
 enum sxe__lua_demand sxe__lua_watch_demand(const struct sxe__lua_watch *watch);
 
-/* Set the script's hook again, unless another coroutine was hooked since: then set that of the main
- * state, which new coroutines have. */
+/* Set the script's hook again. If another coroutine got a hook since then, set the hook of the main
+ * state, which new coroutines inherit. */
 void sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L);
 
 /* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
 void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);
 
-/* For a function of C that takes long: raises what the watchdog demands (sxe-lua-interrupt.c). */
+/* A function of C that takes long calls this: it raises the error that the watchdog demands
+ * (sxe-lua-interrupt.c). */
 void sxe__lua_watch_poll(lua_State *L);
 
 /* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has
@@ -139,7 +141,8 @@ void sxe__lua_watch_poll(lua_State *L);
 void sxe__lua_find_hook_flag(void);
 void sxe__lua_allow_hooks(lua_State *L);
 
-/* Another coroutine of the same task runs from now on: it inherits what is demanded. */
+/* Note that another coroutine of the same task runs from now on. A demand on the task applies to
+ * that coroutine. */
 void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
 
 /* ---- Coroutines (sxe-lua-coroutine.c) ---- */
@@ -149,7 +152,7 @@ void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
 struct sxe__lua_level {
     lua_State *coroutine;
     lua_State *parent;
-    bool may_yield; /* whether the parent may yield at that place */
+    bool may_yield; /* whether the parent can yield at the place where it resumed this coroutine */
     struct sxe__lua_level *below;
 };
 
@@ -157,8 +160,8 @@ struct sxe__lua_level {
 
 struct sxe__lua_call;
 
-/* The contents of a state (sxe-lua-init.c). The files that make and end it know the modules by this
- * alone. */
+/* The contents of a state (sxe-lua-init.c). The files that make and end a state know the modules
+ * only through this struct. */
 struct sxe__lua_contents {
     const struct sxe__lua_module *modules; /* the last one has no name */
     void (*open)(lua_State *L);            /* once, in a protected call */
@@ -188,13 +191,13 @@ struct sxe_lua {
 /* Keys in the registry: the addresses of these. */
 extern const char sxe__lua_methods_key; /* class -> methods */
 
-/* sxe_lua_new, with these contents. They are borrowed. */
+/* Like sxe_lua_new, but with these contents, which the state borrows. */
 struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
                              const struct sxe__lua_contents *contents);
 void sxe__lua_set_current(struct sxe_lua *lua);
 
-/* Call each in a protected call, once in each state; it leaves the stack as it was. sxe-lua-init.c
- * does so. */
+/* sxe-lua-init.c calls each of these functions once in each state, in a protected call. They leave
+ * the stack as it was. */
 void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);
@@ -204,9 +207,9 @@ void sxe__lua_open_sandbox(lua_State *L); /* after all that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 
-/* Call these when the error on top of L leaves a coroutine. sxe__lua_keep_trace keeps its
- * traceback, while the coroutine's stack exists; sxe__lua_keep_raised keeps the error itself, as it
- * is passed on. */
+/* Call these functions when the error on top of L leaves a coroutine. sxe__lua_keep_trace keeps the
+ * error's traceback while the coroutine's stack exists; sxe__lua_keep_raised keeps the error
+ * itself, in the form that is passed on. */
 void sxe__lua_keep_trace(lua_State *L, lua_State *coroutine);
 void sxe__lua_keep_raised(lua_State *L);
 
@@ -218,15 +221,15 @@ void sxe__lua_keep_locals(lua_State *L, lua_State *coroutine, int level);
 void sxe__lua_show_value(lua_State *L, int index, char *room, size_t size);
 size_t sxe__lua_show_fields(lua_State *L, int table, char *room, size_t size);
 
-/* A protected call of function with one light argument on the main state, without results. 0;
- * -ENOMEM or -EINVAL after logging with where. */
+/* Call the function in protected mode on the main state, with one light userdata and without
+ * results. Return 0; or -ENOMEM or -EINVAL after logging the error, which `where` describes. */
 int sxe__lua_protect(struct sxe_lua *lua, lua_CFunction function, void *argument,
                      const char *where);
 
 /* ---- Calls from C, which run as tasks at once (sxe-lua-call.c) ---- */
 
 struct sxe__lua_call {
-    /* Take the results, which are on the stack, in a protected call: 0 or -errno. */
+    /* Take the results from the stack. Called in protected mode; returns 0 or -errno. */
     int (*take)(lua_State *L, struct sxe__lua_call *call);
     const char *where;
     int result; /* private, from here on */
@@ -239,9 +242,9 @@ struct sxe__lua_call {
 int sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument,
                      const char *where);
 
-/* Run the function and arguments on the main state's stack. 0 or what take returned; -EINVAL, after
- * logging; -ECANCELED; -ENOMEM; -EINPROGRESS: the function waits, and take will not be called.
- * on_end is sxe__lua_call_ended, or a function that calls it. */
+/* Run the function and arguments on the main state's stack. Returns 0 or the result of `take`;
+ * -EINVAL after logging an error; -ECANCELED; -ENOMEM; or -EINPROGRESS if the function waits: then
+ * `take` will not be called. on_end is sxe__lua_call_ended, or a function that calls it. */
 int sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call,
                  sxe__lua_on_end on_end);
 void sxe__lua_call_ended(lua_State *L, int status, int results, void *user);

@@ -19,7 +19,8 @@
  * this string exists, Lua needs no memory for it. */
 static const char overflow_key = 0;
 
-/* In the registry: the coroutine in which the last finalizer ran, if it may be used again. */
+/* In the registry: the coroutine in which the last finalizer ran, if that coroutine may be used
+ * again. */
 static const char finalizer_key = 0;
 
 bool
@@ -40,7 +41,7 @@ sxe__lua_may_yield(lua_State *L)
 /* ---- resume and wrap ----
  * Both run resume_coroutine(), in whose frame the coroutine is at index 1. */
 
-/* lua_resume of a script's coroutine, with what a script's resume needs around it. */
+/* Call lua_resume for a script's coroutine, and tell the watchdog and the scheduler about it. */
 static int
 run_level(lua_State *L, lua_State *coroutine, int arguments, int *results, bool may_yield)
 {

@@ -36,8 +36,8 @@ rise_in_heap(uint32_t index, uint32_t at)
     place_in_heap(index, at);
 }
 
-/* Fill a free place with the sooner of the two tasks below it, then the place of that one, and so
- * on. Returns the place that is free at the end. */
+/* Fill a free place with the sooner of the two tasks below it, then fill the place of that task,
+ * and so on. Returns the place that is free at the end. */
 static uint32_t
 sink_in_heap(uint32_t at)
 {
@@ -55,8 +55,9 @@ void
 sxe__lua_deadline_add(uint32_t index)
 {
     rise_in_heap(index, SCHEDULER->heap_used++);
-    /* lib-sxe's own watcher comes after run_before_wait, and may begin the next request of a
-     * connection: the loop must not wait before that deadline is in the alarm. */
+    /* lib-sxe's own watcher runs after run_before_wait, and may begin the next request of a
+     * connection. If that request has the soonest deadline, the loop must not wait before the
+     * deadline is in the alarm. */
     if (SCHEDULER->heap[0] == index)
         sxe__lua_turn_soon();
 }

@@ -30,8 +30,8 @@ is_text_value(lua_State *L, int index)
     return true;
 }
 
-/* Push where the error at index was raised: the calls of the coroutines that it left, then those of
- * the coroutine that it is in now, from level on. */
+/* Push a text that says where the error at index was raised: the calls of the coroutines that the
+ * error left, then those of the coroutine that it is in now, from level on. */
 static void
 push_error_trace(lua_State *L, int error, lua_State *coroutine, int level)
 {
@@ -102,8 +102,8 @@ was_raised(lua_State *L, int index)
     return was;
 }
 
-/* Replace the error at 1 by what is passed on: a text gets a traceback. Another value stays what it
- * is, and its traceback is kept for the log. */
+/* Replace the error at 1 by the value to be passed on. An error that is a text gets a traceback;
+ * any other value stays as it is, and its traceback is kept for the log. */
 static int
 add_trace(lua_State *L, lua_State *coroutine, int level)
 {

@@ -75,7 +75,7 @@ read_place(const char *at, const char *end, struct place *place)
     return false;
 }
 
-/* Find the place in the message; or, where a module does not compile, in the line below. */
+/* Find the place in the message. If a module does not compile, the place is in the line below. */
 static struct place
 find_message_place(const char *text, const char *end)
 {
@@ -110,8 +110,10 @@ is_lua_name_byte(char c)
 
 /* The name that a message quotes: (field 'name'), (method 'name'), (global 'name') ... */
 struct culprit {
-    struct sxe_span name; /* base NULL: it quotes nothing */
-    char before;          /* '.' of a field, ':' of a method, ' ' of a variable; 0: anything */
+    struct sxe_span name; /* base NULL: the message quotes no name */
+    /* The byte that stands before the name: '.' of a field, ':' of a method, ' ' of a variable; 0:
+     * any. */
+    char before;
 };
 
 /* The byte before a name: '.', ':', or ' ' for all others. Two dots are an operator. */
@@ -159,8 +161,8 @@ is_culprit(const struct culprit *culprit, const char *line, const char *at)
            (culprit->before == '\0' || culprit->before == byte_before(line, at));
 }
 
-/* Lua tells the line and the name, but no column: mark each place where it may be. Returns how many
- * there are. */
+/* Mark each place where the error may be, because Lua tells the line and the name, but no column.
+ * Returns the number of marks. */
 static unsigned
 mark_culprits(char *marks, const char *line, const struct culprit *culprit)
 {
@@ -175,7 +177,8 @@ mark_culprits(char *marks, const char *line, const struct culprit *culprit)
     return found;
 }
 
-/* The line below the source: carets at what failed; if that is nowhere, below the whole line. */
+/* Write the line below the source: carets below the name that failed, or below the whole line if
+ * the name is not in it. */
 static void
 mark_place(struct text *text, const char *line, struct sxe_span message)
 {

@@ -30,8 +30,8 @@ group_at(uint32_t group)
     return &SCHEDULER->groups[group - 1];
 }
 
-/* Make a group of one task, whose `group` the caller sets. A group is always free: there are as
- * many as tasks. */
+/* Make a group of one task, whose `group` the caller sets. There are as many groups as tasks, so
+ * one is always free. */
 static uint32_t
 make_group(void)
 {

@@ -45,7 +45,7 @@ sxe__lua_handle_at(lua_State *L, int index)
 static const struct sxe__lua_class_spec *
 spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 {
-    /* The address of an owner has no class, as a pointer's highest byte is 0. */
+    /* An owner's address is never taken for a handle: its highest byte is 0, which is no class. */
     unpack_handle(lua_touserdata(L, 1), class_, index, generation);
     if (SXE_UNLIKELY(*class_ == SXE__LUA_NO_CLASS))
         unpack_handle(sxe__lua_handle_at(L, 1), class_, index, generation);
@@ -141,7 +141,8 @@ close_handle(lua_State *L)
     return 0;
 }
 
-/* The owner is garbage. At the state's end all sockets are reset. */
+/* Lua collects an owner: close its object. At the state's end do nothing, because all sockets are
+ * reset then. */
 static int
 collect_owner(lua_State *L)
 {
@@ -190,7 +191,8 @@ sxe__lua_open_handles(lua_State *L)
     lua_pushvalue(L, -2);
     lua_setmetatable(L, -2);
     lua_pop(L, 1);
-    lua_pushcfunction(L, collect_owner); /* of light userdata Lua never calls it */
+    /* Lua never calls __gc of light userdata, only that of owners. */
+    lua_pushcfunction(L, collect_owner);
     lua_setfield(L, -2, "__gc");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owners_key);
 }

@@ -54,8 +54,8 @@ static const struct sxe__lua_module modules[] = {
     {NULL, NULL, false},
 };
 
-/* The module "sxe" and, unless the state is bare, the global sxe and each of its names sxe_... and
- * SXEL... as a global, too. */
+/* Make the module "sxe". Unless the state is bare, make the module and each of its fields sxe_...
+ * and SXEL... a global, too. */
 static void
 open_2010(lua_State *L)
 {

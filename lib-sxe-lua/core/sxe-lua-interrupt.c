@@ -7,7 +7,8 @@
 
 enum { BLOCKED_MS = 100 };
 
-/* Where L is, for messages: the script's line, and if a function of C returns to it, its name. */
+/* Push a text that says where L is: the script's line, and the name of the function of C that
+ * returns to that line, if there is one. */
 static void
 push_place(lua_State *L, lua_Debug *ar)
 {
@@ -40,9 +41,10 @@ log_if_blocked(lua_State *L, lua_Debug *ar, uint64_t asked_ns)
     lua_pop(L, 1);
 }
 
-/* Whether a script's top level goes on though its time slice is over: to make way would start the
- * loop, and then it is too late for servers, routes and files. Without a limit of its CPU time it
- * goes on for a second, because signals and other tasks wait for the loop. */
+/* Whether a script's top level goes on although its time slice is over. Making way would start the
+ * loop, and then it would be too late for servers, routes and files. Without a limit of its CPU
+ * time the top level goes on for a second only, because signals and other tasks wait for the
+ * loop. */
 static bool
 is_planning(uint64_t used_ns)
 {

@@ -69,7 +69,8 @@ pack_results(lua_State *L, int first, int count)
         lua_rawseti(L, first, i);
 }
 
-/* Arguments: the task's index, 1 if it failed, then its results or the error. */
+/* Keep the end of a task in its object. Arguments: the task's index, 1 if the task failed, then its
+ * results or the error. */
 static int
 keep_task_results(lua_State *L)
 {

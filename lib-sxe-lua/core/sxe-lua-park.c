@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RAISED_MAX         100 /* errors that a cancelled task may catch */
-#define INTERRUPT_COUNTS   33  /* an error that interrupts computing counts as so many */
+#define INTERRUPT_COUNTS   33  /* an error that interrupts computing counts as this many errors */
 #define SLICES_TO_CLEAN_UP 50  /* time slices of computing between two such errors */
 
 enum sxe__lua_reason
@@ -36,8 +36,8 @@ sxe__lua_may_wait(lua_State *L)
     return can_park(L) && sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED;
 }
 
-/* Raise an error with the name of the C function in between, which Lua cannot leave and come back
- * to. */
+/* Raise an error that names the function of C through which the task cannot wait: Lua cannot leave
+ * that function and come back to it. */
 static int
 refuse_to_wait(lua_State *L)
 {
@@ -122,7 +122,8 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
     return park_running_task(L, deadline_ns, line, k, context);
 }
 
-/* A task that was told of its cancelling gets time to clean up before it is interrupted. */
+/* A task that got an error about its cancelling has some time to clean up before it is
+ * interrupted. */
 bool
 sxe__lua_end_computing(lua_State *L)
 {

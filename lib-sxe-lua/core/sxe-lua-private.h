@@ -127,9 +127,10 @@ enum { SXE__LUA_GENERATION_MASK = 0xffffff };
 struct sxe__lua_class_spec {
     const char *name; /* "sxe.http.request", for messages */
     const luaL_Reg *methods;
-    /* Push the property named at stack index 2, return 1; 0: there is none. NULL: none at all. */
+    /* Push the property named at stack index 2 and return 1; return 0 if there is no such property.
+     * A class without properties has NULL here. */
     int (*get)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
-    /* Take the value at stack index 3; 0: there is no such property. */
+    /* Set the property to the value at stack index 3; return 0 if there is no such property. */
     int (*set)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     int (*length)(lua_State *L, uint32_t index, uint32_t generation);
     int (*call)(lua_State *L, uint32_t index, uint32_t generation); /* arguments from 2 */
@@ -146,11 +147,12 @@ void sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t ind
 /* The handle that sxe__lua_push_handle pushes. */
 void *sxe__lua_handle_of(enum sxe__lua_class class_, uint32_t index, uint32_t generation);
 
-/* Push an owner of nothing: a full userdata that is used as the handle which is put into it, and
- * whose object is closed when it is garbage. Only for classes that have close. */
+/* Push an owner: a full userdata in which a handle is put later, and that scripts use like that
+ * handle. When Lua collects the owner, the object of the handle is closed. Only for classes that
+ * have `close`. Returns the place of the handle in the owner. */
 void **sxe__lua_new_owner(lua_State *L);
 
-/* The handle, or that of the owner, at an index; NULL: there is none. */
+/* The handle at an index, or the handle in the owner there; NULL: there is neither. */
 void *sxe__lua_handle_at(lua_State *L, int index);
 
 /* The index of the handle at an argument, its generation in *generation; raises "sxe.tcp connection
@@ -160,18 +162,20 @@ uint32_t sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class c
 
 /* ---- Tasks; sxe-lua-internal.h has how they wait ---- */
 
-/* Start a task with the function and its arguments on top of from's stack, which takes them off.
- * is_now: it runs at once until it ends or waits, otherwise it is put at the end of the ready list.
- * Returns the task's handle (the task may have ended already); 0: no task is free, or no memory.
- * on_end is called once the task has ended, its <close> variables too, outside of protected calls:
- * LUA_OK with its results on top of its stack; LUA_YIELD, it was cancelled, with nothing; or an
- * error, with its traceback. NULL: errors are logged. */
+/* Start a task with the function and its arguments on top of from's stack, and pop them. If is_now,
+ * the task runs at once until it ends or waits; otherwise it goes to the end of the ready list.
+ * Returns the task's handle (the task may have ended already), or 0 if no task is free or memory is
+ * missing.
+ * on_end is called once, outside of protected calls, when the task has ended and its <close>
+ * variables are closed. Its status is LUA_OK, with the results on top of the task's stack;
+ * LUA_YIELD without values if the task was cancelled; or an error with its traceback. If on_end is
+ * NULL, errors are logged. */
 typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *user);
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
 void sxe__lua_cancel(uint64_t task);
-/* Tasks that are started from now on belong to this origin, and those that they start, too: the
- * request that a handler answers, see sxe__lua_http_id_of. 0: none. Returns the one before. */
+/* Set the origin of all tasks that are started from now on, and of those that they start: the
+ * request that a handler answers, see sxe__lua_http_id_of. 0: none. Returns the previous origin. */
 uint64_t sxe__lua_set_origin(uint64_t origin);
 uint64_t sxe__lua_origin(void);
 
@@ -189,8 +193,8 @@ int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline
 bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: nobody waits */
 void sxe__lua_wake_all(struct sxe__lua_line *line);
 
-/* A task begins to wait for an event from outside, in no line: the loop runs on until it is
- * released as often (sxe-lua-scheduler.c). */
+/* Call sxe__lua_loop_hold when a task begins to wait for an event from outside, but in no line. The
+ * loop runs on until sxe__lua_loop_release was called as often (sxe-lua-scheduler.c). */
 void sxe__lua_loop_hold(void);
 void sxe__lua_loop_release(void);
 
@@ -207,21 +211,21 @@ void sxe__lua_tasks_stop(void); /* harmless if it was not started */
  * if open failed. */
 void sxe__lua_tasks_close(void);
 
-/* For the wrappers of coroutine.resume and coroutine.wrap. True: the yield that came out of a
- * coroutine is not the script's; the running task waits or makes way. Pass it on: bar the
- * coroutine, and lua_yieldk(L, 0, context, k); in k unbar it and resume it again, with no
+/* For the wrappers of coroutine.resume and coroutine.wrap. True: the yield that left a coroutine is
+ * not the script's, but the running task waits or makes way. Pass the yield on: bar the coroutine,
+ * and call lua_yieldk(L, 0, context, k); in k, unbar the coroutine and resume it again, with no
  * values. */
 bool sxe__lua_is_leaving(void);
 
-/* A barred coroutine is a task's own, or a task waits inside it: coroutine.resume and
- * coroutine.close refuse it, "cannot resume a coroutine that waits". One word of
- * lua_getextraspace() is the mark. */
+/* Bar or unbar a coroutine. coroutine.resume and coroutine.close refuse a barred coroutine with
+ * "cannot resume a coroutine that waits": it is a task's own, or a task waits inside of it. The
+ * mark is one word of lua_getextraspace(). */
 void sxe__lua_bar(lua_State *coroutine);
 void sxe__lua_unbar(lua_State *coroutine);
 bool sxe__lua_is_barred(lua_State *coroutine);
 
-/* For the watchdog's hook, where lua_isyieldable(L): the running task used up its time slice, and
- * goes on after those that are ready; return what this returns. */
+/* For the watchdog's hook, where lua_isyieldable(L): let the running task, which has used up its
+ * time slice, go on after the tasks that are ready. The hook returns this function's result. */
 int sxe__lua_make_way(lua_State *L);
 
 /* The on_end of the running task; NULL: no task runs. */
@@ -233,9 +237,9 @@ bool sxe__lua_end_computing(lua_State *L);
 
 /* ---- Watching and reporting: what the scheduler calls (sxe-lua-watch.c, sxe-lua-error.c) ---- */
 
-/* Around each lua_resume by the scheduler, with a struct on the C stack: enter(&watched, L,
- * &spent_ns) ... leave(&watched). spent_ns is a field of the task, 0 when the task starts; the
- * watchdog keeps the CPU time in it that the task has used since it last waited. */
+/* The scheduler calls enter(&watched, L, &spent_ns) before each lua_resume, and leave(&watched)
+ * after it, with a struct on the C stack. spent_ns is a field of the task, 0 when the task starts;
+ * there the watchdog keeps the CPU time that the task has used since it last waited. */
 struct sxe__lua_watched {
     lua_State *L; /* private, all of it */
     uint64_t *spent_ns;
@@ -249,8 +253,8 @@ void sxe__lua_watch_leave(struct sxe__lua_watched *watched);
  * up to the task's own. */
 bool sxe__lua_may_yield(lua_State *L);
 
-/* The error on top of L, a coroutine whose resume failed: if it is text, it becomes that text with
- * a traceback. Never raises. */
+/* Add a traceback to the error on top of L, a coroutine whose resume failed; an error that is no
+ * text stays as it is. Never raises. */
 void sxe__lua_add_traceback(lua_State *L);
 
 /* Push the local variables of the function that raised the last error, a line each. They are kept
@@ -269,7 +273,8 @@ int sxe__lua_task_message_handler(lua_State *L);
  * valid until this thread's next call. Never raises. */
 const char *sxe__lua_log_error(lua_State *L, const char *where);
 
-/* Give the program, or the log, the failure "http.serve cannot listen at ...". */
+/* Report a failure, such as "http.serve cannot listen at ...", to the program's on_error; if that
+ * does not take it, log it. */
 void sxe__lua_log_failure(const char *call, const char *text);
 
 /* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
@@ -277,8 +282,8 @@ void sxe__lua_relieve(void);
 
 /* ---- The parts, as sxe-lua-init.c sees them ---- */
 
-/* require "sxe.x" calls sxe__lua_open_x once per state: it returns the module. The steps to add a
- * module are in sxe-lua-init.c. */
+/* require "sxe.x" calls sxe__lua_open_x once per state; the function returns the module. The
+ * comment in sxe-lua-init.c lists the steps to add a module. */
 int sxe__lua_open_task(lua_State *L);
 int sxe__lua_open_timer(lua_State *L);
 int sxe__lua_open_tcp(lua_State *L);
@@ -303,7 +308,7 @@ int sxe__lua_open_log(lua_State *L);
 int sxe__lua_open_stats(lua_State *L);
 int sxe__lua_open_tap(lua_State *L);
 
-/* A table of the names of 2010 and 2011, for require "sxe". Protected. */
+/* Return a table of the names of 2010 and 2011, for require "sxe". Called in protected mode. */
 int sxe__lua_open_compat(lua_State *L);
 
 /* The modules of libsxe, as sxe-lua-init.c lists them: modules, then reserved names; the last entry
@@ -321,18 +326,20 @@ const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
 int sxe__lua_init_compat(lua_State *main);
 
-/* sxe__lua_init_http has the servers of http.serve listen: 0, or -EINVAL after logging.
- * sxe_lua_init calls it after sxe__lua_init_compat. sxe__lua_close_http frees these servers.
- * sxe_lua_delete calls it between sxe__lua_tasks_close and lua_close, so sxe_fini comes before
- * sxe_lua_delete. */
+/* sxe__lua_init_http makes the servers of http.serve listen, and returns 0, or -EINVAL after
+ * logging; sxe_lua_init calls it after sxe__lua_init_compat.
+ * sxe__lua_close_http frees these servers; sxe_lua_delete calls it between sxe__lua_tasks_close and
+ * lua_close. So call sxe_fini before sxe_lua_delete. */
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
 
-/* The id of the request that is a task's origin, for sxe__lua_contents; NULL: it is over. */
+/* The id of the request that is a task's origin, for sxe__lua_contents; NULL: the request is
+ * over. */
 const char *sxe__lua_http_id_of(uint64_t origin);
 
-/* A function for scripts: traceparent and tracestate for requests of the running task. Returns
- * nothing if its origin is no request, one without a trace, or one whose reply is over. */
+/* A function for scripts: returns traceparent and tracestate for requests that the running task
+ * sends. Returns nothing if the task's origin is not a request, or is a request without a trace, or
+ * one whose reply is over. */
 int sxe__lua_http_trace(lua_State *L);
 
 /* Called when no code of the script can run any more: from now on the script's child processes keep
@@ -347,8 +354,8 @@ void sxe__lua_push_script(lua_State *L);
 
 /* ---- Counters (sxe-lua-stats.c) ---- */
 
-/* Show `number` counters of C: names and values are borrowed as long as the state lives. Push the
- * handle. Raises if there is no room. */
+/* Show `number` counters of C in the group, and push its handle. Names and values are borrowed as
+ * long as the state lives. Raises if there is no room. */
 void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *names, int64_t *values,
                          unsigned number);
 
@@ -374,9 +381,9 @@ int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
 
 /* ---- Protected calls from C ---- */
 
-/* Call the function on L's stack with its arguments, outside of a task: a wait in it is an error.
- * Errors get a traceback. 0; -EINVAL: there was an error, which was logged. `where` tells the log
- * what was being done: "on_read of 0.0.0.0:80". */
+/* Call the function on L's stack with its arguments, outside of a task, so that a wait in the
+ * function is an error. Errors get a traceback. Returns 0, or -EINVAL after logging an error.
+ * `where` says in the log what was called: "on_read of 0.0.0.0:80". */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
 
 /* Like sxe__lua_pcall, but sxe__lua_message_handler is below the function already, and stays

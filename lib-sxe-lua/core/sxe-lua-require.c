@@ -11,22 +11,23 @@
 #define CPATH "./rocks/lib/lua/5.4/?.so;"
 
 /* ---- require ----
- * Indexes in its frame; the last three are only used where a module is loaded. */
+ * These are stack indexes in require's frame; the last three are only used when a module is
+ * loaded. */
 
 enum { NAME = 1, LOADED, MARKS, MARK, DATA };
 
 #define PACKAGE lua_upvalueindex(1)
 
-/* marks[name] of a module that is being loaded. It is a variable to close, so that it is removed
- * when the frame ends, even by an error; its metatable is the table of marks. */
+/* The mark of a module that is being loaded: marks[name]. The frame of require holds the mark as a
+ * <close> variable, so that the mark is removed when the frame ends, even by an error. The table
+ * `marks` is also the metatable of the marks. */
 struct mark {
-    uint64_t task; /* the task that loads the module */
-    uint64_t
-        awaited; /* the task that this one waits for, because it loads another module; 0: none */
+    uint64_t task;    /* the task that loads the module */
+    uint64_t awaited; /* the other task that loads a module for which this task waits; 0: none */
     struct sxe__lua_line waiting;
 };
 
-/* Arguments: the mark, an error or nil. */
+/* Called when the frame of require ends. Arguments: the mark, an error or nil. */
 static int
 close_mark(lua_State *L)
 {
@@ -55,7 +56,7 @@ push_mark(lua_State *L)
     lua_toclose(L, MARK);
 }
 
-/* Push the loader and its data. */
+/* Push the loader of the module and the data for the loader. */
 static void
 find_loader(lua_State *L)
 {
@@ -116,8 +117,8 @@ load_module(lua_State *L)
     return store_loaded_module(L, LUA_OK, 0);
 }
 
-/* Have the marks of the running task say which task it waits for. The table of marks has other
- * fields, too, as it is their metatable. */
+/* Note, in all marks of the running task, which task it waits for. The table of marks has other
+ * fields, too, because it is the metatable of the marks. */
 static void
 set_awaited(lua_State *L, uint64_t awaited)
 {
@@ -131,7 +132,7 @@ set_awaited(lua_State *L, uint64_t awaited)
     }
 }
 
-/* The task that a task waits for; 0: it does not wait for a module. */
+/* The task whose module this task waits for; 0: the task waits for no module. */
 static uint64_t
 get_awaited(lua_State *L, uint64_t task)
 {
@@ -203,7 +204,8 @@ l_require(lua_State *L)
 
 /* ---- The modules of libsxe ---- */
 
-/* A searcher: the loader and its data, or why there is none. */
+/* A searcher of package.searchers: returns the loader of a module of libsxe and its data, or a text
+ * that says why there is none. */
 static int
 find_required_loader(lua_State *L)
 {
@@ -221,8 +223,8 @@ find_required_loader(lua_State *L)
     return 2;
 }
 
-/* ---- load, loadfile, dofile: text, unless bytecode is asked for ----
- * Upvalue 1 is Lua's own. */
+/* ---- load, loadfile, dofile ----
+ * They take only text, unless bytecode is asked for. Upvalue 1 is Lua's own function. */
 
 static int
 load_text_only(lua_State *L, int mode)

@@ -9,7 +9,7 @@
 _Thread_local struct sxe__lua_scheduler sxe__lua_scheduler = {.running = SXE_NONE,
                                                               .is_closing = true};
 
-static const char anchors_key; /* what counts is the address of these two */
+static const char anchors_key; /* only the addresses of these two variables are used */
 static const char barred;
 
 /* ---- The loop ---- */
@@ -22,8 +22,8 @@ sxe__lua_turn_soon(void)
         ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
 }
 
-/* A waiting task keeps the loop running. The sockets themselves do not: perhaps no task ever uses
- * them. */
+/* Let the loop run on because a task waits. The sockets themselves do not keep it running: perhaps
+ * no task ever uses them. */
 void
 sxe__lua_loop_hold(void)
 {

@@ -46,7 +46,9 @@ sxe__lua_at_end(lua_State *L, lua_CFunction function)
     lua_setfield(L, -2, "__gc");
     lua_pushvalue(L, -2);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_setmetatable(L, -2); /* the last step, so after an error no garbage has a finalizer */
+    /* The last step: if an earlier step raises an error, no finalizer runs for an unfinished
+     * object. */
+    lua_setmetatable(L, -2);
     lua_pop(L, 1);
 }
 

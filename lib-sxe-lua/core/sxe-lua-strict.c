@@ -5,7 +5,7 @@
  */
 #include "sxe-lua-core-private.h"
 
-/* Whether the global named at index 2 was made (upvalue 1 has all that were), or may be made
+/* Whether the global named at index 2 exists (upvalue 1 lists all that were made), or may be made
  * now. */
 static bool
 is_declared(lua_State *L)

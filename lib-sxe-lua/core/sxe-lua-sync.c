@@ -24,8 +24,8 @@ struct sxe__lua_permits {
     struct sxe__lua_permits **link; /* the pointer to this lock, while a task has it */
 };
 
-/* The address is the key of a table in the registry: the locks that tasks have. So none of them is
- * collected, whatever a script does with its metatable. */
+/* The address is a key in the registry: its table holds the locks that tasks have, so that no such
+ * lock is collected, whatever a script does with its metatable. */
 static const char anchors;
 
 static void
@@ -40,7 +40,8 @@ set_anchor(lua_State *L, const struct sxe__lua_permits *permits, int index)
     lua_pop(L, 1);
 }
 
-/* The running task takes a permit. The task's list of locks is for its end. */
+/* The running task takes a permit. A lock goes into the task's list of locks, which are released
+ * when the task ends. */
 static void
 hold_permit(lua_State *L, struct sxe__lua_permits *permits)
 {
@@ -57,7 +58,7 @@ hold_permit(lua_State *L, struct sxe__lua_permits *permits)
     task->locks = permits;
 }
 
-/* Give a permit back. A lock stays anchored for the task that it is promised to. */
+/* Give a permit back. If a lock is promised to a waiting task, it stays anchored for that task. */
 static void
 give_permit_back(lua_State *L, struct sxe__lua_permits *permits)
 {
@@ -125,7 +126,8 @@ l_acquire(lua_State *L)
         return sxe__lua_park_in(L, &permits->line, deadline_ns, return_acquired, 0);
     }
     if (permits->is_lock)
-        set_anchor(L, permits, 1); /* first: it may raise, for lack of memory */
+        /* Set the anchor before anything else changes: without memory it raises. */
+        set_anchor(L, permits, 1);
     permits->free--;
     hold_permit(L, permits);
     lua_settop(L, 1);
@@ -351,7 +353,8 @@ l_queue_get(lua_State *L)
     return get_message(L, sxe__lua_deadline(L, 2));
 }
 
-/* The iterator of "for item in queue:each()": its second argument is the item before. */
+/* The iterator of "for item in queue:each()", whose second argument, the previous item, is
+ * ignored. */
 static int
 next_item(lua_State *L)
 {

@@ -54,7 +54,8 @@ enum sxe__lua_task_state {
     SXE__LUA_READY,
     SXE__LUA_RUNNING,
     SXE__LUA_PARKED,
-    SXE__LUA_LATER, /* ready, too, but runs after tasks that are READY */
+    /* ready, but runs after the tasks that are READY: its group has computed too much. */
+    SXE__LUA_LATER,
     SXE__LUA_TASK_STATES
 };
 
@@ -62,7 +63,8 @@ enum sxe__lua_cancel {
     SXE__LUA_NOT_CANCELLED,
     SXE__LUA_CANCEL_ASKED,
     SXE__LUA_CANCEL_TOLD,
-    SXE__LUA_CANCEL_OVER /* it caught too many such errors, and is not resumed again */
+    /* It caught too many errors about its cancelling, and is not resumed again. */
+    SXE__LUA_CANCEL_OVER
 };
 
 /* Counters of all tasks, including those of requests. FAILED counts tasks whose error was only
@@ -78,14 +80,16 @@ enum sxe__lua_task_counter {
 struct sxe__lua_object;
 struct sxe__lua_permits;
 
-/* A task, the tasks that it started, and those that they started: their computing is counted
- * together. A task that is alone, and never computed for a slice, needs no group. */
+/* A group is a task with all tasks that it started, and all that these started: their computing is
+ * counted together. A task that is alone, and has never computed for a whole time slice, needs no
+ * group. */
 struct sxe__lua_group {
-    struct sxe__lua_line later; /* its tasks that are LATER */
-    uint64_t owed_ns;           /* CPU time of its tasks, less a quarter of the time that passed */
-    uint64_t settled_ns;        /* up to when that quarter was subtracted */
-    uint32_t tasks;             /* in the group; 0: the group is free */
-    uint32_t next;              /* index + 1, in the ring or the list of free groups */
+    struct sxe__lua_line later; /* the tasks of the group that are LATER */
+    /* The group's debt: CPU time of its tasks, less a quarter of the time that passed. */
+    uint64_t owed_ns;
+    uint64_t settled_ns; /* the time up to which that quarter was subtracted */
+    uint32_t tasks;      /* number of tasks in the group; 0: the group is free */
+    uint32_t next; /* index + 1 of the next group in the ring, or in the list of free groups */
     uint32_t prev;
     bool is_in_ring;
 };
@@ -98,7 +102,7 @@ struct sxe__lua_task {
     struct sxe__lua_permits *locks; /* the locks that the task has; NULL: none */
     uint64_t origin;                /* see sxe__lua_set_origin; 0: none */
     uint64_t deadline_ns;
-    uint64_t spent_ns;          /* CPU time since it last waited; the watchdog's */
+    uint64_t spent_ns;          /* CPU time since the task last waited; the watchdog writes it */
     struct sxe__lua_line *line; /* in which the task waits; NULL: in none */
     void (*on_leave)(void *what);
     void *what;
@@ -106,12 +110,12 @@ struct sxe__lua_task {
     uint32_t line_prev;
     uint32_t heap_place; /* index in the heap + 1; 0: not in the heap */
     uint32_t group;      /* index + 1; 0: it has none */
-    int arguments;       /* of its coroutine's function; 0: the function has begun */
-    uint8_t status;      /* of a task that has ended, as in sxe__lua_on_end */
-    uint8_t cancel;      /* enum sxe__lua_cancel */
-    uint8_t reason;      /* enum sxe__lua_reason */
-    uint8_t raised;      /* errors about its cancelling */
-    uint8_t slices;      /* time slices that it computed since it was told of its cancelling */
+    int arguments;  /* number of arguments of the function that has not begun; 0: it has begun */
+    uint8_t status; /* of a task that has ended, as in sxe__lua_on_end */
+    uint8_t cancel; /* enum sxe__lua_cancel */
+    uint8_t reason; /* enum sxe__lua_reason */
+    uint8_t raised; /* number of errors about its cancelling that the task got */
+    uint8_t slices; /* time slices that it computed since it was told of its cancelling */
 };
 _Static_assert(sizeof(struct sxe__lua_task) <= 120, "one for each task that may ever exist");
 
@@ -136,7 +140,8 @@ struct sxe__lua_scheduler {
     uint32_t heap_used;
 
     struct ev_loop *loop; /* NULL: not started */
-    unsigned outside; /* tasks that wait for what comes from outside: they keep the loop running */
+    /* Number of tasks that wait for an event from outside: they keep the loop running. */
+    unsigned outside;
     ev_prepare before_wait;
     ev_idle no_wait;
     ev_timer alarm;
@@ -155,7 +160,7 @@ sxe__lua_task_at(uint32_t index)
 
 /* ---- sxe-lua-scheduler.c ---- */
 
-/* The element of a handle; SXE_NONE: it is gone. */
+/* The index of a handle's task; SXE_NONE: the task is gone. */
 uint32_t sxe__lua_task_index(uint64_t task);
 uint64_t sxe__lua_task_handle(uint32_t index);
 enum sxe__lua_task_state sxe__lua_task_state(uint32_t index);
@@ -164,7 +169,8 @@ void sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe_
 /* A lua_CFunction that makes the table of coroutines and objects. */
 int sxe__lua_open_anchors(lua_State *L);
 
-/* Push that table; the place of a task's coroutine in it, its object is next. Needs two slots. */
+/* Push the table of coroutines and objects. Return the index in it of a task's coroutine; the index
+ * of the task's object is one more. Needs two slots. */
 void sxe__lua_push_anchors(lua_State *L);
 int sxe__lua_anchor(uint32_t index);
 
@@ -184,8 +190,8 @@ void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* the ta
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
 void sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index);
 
-/* A task waits no more: take it from its line and the heap, and call on_leave unless its event
- * came. */
+/* The task waits no longer: remove it from its line and the heap, and call on_leave unless its
+ * event came. */
 void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 
 /* ---- sxe-lua-group.c ---- */
@@ -198,14 +204,14 @@ void sxe__lua_group_leave(uint32_t index);
 /* Whether the running task may start another one. */
 bool sxe__lua_group_may_grow(void);
 
-/* A group (index + 1) has computed for used_ns. Nothing happens if it is 0, or has no task any
- * more. */
+/* Charge a group (index + 1) for computing that took used_ns. Nothing happens if the group is 0, or
+ * has no tasks any more. */
 void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);
 
 /* Whether a task's group has computed for more than its share, so that others come first. */
 bool sxe__lua_group_owes(uint32_t index, uint64_t now_ns);
 
-/* A task becomes LATER: the last one of its group, or the first one if it is cancelled. */
+/* Make a task LATER: it becomes the last one of its group, or the first one if it is cancelled. */
 void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
 
 /* Make a LATER task the first one of its group. */
@@ -224,8 +230,8 @@ void sxe__lua_deadline_remove(uint32_t index);
 
 #define SXE__LUA_TASK_CLASS "sxe.task"
 
-/* User values of an object: the result, or a table of them, or the error; the name; a list of the
- * functions that on_cancel was given. */
+/* User values of an object: the task's results or its error; the name; a list of the functions that
+ * on_cancel was given. Several results are in a table. */
 enum {
     SXE__LUA_TASK_RESULTS = 1,
     SXE__LUA_TASK_NAME,
@@ -244,7 +250,8 @@ struct sxe__lua_object {
     bool is_received; /* its error is not counted: a task that joined it got the error, or will */
 };
 
-/* Push an object that is no task's yet. Raises without memory, as the next two do. */
+/* Push an object that belongs to no task yet. This function and the next two raise without
+ * memory. */
 struct sxe__lua_object *sxe__lua_object_push_new(lua_State *L);
 
 /* Make the userdata on top the object of a task, and anchor it as long as the task lives. */
@@ -253,12 +260,12 @@ void sxe__lua_object_attach(lua_State *L, struct sxe__lua_object *object, uint32
 /* Push the object of a task; the first call makes it. */
 void sxe__lua_object_push(lua_State *L, uint32_t index);
 
-/* A task ended, with these results or this error on top of L: keep them in its object for the tasks
- * that join it. Never raises. status as in sxe__lua_on_end. */
+/* Keep the results or the error on top of L in the object of a task that ended, for the tasks that
+ * join it. The status is that of sxe__lua_on_end. Never raises. */
 void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
 
-/* A task is over: its object forgets it. Uses two slots of L's empty stack. is_logged: the task's
- * error was logged. */
+/* Separate the object from its task, which is over. Uses two slots of L's empty stack. is_logged:
+ * the task's error was logged. */
 void sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged);
 
 /* A task's error has a receiver: do not count it as an error of the program. */

@@ -21,8 +21,10 @@ state_to_string(unsigned state)
 
 /* ---- Coroutines ---- */
 
-/* Make the coroutine of a task that never had one, unless a finalizer that runs meanwhile started a
- * task there. The object's place is made, too, so that setting it never allocates. */
+/* Make the coroutine of a task that never had one. If a finalizer that runs meanwhile starts a task
+ * at this index, the index has a coroutine already, which is kept. This function also makes the
+ * place of the task's object in the table, too, so that setting the object later allocates no
+ * memory. */
 static int
 make_coroutine(lua_State *L)
 {
@@ -54,8 +56,8 @@ give_coroutine(lua_State *L, uint32_t index)
     return false;
 }
 
-/* A free task that has a coroutine. While one is made, another task may become the youngest free
- * one: so look again. SXE_NONE: no task is free, or no memory. */
+/* A free task that has a coroutine. While the coroutine is made, another task may become the first
+ * of the free ones, so look again. SXE_NONE: no task is free, or memory is missing. */
 static uint32_t
 find_free_task(lua_State *L)
 {
@@ -82,7 +84,7 @@ log_failure(lua_State *L, int status, int results, void *user)
     sxe__lua_log_error(L, "task");
 }
 
-/* RUNNING -> FREE, with its results or the error on top. */
+/* End the running task with its results or the error on top, and free it. */
 static void
 end_task(uint32_t index, int status, int results)
 {
@@ -99,13 +101,14 @@ end_task(uint32_t index, int status, int results)
     sxe__lua_release_locks(index);
     sxe__lua_group_leave(index);
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
-    /* A hook that the script set is this task's: another task gets another coroutine. */
+    /* The script set a hook for this task only, so do not use this coroutine for another task. */
     if (SXE_UNLIKELY(lua_gethook(L) != NULL))
         task->coroutine = NULL;
 }
 
-/* Close the coroutine's variables, as if the task ran, and leave the error alone on its stack.
- * Returns the error's status, or that of another error in closing. */
+/* Close the coroutine's variables as if the task ran, and leave only the error on its stack.
+ * Returns the error's status; if closing raises another error, that error and its status take its
+ * place. */
 static int
 reset_coroutine(uint32_t index)
 {
@@ -122,8 +125,8 @@ reset_coroutine(uint32_t index)
     return status;
 }
 
-/* End a task that did not come to its end, or not even to its beginning. Its coroutine is not used
- * again, because hooks may be off in it. */
+/* End a task before its function has returned, or even begun. Its coroutine is not used again,
+ * because hooks may be off in it. */
 static void
 abandon_task(uint32_t index, int status)
 {
@@ -159,7 +162,8 @@ is_of_cancelling(lua_State *L)
     return length >= word_length && memcmp(text + length - word_length, word, word_length) == 0;
 }
 
-/* The traceback does not show run_task_function(), its last line. */
+/* A message handler: adds a traceback without the last line, which would show
+ * run_task_function(). */
 int
 sxe__lua_task_message_handler(lua_State *L)
 {

@@ -132,8 +132,8 @@ l_self(lua_State *L)
     return 1;
 }
 
-/* Making an object may run a finalizer, which may end a task or ask for its object: so a spare
- * object is made before a task is looked at. */
+/* Make a spare object before looking at a task: making the object may run a finalizer, which may
+ * end a task or ask for its object. */
 static int
 l_all(lua_State *L)
 {
@@ -241,11 +241,11 @@ l_tostring(lua_State *L)
 }
 
 /* ---- The workers of task.parallel ----
- * A function of C cancels them: one of Lua could be interrupted halfway, when the task that calls
- * it is cancelled itself, and leave some of them at work for ever. */
+ * A function of C cancels the workers. The task that calls it may be cancelled itself: that could
+ * interrupt a function of Lua halfway, and leave some workers at work for ever. */
 
-/* At 1: the list of workers. They are cancelled once: a worker that fails because of it calls this,
- * too. */
+/* Cancel the workers in the list at 1. They are cancelled only once, because a worker that fails
+ * while it is being cancelled calls this function again. */
 static int
 l_cancel_all(lua_State *L)
 {
@@ -269,8 +269,9 @@ l_cancel_all(lua_State *L)
     return 0;
 }
 
-/* At 1: a table with the list of workers and the number of one of them; at 2: its error, or nil.
- * The first that fails is noted: others may fail because they are cancelled then. */
+/* Note that a worker failed. At 1: a table with the list of workers and the number of this worker;
+ * at 2: its error, or nil. Only the first failure counts: the other workers may fail because they
+ * are then cancelled. */
 static int
 l_cancel_all_if_failed(lua_State *L)
 {
@@ -292,7 +293,8 @@ l_cancel_all_if_failed(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Functions that need no speed, in Lua. The chunk gets the table of the module. */
+/* The functions that need not be fast are written in Lua. The chunk gets the table of the
+ * module. */
 static const char sugar[] =
     "local task, cancel_all, cancel_all_if_failed = ...\n"
     "\n"

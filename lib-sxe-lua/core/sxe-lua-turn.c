@@ -62,7 +62,8 @@ run_ready(uint64_t now_ns)
     for (unsigned count = number_ready(); count > 0; count--) {
         uint32_t index = sxe_pool_take(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
 
-        /* There are fewer than counted: a task cancelled another that had not begun. */
+        /* A task that ran may have cancelled another one that had not begun, so fewer are left than
+         * were counted. */
         if (index == SXE_NONE)
             break;
         if (sxe__lua_group_owes(index, now_ns)) {
@@ -98,8 +99,8 @@ run_all_tasks(void)
         run_task_later(run_ready(sxe_time_ns()));
 }
 
-/* A timer of libev's, to end the loop's wait in time. It is moved only when something is due
- * earlier than it; firing too early does no harm. */
+/* libev's timer, which ends the loop's wait in time. It is moved only for an earlier deadline; a
+ * timer that fires too early does no harm. */
 static void
 arm_alarm(struct ev_loop *loop, uint64_t now_ns)
 {
@@ -159,11 +160,12 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
     ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
     ev_prepare_start(loop, &SCHEDULER->before_wait);
-    /* run_before_wait does not keep the loop running: ready tasks and deadlines do, and tasks that
-     * wait for the outside already. */
+    /* The watcher of run_before_wait must not keep the loop running: ready tasks and deadlines do
+     * that by watchers of their own. Tasks that already wait for outside events keep this watcher's
+     * reference. */
     if (SCHEDULER->outside == 0)
         ev_unref(loop);
-    /* Start these now, so that libev's arrays grow now, not later. */
+    /* Start these two watchers now, so that libev's arrays grow now, not later. */
     ev_idle_start(loop, &SCHEDULER->no_wait);
     ev_timer_start(loop, &SCHEDULER->alarm);
     ev_timer_stop(loop, &SCHEDULER->alarm);

@@ -24,7 +24,7 @@ enum { TICK_MS = 10, QUIET_TICKS = 10, REST = 4, SHOWN = 12 };
 #define SIGNAL SIGRTMIN
 
 static struct {
-    pthread_mutex_t lock; /* of all of this */
+    pthread_mutex_t lock; /* protects all of this struct */
     struct sxe_lua *first;
     bool has_thread; /* it ends when it finds no state */
     bool may_sleep;  /* the kernel has membarrier(2) */
@@ -51,12 +51,13 @@ sxe__lua_watch_demand(const struct sxe__lua_watch *watch)
     return (enum sxe__lua_demand)SXE__LUA_LOAD(watch->demand);
 }
 
-/* Called by the signal handler, too. */
+/* Set the hook. The signal handler calls this, too. */
 static void
 set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
-    /* After an error, a return from a function of C needs no hook, except in a sandbox: there its
-     * caller may be one that does not return. */
+    /* If the task must end, an error comes at every instruction, so the hook need not be called at
+     * returns from functions of C. A sandbox needs these calls, too: there the caller may be a
+     * function of C that does not return. */
     const bool is_last =
         SXE__LUA_LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
@@ -82,8 +83,10 @@ sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
         lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
 }
 
-/* lua_sethook() visits all calls that L is in, and half a million may take longer than a tick: then
- * signal would follow signal, and the script never go on. So it gets four times that time first. */
+/* Set the hook, but not again until the script has run for four times as long as this took.
+ * lua_sethook() visits all calls that L is in; with half a million of them it may take longer than
+ * 10 ms, and without the pause one signal would follow another, and the script would never go
+ * on. */
 static void
 set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
 {
@@ -162,7 +165,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     struct sxe_lua *lua = sxe__lua_current();
     struct sxe__lua_watch *watch = &lua->watch;
 
-    if (watched->spent_ns != NULL) /* it did not make way, but waits, or has ended */
+    if (watched->spent_ns != NULL) /* the task ended or waits: it did not only make way */
         *watched->spent_ns = 0;
     watch->top = watched->interrupted;
     if (watch->top != NULL) {
@@ -179,8 +182,8 @@ sxe__lua_watch_end(struct sxe_lua *lua)
     SXE__LUA_STORE(lua->watch.is_ending, true);
 }
 
-/* Demand that the running task makes way. A demand that is still about the last task is replaced,
- * and no CPU time is charged. */
+/* Demand that the running task makes way. A demand that is still about an earlier task is replaced,
+ * and no CPU time is charged for it. */
 void
 sxe__lua_watch_end_slice(void)
 {
@@ -237,8 +240,8 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
     return SXE__LUA_RAISE;
 }
 
-/* Log that the loop is blocked. Only the loop's thread can tell where, and does when the call is
- * back. It may have answered since now_ns was read. */
+/* Log that the loop is blocked. Only the loop's thread can say where it is, and does so when the
+ * call returns. The loop's thread may have answered after now_ns was read. */
 static void
 log_blocked_loop(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
@@ -305,8 +308,8 @@ is_quiet(void)
     return true;
 }
 
-/* Whether the thread is to sleep: all was quiet for a while, and nothing has begun since it said
- * that it is asleep. */
+/* Whether the watchdog's thread may sleep: no state ran Lua for a while, and none has begun to
+ * since the thread announced that it is asleep. */
 static bool
 falls_asleep(void)
 {

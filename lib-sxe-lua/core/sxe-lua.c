@@ -30,7 +30,7 @@ fill_in_lua_config(struct sxe_lua_config *config)
         config->slice_ms = 10;
 }
 
-/* lua_WarnFunction: an error in a finalizer, or warn(), in pieces. */
+/* A lua_WarnFunction: logs an error in a finalizer, or a text of warn(), which comes in pieces. */
 static void
 log_warning(void *user, const char *piece, int is_continued)
 {
