@@ -7,15 +7,15 @@ local c = ...
 local task, tcp = require "sxe.task", require "sxe.tcp"
 local max, min, next, pairs, remove = math.max, math.min, next, pairs, table.remove
 
-local IDLE_MAX <const>, IDLE_S <const> = 8, 15 -- idle connections of a target, and how long each may stay
-local IDLE_ALL <const> = 32                    -- idle connections
+local IDLE_MAX <const>, IDLE_S <const> = 8, 15 -- the most idle connections of a target, and how long each may stay
+local IDLE_ALL <const> = 32                    -- the most idle connections of all targets
 local ENFILE <const> = 23                      -- all sockets of the script are in use
 local CLOSE_S <const> = 1                      -- seconds that the close of idle connections may take
 local A_TURN <const> = 1e-6                    -- seconds: a wait of one turn of the loop
 
 local idle = {} -- target -> a list of {conn =, at =}, the youngest last
 
--- An idle connection, of which nothing is known but that its server did not close it; nil: there is none.
+-- An idle connection to this target, or nil. Its server had not closed it when it was put here; nothing else is known.
 local function take_idle(key)
   local list = idle[key]
 
@@ -27,7 +27,7 @@ local function take_idle(key)
     if c.now() - one.at < IDLE_S then _, why = one.conn:read(nil, A_TURN) end
     if why == "timeout" then return one.conn end
     one.conn:close()
-    list = idle[key] -- others may have changed it meanwhile
+    list = idle[key] -- other tasks may have changed the list meanwhile
     if why == "cancelled" then return nil, why end
   end
 end
@@ -39,7 +39,7 @@ local function close_idle(is_old)
   end
 end
 
--- If there are too many of all targets.
+-- Close the oldest idle connection if there are too many of all targets.
 local function drop_oldest()
   local oldest, number = nil, 0
 
@@ -77,7 +77,7 @@ local function dial(host, port, options)
   local last = c.now() + min(options.timeout, CLOSE_S)
 
   if code ~= ENFILE or next(idle) == nil then return conn, why, code end
-  close_idle(function() return true end) -- their sockets are what is missing, and closing takes turns of the loop
+  close_idle(function() return true end) -- their sockets are needed, and closing takes turns of the loop
   repeat
     task.sleep(A_TURN)
     conn, why, code = tcp.connect(host, port, options)

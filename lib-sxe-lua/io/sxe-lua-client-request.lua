@@ -31,7 +31,7 @@ local function unescape(text)
   return (gsub(text, "%%(%x%x)", function(hex) return char(tonumber(hex, 16)) end))
 end
 
--- The table, which must be a list without holes: what comes after a hole would not be sent.
+-- Return the table, which must be a list without holes: values after a hole would not be sent.
 local function check_list(list, what)
   local number, last = 0, 0
 
@@ -52,7 +52,7 @@ local function check_name(name, what)
   return name
 end
 
--- { a = 1, b = { "x", "y" } } as a=1&b=x&b=y, its names in order.
+-- Encode { a = 1, b = { "x", "y" } } as a=1&b=x&b=y, with the names in order.
 local function encode(fields, what)
   local names, parts = {}, {}
 
@@ -68,7 +68,8 @@ local function encode(fields, what)
   return concat(parts, "&")
 end
 
--- "user:password", host and port of an authority. The first is nil if there is no "@", the host if it is not valid.
+-- Split an authority into "user:password", host and port. The first is nil if there is no "@", the host if it is not
+-- valid.
 local function parse_authority(authority, default)
   local user, host, port = match(authority, "^(.*)@"), nil, nil
 
@@ -90,13 +91,13 @@ local function parse_url(text)
   user, host, port = parse_authority(authority, default)
   if not host then return nil, "client: not a host in a URL: " .. text end
   if sub(rest, 1, 1) ~= "/" then rest = "/" .. rest end
-  -- Bytes that a URL cannot have are escaped; those that are escaped stay.
+  -- Escape the bytes that a URL cannot have; bytes that are escaped stay as they are.
   rest = gsub(rest, "[^%w%-._~:/?%[%]@!$&'()*+,;=%%]", function(ch) return format("%%%02X", byte(ch)) end)
   return { scheme = scheme, host = host, port = port, target = rest, user = user,
     authority = port == default and host or host .. ":" .. format("%d", port) }
 end
 
--- RFC 3986, 5.2.4.
+-- Remove the dot segments of a path (RFC 3986, 5.2.4).
 local function without_dots(path)
   local segments = {}
 
@@ -111,7 +112,7 @@ local function url_text(url)
   return url.scheme .. "://" .. url.authority .. url.target
 end
 
--- The URL that Location names, seen from there (RFC 3986, 5.2.2).
+-- The URL that a Location field names, relative to the URL `base` (RFC 3986, 5.2.2).
 local function resolve(base, location)
   local path, query
 
@@ -164,7 +165,7 @@ end
 
 local proxies <const> = c.proxy(c, parse_authority, basic_of)
 
--- One of body, json and form as text or function, and its type.
+-- The body of one of the options body, json and form, as a text or a function, and the body's type.
 local function body_of(options)
   if options.json ~= nil then return json.encode(options.json), "application/json" end
   if options.form then return encode(options.form, "form"), "application/x-www-form-urlencoded" end
@@ -195,7 +196,7 @@ local function check_options(options)
   if bodies > 1 then error("client: a request has one of body, json, form and multipart", 0) end
 end
 
--- Whether a value of the field Connection asks for its end.
+-- Whether a value of the field Connection asks to close the connection.
 local function has_close(value)
   return find("," .. gsub(lower(value), "[ \t]", "") .. ",", ",close,", 1, true) ~= nil
 end
@@ -210,7 +211,7 @@ local function is_for_proxy(name)
   return lower(name) == "proxy-authorization"
 end
 
--- The credentials for the proxy: those that the script's fields have, or the proxy's URL.
+-- The credentials for the proxy: those in the script's fields, or else those in the proxy's URL.
 local function proxy_login(r)
   for name, value in pairs(r.headers) do
     if is_for_proxy(name) then return tostring(value) end
@@ -254,7 +255,8 @@ local function tls_of(options)
   return tls
 end
 
--- A script that names codings or a range itself gets the body as it comes: it decodes, and a part cannot be decoded.
+-- Whether the response comes whole and may be decoded. A script that names codings or a range itself gets the body as
+-- it comes, because it decodes the body, and a part of a body cannot be decoded.
 local function asks_for_all(r)
   for name in pairs(r.headers) do
     if lower(name) == "accept-encoding" or lower(name) == "range" then return false end

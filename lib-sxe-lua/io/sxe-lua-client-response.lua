@@ -12,7 +12,7 @@ local left_of <const>, put_idle <const> = connections.left_of, connections.put_i
 local read_some <const> = connections.read_some
 
 local EBADMSG <const> = 74      -- a compressed body is damaged, or not whole
-local INTERIM_MAX <const> = 100 -- responses with a status of 1xx before the one that counts
+local INTERIM_MAX <const> = 100 -- responses with a status of 1xx before the final one
 
 local Headers = {}
 
@@ -22,7 +22,7 @@ end
 
 local Response = {}
 
--- The next bytes of the body, from what is there already or from the connection; "" at its end.
+-- Functions that return the next bytes of the body, those that have come already or more of them; "" at the body's end.
 local readers = {}
 
 local function more(self)
@@ -101,7 +101,7 @@ local function coding_of(response)
   return rest == "" and CODINGS[name]
 end
 
--- Have the response decoded if it is compressed in a way that was asked for: true, or nil, why.
+-- Prepare to decode the response, if it is compressed in a way that the request asked for. Returns true; or nil, why.
 local function decode(response)
   local state = response.state
   local coding = coding_of(response)
@@ -115,7 +115,8 @@ local function decode(response)
   return true
 end
 
--- A body that is not whole ends with a reset, which gives the socket back at once: a close would wait for the server.
+-- End a body. If it is not whole the connection is reset, which frees the socket at once: a close would wait for the
+-- server.
 local function finish(state, is_whole)
   local conn = state.conn
 
@@ -131,7 +132,7 @@ local function finish(state, is_whole)
   end
 end
 
--- Some bytes of the body; nil at its end; or nil, why.
+-- Return some bytes of the body; nil at its end; or nil, why.
 function Response:read()
   local state = self.state
   local data, why, code
@@ -202,7 +203,8 @@ local function make_response(r, conn, bytes, head)
     url = url_text(r.url), state = state }, metatable)
 end
 
--- The head of the response, after interim ones, and the bytes after it; or nil, why, code, whether not a byte came.
+-- Receive the head of the final response. Returns it and the bytes after it; or nil, why, code, and whether no byte
+-- came.
 local function receive_head(r, conn)
   local bytes, interim = "", -1
   local first = r.options.first_byte_timeout

@@ -46,7 +46,8 @@ span_at(lua_State *L, int index)
     return span;
 }
 
-/* write_head(method, target, host, {name, value, ...}, length): its bytes, or nil, why. */
+/* write_head(method, target, host, {name, value, ...}, length): returns the bytes of a request's
+ * head; or nil and the reason. */
 static int
 write_head(lua_State *L)
 {
@@ -88,8 +89,9 @@ push_text(lua_State *L, const char *bytes, unsigned offset, unsigned length)
     lua_pushlstring(L, bytes + offset, length);
 }
 
-/* parse_head(bytes, method): nil, there must be more; false, why; or its length, status, reason,
- * {name, value, ...}, how the body ends, its length, and whether the connection can be kept. */
+/* parse_head(bytes, method) returns nil if more bytes must come; false and the reason if the head
+ * is invalid; or its length, status, reason, {name, value, ...}, how the body ends, the body's
+ * length, and whether the connection can be kept. */
 static int
 parse_head(lua_State *L)
 {
@@ -105,7 +107,8 @@ parse_head(lua_State *L)
     int n;
 
     sxe_http_parser_init(&parser, SXE_HTTP_RESPONSE, fields, FIELDS_MAX, NULL);
-    /* Of the methods, these have responses that are read otherwise. */
+    /* The parser must know these two methods, because they decide whether the response has a
+     * body. */
     if (strcmp(lua_tostring(L, 2), "HEAD") == 0)
         parser.method = SXE_HTTP_HEAD;
     if (strcmp(lua_tostring(L, 2), "CONNECT") == 0)
@@ -142,8 +145,8 @@ new_chunks(lua_State *L)
     return 1;
 }
 
-/* read_chunks(chunks, bytes): data, the bytes after what was read, whether it is over; or nil,
- * why. */
+/* read_chunks(chunks, bytes) returns the data, the bytes after those that were read, and whether
+ * the body is over; or nil and the reason. */
 static int
 read_chunks(lua_State *L)
 {
@@ -175,7 +178,8 @@ struct range {
     unsigned bits;
 };
 
-/* RFC 6890 and its successors: this host, private ones, links, tests, multicast, the rest. */
+/* Ranges that are not public (RFC 6890 and its successors): this host, private networks, links,
+ * tests, multicast, and reserved ones. */
 static const struct range private_ranges[] = {
     {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
     {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
@@ -198,9 +202,9 @@ word_at(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Global unicast is 2000::/3; of that, 2002::/16 holds an address of IPv4, as do 64:ff9b::/96 and
- * ::ffff:0:0/96; 2001::/23 is for protocols, 2001:db8::/32 and 3fff::/20 for documents (RFC
- * 9637). */
+/* Only 2000::/3 is global unicast. In it, 2001::/23 is for protocols, and 2001:db8::/32 and
+ * 3fff::/20 are for documents (RFC 9637). An address in 2002::/16, 64:ff9b::/96 or ::ffff:0:0/96
+ * holds an address of IPv4. */
 static bool
 is_public_v6(const unsigned char a[16])
 {

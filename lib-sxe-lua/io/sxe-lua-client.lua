@@ -30,8 +30,8 @@ local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authoriza
 
 -- ---- Sending ----
 
--- The length of what a function of the script returns is not known, that of multipart is. Writes that fit into the output
--- never wait, so the deadline is looked at for each part.
+-- Send the parts of the body. The length of a function's parts is not known, that of multipart is. Writes that fit into
+-- the output never wait, so the deadline is checked at each part.
 local function send_parts(r, conn)
   while true do
     local part, why, code = r.body()
@@ -72,14 +72,14 @@ end
 
 local guards = { __close = function(guard) if guard.conn then c.reset(guard.conn) end end }
 
--- A timeout and a cancellation are not the proxy's fault.
+-- Return a failure to reach the proxy. A timeout or a cancellation is not the proxy's fault.
 local function fail_at_proxy(r, why, code)
   if why == "timeout" or why == "cancelled" then return nil, why, code end
   return nil, "client: the proxy " .. r.proxy.name .. ": " .. (match(why, "^client: (.*)") or why), code
 end
 
--- Have the proxy connect to the host, and begin TLS with that host. Bytes that a proxy sends of its own accord after its
--- reply must not be taken for the host's.
+-- Ask the proxy for a tunnel to the host, and begin TLS with that host. Bytes that a proxy sends after its reply must
+-- not be taken for the host's.
 local function tunnel(r, conn)
   local authority = r.url.host .. ":" .. format("%d", r.url.port)
   local login = proxy_login(r)
@@ -128,7 +128,7 @@ local function is_allowed(r, conn)
   return not r.options.public_only or c.is_public(conn.peer_addr or "")
 end
 
--- Try the request once on this connection. The last result: whether it may be tried again on another connection.
+-- Try the request once on this connection. The last result says whether another connection may try again.
 local function try(r, conn, is_reused)
   local guard <close> = setmetatable({ conn = conn }, guards)
   local ok, why, code, response, is_silent
@@ -156,7 +156,8 @@ local function send_and_receive(r)
   return response, why, code
 end
 
--- Each redirect has its own host, so it may have another proxy, or none.
+-- Send the request to its host, through a proxy if there is one. Each redirect looks for a proxy again, because its
+-- host may have another one, or none.
 local function exchange(r)
   local response, why, code
 
@@ -176,7 +177,7 @@ end
 
 -- ---- Redirects ----
 
--- The request that a redirect asks for; nil: it asks for none, or nil, why.
+-- The request that a redirect asks for; nil: the response is no redirect, or, with a reason, cannot be followed.
 local function next_request(r, response)
   local status, location = response.status, response.headers.location
   local url, why
@@ -193,7 +194,7 @@ local function next_request(r, response)
   if r.options.on_redirect and r.options.on_redirect(url_text(url), response) == false then return nil end
   if not request.is_same_origin(url, r.url) then
     r.authorization = nil
-    r.tls.name, r.tls.cert, r.tls.key = nil, nil, nil -- they are for the first host
+    r.tls.name, r.tls.cert, r.tls.key = nil, nil, nil -- these options are for the first host only
     for name in pairs(r.headers) do
       if SECRETS[lower(name)] then r.headers[name] = nil end
     end
@@ -237,7 +238,7 @@ local function follow(r)
       return nil, "client: too many redirects"
     end
     redirects = redirects - 1
-    read_whole(response, 65536) -- the connection may be used again, unless there is much
+    read_whole(response, 65536) -- then the connection may be used again, unless the body is long
   end
 end
 

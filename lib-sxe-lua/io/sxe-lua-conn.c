@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Longer strings are lent to lib-sxe, not copied: the task's stack keeps them. */
+/* Longer strings are not copied but lent to lib-sxe, because the task's stack keeps them. */
 #define COPY_MAX 16384
 
 /* Places in the stack of a read. */
@@ -57,8 +57,8 @@ how_to_read(lua_State *L, lua_Integer *count)
     return hows[i];
 }
 
-/* Take `length` bytes, and push them without the last `dropped` of them as a string. A finalizer
- * that runs as the string is made may read, too, or close. */
+/* Take `length` bytes, and push them without the last `dropped` bytes as a string. Making the
+ * string may run a finalizer, which may read from the connection, too, or close it. */
 static int
 take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
 {
@@ -70,7 +70,7 @@ take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
     return 1;
 }
 
-/* Take a line. It ends with LF or CRLF, which is only kept for with_end. */
+/* Take a line. It ends with LF or CRLF; the pushed string has this end only if with_end is set. */
 static int
 take_conn_line(lua_State *L, SXE *s, bool with_end)
 {
@@ -87,7 +87,8 @@ take_conn_line(lua_State *L, SXE *s, bool with_end)
     return take_input(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
 }
 
-/* The bytes of all pieces: [0] of the table at PIECES, which has them as [1], [2] ... */
+/* The number of bytes in all pieces: element 0 of the table at PIECES, whose elements from 1 on are
+ * the pieces. */
 static lua_Integer
 length_of_pieces(lua_State *L)
 {
@@ -110,7 +111,7 @@ add_read_piece(lua_State *L, SXE *s, size_t length)
         lua_newtable(L);
         lua_replace(L, PIECES);
     }
-    if (length > (size_t)SXE_BUF_USED(s)) /* a finalizer has read */
+    if (length > (size_t)SXE_BUF_USED(s)) /* a finalizer has read some of these bytes */
         length = (size_t)SXE_BUF_USED(s);
     if (length == 0)
         return;
@@ -135,7 +136,7 @@ push_pieces(lua_State *L)
     return 1;
 }
 
-/* Take count bytes; no result: there are not enough yet. */
+/* Take count bytes; if they have not all come, return 0 results. */
 static int
 take_byte_count(lua_State *L, SXE *s, lua_Integer count)
 {
@@ -150,7 +151,8 @@ take_byte_count(lua_State *L, SXE *s, lua_Integer count)
     return used < missing ? 0 : push_pieces(L);
 }
 
-/* Push the data that was asked for, if it has come: the number of results; 0: not yet. */
+/* Push the data that the read asked for. Returns the number of results; 0: the data has not come
+ * yet. */
 static int
 take_wanted(lua_State *L, SXE *s)
 {
@@ -172,7 +174,8 @@ take_wanted(lua_State *L, SXE *s)
     return 0;
 }
 
-/* A read fails with these results on top: add what it has taken already, as the fourth. */
+/* A read fails with the results on top: add, as the fourth result, the data that the read has taken
+ * already. */
 static int
 add_partial(lua_State *L, int results)
 {
@@ -184,7 +187,7 @@ add_partial(lua_State *L, int results)
     return 4;
 }
 
-/* The peer sends no more: end the read. */
+/* End the read, because the peer sends no more. */
 static int
 end_read(lua_State *L, const struct sxe__lua_slot *slot)
 {
@@ -208,7 +211,7 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
         return add_partial(L, sxe__lua_fail_woken(L));
     if (s != NULL && !sxe__lua_is_shut(slot))
         results = take_wanted(L, s);
-    /* The rest may be enough for the next reader. */
+    /* The bytes that are left may be enough for the next reader. */
     if (results > 0 && SXE_BUF_USED(s) > 0)
         sxe__lua_wake_first(&slot->readers);
     if (results > 0)
@@ -282,9 +285,9 @@ on_sent(SXE *s, int result)
         sxe__lua_wake_first(&slot->writers);
 }
 
-/* Lend bytes to lib-sxe, which the task's stack keeps while it waits; no bytes: only be told when
- * all is written. 0 or -errno. If the task cannot wait nothing is lent, since nobody would keep the
- * bytes; parking then says why. */
+/* Lend bytes to lib-sxe, which the task's stack keeps while the task waits. Without bytes, only ask
+ * to be told when all is written. Returns 0 or -errno. If the task cannot wait nothing is lent,
+ * because nothing would keep the bytes; parking then raises the reason. */
 static int
 lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 {
@@ -293,7 +296,8 @@ lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 
 static int go_on_writing(lua_State *L, int status, lua_KContext argument);
 
-/* Wait until the kernel has all that was written, then go on with that argument of write. */
+/* Wait until the kernel has all that was written, then go on with the argument of write at the
+ * index `argument`. */
 static int
 wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
@@ -397,7 +401,7 @@ sxe__lua_conn_reset(lua_State *L)
     return 0;
 }
 
-/* At the end of the scope of a <close> variable. */
+/* Called at the end of the scope of a <close> variable. */
 static void
 close_conn_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {

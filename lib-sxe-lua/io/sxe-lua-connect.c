@@ -23,22 +23,22 @@
 #define UNIX_PREFIX "unix:"
 #define NEXT_NS     (SXE_NS_PER_SECOND / 4) /* RFC 8305, 8: Connection Attempt Delay */
 
-/* Places in the stack of tcp.connect. The addresses are a text, with a blank after each. The owner
- * is made first, so that no connection is lost for want of memory. */
+/* Places in the stack of tcp.connect. ADDRESSES is a text, with a blank after each address. OWNER
+ * is made first, so that no connection is lost for lack of memory. */
 enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, OWNER, RACE };
 
 struct race {
-    uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of those that connect */
+    uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of the sockets that are connecting */
     size_t places[SXE_RESOLVE_ADDRESSES_MAX];    /* where their addresses begin; each is after the
                                                   * one before */
-    size_t tried;                                /* bytes of the addresses that were tried */
-    uint64_t next_ns;                            /* when the next address is tried */
+    size_t tried;     /* offset of the first address that was not tried */
+    uint64_t next_ns; /* time at which the next address is tried */
     unsigned number;
-    int error;     /* why the last one failed */
+    int error;     /* why the last attempt failed */
     uint64_t want; /* see sxe__lua_expect_socket */
 };
 
-/* Tasks that connect. */
+/* The line of all tasks that connect. */
 static _Thread_local struct sxe__lua_line connecting = {.keeps_loop = true};
 
 uint64_t
@@ -61,7 +61,8 @@ on_tcp_connected(SXE *s)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
 
-    if ((slot->flags & SXE__LUA_TLS) == 0) /* with TLS, sxe-lua-tls.c says when */
+    /* With TLS, sxe-lua-tls.c wakes the task after the handshake. */
+    if ((slot->flags & SXE__LUA_TLS) == 0)
         slot->flags |= SXE__LUA_OPENED;
     sxe__lua_wake(slot->task, SXE__LUA_EVENT);
 }
@@ -94,7 +95,7 @@ next_address(lua_State *L, struct race *race, char ip[SXE_RESOLVE_IP_SIZE])
     return ip;
 }
 
-/* The option `from`, which is on top. */
+/* The text of the option `from`, which is on top. */
 static const char *
 check_source_address(lua_State *L)
 {
@@ -179,7 +180,7 @@ slot_of(uint64_t handle)
     return sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & SXE__LUA_GENERATION_MASK);
 }
 
-/* Close all sockets of the race but one; NULL: all. They wake the task no more. */
+/* Close all sockets of the race except one (NULL: close all). They no longer wake the task. */
 static void
 close_others(struct race *race, const SXE *winner)
 {
@@ -227,8 +228,8 @@ remove_failed(struct race *race)
     return failed;
 }
 
-/* Close as many of the youngest attempts as other tasks have asked for sockets. Their addresses are
- * tried again later. */
+/* Close one attempt, the youngest first, for each task that has asked for a socket. The addresses
+ * of these attempts are tried again later. */
 static void
 give_asked(struct race *race)
 {
@@ -250,7 +251,7 @@ give_asked(struct race *race)
     }
 }
 
-/* The socket that is connected first; NULL: none is. */
+/* The first socket that is connected; NULL: no socket is. */
 static SXE *
 find_winner(const struct race *race)
 {
@@ -265,7 +266,7 @@ find_winner(const struct race *race)
 
 static int go_on_connecting_socket(lua_State *L, int status, lua_KContext context);
 
-/* Wait for an event of the race's sockets, or until another one joins it. */
+/* Wait for an event of the race's sockets, or until the next address is due. */
 static int
 wait_for_race(lua_State *L, bool may_grow)
 {
@@ -287,14 +288,15 @@ add_to_race(struct race *race, const SXE *s, size_t place)
     race->next_ns = sxe_lua_get_clock()->now_ns() + NEXT_NS;
 }
 
-/* Whether an attempt failed for want of what others may give back soon, whatever its address. */
+/* Whether an attempt failed because sockets or memory are used up. Others may free them soon, so
+ * the address is not at fault. */
 static bool
 is_scarcity(int error)
 {
     return error == ENFILE || error == EMFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Begin with an address; NULL with errno. */
+/* Begin to connect to an address; NULL with errno. */
 static SXE *
 try_address(lua_State *L, const struct race *race, const char *address)
 {
@@ -305,7 +307,7 @@ try_address(lua_State *L, const struct race *race, const char *address)
     return sxe__lua_is_socket_free(race->number > 0) ? connect_tcp_socket(L, address) : NULL;
 }
 
-/* If it is time, begin with the next address that can be tried; then wait for the race. */
+/* If it is time, begin to connect to the next address that can be tried; then wait for the race. */
 static int
 connect_next_address(lua_State *L, bool is_time)
 {
@@ -342,8 +344,8 @@ connect_next_address(lua_State *L, bool is_time)
         go_on_connecting_socket, 0);
 }
 
-/* Begin with the first of the addresses, which are on top. error: why connecting fails if there is
- * none. */
+/* Begin to connect to the first of the addresses on top. error: the reason to give if there is no
+ * address. */
 static int
 begin_race(lua_State *L, int error)
 {
@@ -417,7 +419,7 @@ begin_to_connect(lua_State *L)
     const char *host = lua_tostring(L, HOST);
     int failed;
 
-    if (!sxe__lua_may_wait(L)) /* parking says why; the sockets stay unused */
+    if (!sxe__lua_may_wait(L)) /* parking raises the reason; the sockets stay unused */
         return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_option_deadline(L, OPTIONS));

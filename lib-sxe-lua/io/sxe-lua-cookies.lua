@@ -10,7 +10,7 @@ local concat, insert, remove, sort = table.concat, table.insert, table.remove, t
 local find, gmatch, lower, match, sub = string.find, string.gmatch, string.lower, string.match, string.sub
 local floor, huge, ipairs, min, setmetatable, tonumber = math.floor, math.huge, ipairs, math.min, setmetatable, tonumber
 
-local COOKIES_MAX <const>, HOST_MAX <const> = 1000, 50 -- of a jar, and those of them with the same domain
+local COOKIES_MAX <const>, HOST_MAX <const> = 1000, 50 -- the most cookies of a jar, and of one domain in it
 local SIZE_MAX <const> = 4096                          -- bytes of a cookie with its attributes
 local HEADER_MAX <const> = 32768                       -- bytes of a request's cookies
 
@@ -24,7 +24,7 @@ Jar.__name = "sxe.client jar"
 local MONTHS <const> = { jan = 1, feb = 2, mar = 3, apr = 4, may = 5, jun = 6, jul = 7, aug = 8, sep = 9, oct = 10,
   nov = 11, dec = 12 }
 
--- Seconds since 1970. The year begins in March, so that its last day is the one that not all years have.
+-- Seconds since 1970. Here a year begins in March, so that February 29, which not all years have, is its last day.
 local function seconds_of(year, month, day, hour, minute, second)
   local days
 
@@ -65,8 +65,8 @@ local function is_within(host, domain)
   return host == domain or sub(host, -#domain - 1) == "." .. domain and not is_address(host)
 end
 
--- Public suffixes, below which anybody may own a name: those of one label, and of two as in co.uk. No list has them all.
--- A dot at the end of a name changes nothing.
+-- The middle labels of public suffixes with two labels, as in co.uk. Below a public suffix anybody may own a name; this
+-- list does not have all of them. A dot at the end of a name changes nothing.
 local SECOND <const> = { ac = true, co = true, com = true, edu = true, go = true, gob = true, gov = true, gv = true,
   mil = true, ne = true, net = true, nom = true, ["or"] = true, org = true, sch = true }
 
@@ -86,7 +86,7 @@ end
 
 -- ---- Set-Cookie ----
 
--- How each attribute changes the cookie.
+-- Functions by attribute: each changes the cookie as its attribute says.
 local attributes = {}
 
 function attributes.expires(cookie, value) cookie.expires_at = parse_date(value) end
@@ -141,7 +141,7 @@ local function place(cookie, url, now)
   return true
 end
 
--- A cookie that came by http must not take the place of a secure one, nor hide it.
+-- Whether a cookie that came by http would replace or hide a secure cookie, which it must not.
 local function hides_secure(jar, cookie)
   for _, other in ipairs(jar.all) do
     if other.is_secure and other.name == cookie.name and is_path_within(cookie.path, other.path) and
@@ -154,8 +154,8 @@ local function is_same(a, b)
   return a.name == b.name and a.domain == b.domain and a.path == b.path and a.is_host_only == b.is_host_only
 end
 
--- Remove the oldest cookie of a domain (nil: of all) that is not secure, or else, for a cookie that came by https, the
--- oldest one: whether there was one to remove.
+-- Remove the oldest cookie of a domain (nil: of all domains) that is not secure. If there is none and the new cookie
+-- came by https, remove the oldest one. Returns whether a cookie was removed.
 local function drop_one(all, domain, is_https)
   local oldest
 
@@ -168,8 +168,8 @@ local function drop_one(all, domain, is_https)
   return is_https and remove(all, oldest)
 end
 
--- Make room for one more of that domain (RFC 6265bis, 5.7): those that expired go first, then the oldest that are not
--- secure. Whether there is room: a cookie that came by http takes none from secure ones.
+-- Make room for one more cookie of the domain (RFC 6265bis, 5.7): remove expired ones first, then the oldest that are
+-- not secure. Returns whether there is room; a cookie that came by http takes no room from secure ones.
 local function make_room(jar, domain, now, is_https)
   local all, number = jar.all, 0
 

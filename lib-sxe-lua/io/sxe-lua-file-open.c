@@ -37,13 +37,14 @@ struct handle {
     uint32_t generation;
 };
 
-/* A pool's array, of this thread. It outlives a state while a thread is at a file. */
+/* The array of this thread's pool of files. It outlives the state while a thread works on a
+ * file. */
 static _Thread_local struct file *files;
 
 static const struct sxe__lua_file_call closing = {"close", SXE__LUA_FILE_PATH, sxe__lua_file_close,
                                                   NULL, NULL};
 
-/* The file of the handle at 1; NULL: it is closed. */
+/* The file of the handle at 1; NULL: the file is closed. */
 static struct file *
 file_of_handle(lua_State *L)
 {
@@ -62,8 +63,8 @@ end_generation(struct file *file)
     sxe__lua_wake_all(&file->line);
 }
 
-/* A file's job is over, or there was none: free the file, close it if nobody has it any more, or
- * let the next task use it. */
+/* Go on after a file's job, or without one: close and free the file if no script can use it any
+ * more, or let the next task use it. */
 static void
 settle_job(struct sxe__lua_file_job *job)
 {
@@ -196,7 +197,7 @@ go_on_kept(lua_State *L, int status, lua_KContext call)
     return begin_call(L, file, (const struct sxe__lua_file_call *)call);
 }
 
-/* Begin a call whose value was checked. */
+/* Begin a call, whose arguments were checked. */
 static int
 use_file(lua_State *L, const struct sxe__lua_file_call *call)
 {

@@ -14,14 +14,14 @@
 #include "sxe-work.h"
 
 struct sxe__lua_file_wish {
-    uint64_t from;   /* where to begin to read */
-    uint64_t length; /* bytes to read at most; UINT64_MAX: the whole file */
+    uint64_t from;   /* offset of the first byte to read */
+    uint64_t length; /* the most bytes to read; UINT64_MAX: the whole file */
     uint64_t max;    /* a longer file is refused */
-    uint32_t mode;   /* of a file or directory that is made */
+    uint32_t mode;   /* permissions of a file or directory that is made */
     int flags;       /* of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
     bool has_mode;   /* the script named the mode */
-    bool keeps_mode; /* mode is that of the file that is replaced, whatever the umask */
+    bool keeps_mode; /* mode is that of the file to be replaced, whatever the umask */
     bool is_synced;
     bool is_link;      /* stat(2) the link itself, not its target */
     bool with_parents; /* make the directories above, too */
@@ -30,12 +30,14 @@ struct sxe__lua_file_wish {
 struct sxe__lua_file_job {
     struct sxe_work work;
     const struct sxe__lua_file_call *call;
-    void (*give)(struct sxe__lua_file_job *job); /* when no thread or task has it any more */
+    /* Called when no thread and no task uses the job any more. */
+    void (*give)(struct sxe__lua_file_job *job);
     struct sxe__lua_file_wish wish;
-    uint64_t task;     /* the task that waits; 0: none */
-    int fd;            /* of the open file; -1: none is open */
-    int result;        /* of run */
-    char *data;        /* to write, or read; of a directory the names, each with its zero byte */
+    uint64_t task; /* the task that waits for the job; 0: none */
+    int fd;        /* of the open file; -1: none is open */
+    int result;    /* returned by `run` */
+    /* Bytes to write, or that were read; for a directory, the names, each with its zero byte. */
+    char *data;
     size_t length;     /* bytes of data */
     size_t size;       /* bytes that data has room for */
     uint64_t held_max; /* the most bytes that all jobs may hold */
@@ -43,7 +45,7 @@ struct sxe__lua_file_job {
     uint64_t unique;   /* part of a temporary name */
     struct stat status;
     char path[PATH_MAX];
-    char to[PATH_MAX]; /* to rename to */
+    char to[PATH_MAX]; /* the new path, for a rename */
 };
 
 enum sxe__lua_file_arguments { SXE__LUA_FILE_PATH, SXE__LUA_FILE_DATA, SXE__LUA_FILE_PATHS };
@@ -51,20 +53,21 @@ enum sxe__lua_file_arguments { SXE__LUA_FILE_PATH, SXE__LUA_FILE_DATA, SXE__LUA_
 struct sxe__lua_file_call {
     const char *name;
     enum sxe__lua_file_arguments arguments;
-    int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
-    /* Push the result; NULL: the result is true. Stack index 2 has the call's first argument. */
+    int (*run)(struct sxe__lua_file_job *job); /* do the job in a thread; return 0 or -errno */
+    /* Push the result of the job; NULL: the result is true. Stack index 2 has the first argument of
+     * the call. */
     void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
-    const char *const *options; /* names that its table of options may have */
+    const char *const *options; /* names that the call's table of options may have */
 };
 
 /* ---- sxe-lua-file.c ---- */
 
-/* Run a job whose call, give, wish, path and data are set, or, for error -errno, one that could not
- * be filled in; then give it back. Return what this returns. */
+/* Run a job, then give it back. Its call, give, wish, path and data are set; or error is the -errno
+ * for which they could not be. The caller returns this function's result. */
 int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
                         uint64_t deadline_ns);
 
-/* No task waits for the job any more: give it back, now or when its thread is done. */
+/* No task waits for the job any more: give the job back, now or when its thread is done. */
 void sxe__lua_file_forget(void *job);
 
 /* Set the members that are the same for all jobs. */
@@ -74,31 +77,33 @@ void sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_
 /* Check the path at an argument, which may come from a client: 0 or an errno. */
 int sxe__lua_file_check_path(lua_State *L, int argument);
 
-/* A whole number in a field of the table there, or value if it is missing; raises beyond most. */
+/* The field `name` of the table at the stack index `table`, a whole number of at most `most`;
+ * `value` if the field is missing. Raises for anything else. */
 lua_Integer sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer value,
                                  lua_Integer most);
 
 /* ---- sxe-lua-file-open.c ---- */
 
-/* Once a state: the class of what file.open returns, and room for it. Raises. */
+/* Call once for each state: makes the class of the files that file.open returns, and room for such
+ * files. Raises. */
 void sxe__lua_file_plan_open(lua_State *L);
 int sxe__lua_file_l_open(lua_State *L); /* file.open */
 
-/* Close all open files, now or when a thread is done with them: the state ends, or a new one
- * begins. */
+/* Close all open files, because the state ends, or a new one begins. A file that a thread uses is
+ * closed when the thread is done. */
 void sxe__lua_file_close_all(void);
 
 /* ---- sxe-lua-file-run.c ---- */
 
-/* Make room for size bytes of data: 0, or -ENOMEM. In any thread. */
+/* Make room for `size` bytes of data: 0, or -ENOMEM. Any thread may call this. */
 SXE_MUST_USE int sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t size);
 void sxe__lua_file_release(struct sxe__lua_file_job *job);
 
 int sxe__lua_file_read(struct sxe__lua_file_job *job);
 
-/* Read a short file that the kernel has in its caches, in the loop's thread, without waiting for a
- * disk. False: the file is not short or not cached, or there is an error; fd may then be open for
- * the thread. */
+/* Read a short file from the kernel's caches in the loop's thread, which never waits for the disk.
+ * False: the file is too long or not cached, or an error came; then a thread has to read it,
+ * perhaps from the open fd. */
 bool sxe__lua_file_read_cached(struct sxe__lua_file_job *job);
 int sxe__lua_file_write(struct sxe__lua_file_job *job);
 int sxe__lua_file_append(struct sxe__lua_file_job *job);
@@ -110,7 +115,7 @@ int sxe__lua_file_mkdir(struct sxe__lua_file_job *job);
 
 /* Jobs of a file that stays open. */
 int sxe__lua_file_open(struct sxe__lua_file_job *job);
-int sxe__lua_file_get(struct sxe__lua_file_job *job); /* wish.length bytes, or up to the end */
+int sxe__lua_file_get(struct sxe__lua_file_job *job); /* read wish.length bytes, or up to the end */
 int sxe__lua_file_put(struct sxe__lua_file_job *job);
 int sxe__lua_file_close(struct sxe__lua_file_job *job);
 

@@ -17,11 +17,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* a fifo does not block the thread */
-#define LEAST 4096u                               /* bytes that there is room for at first */
-#define SHORT 65536u                              /* bytes, copied in less time than a wait takes */
+#define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* opening a fifo does not block the thread */
+#define LEAST 4096u                               /* bytes of the first allocation */
+#define SHORT 65536u /* bytes that are copied in less time than a wait takes */
 
-#ifndef RESOLVE_CACHED /* Linux 5.12; an older kernel refuses it */
+#ifndef RESOLVE_CACHED /* Linux 5.12 has this flag; an older kernel refuses it */
 #    define RESOLVE_CACHED 0x20
 #endif
 
@@ -58,8 +58,8 @@ sxe__lua_file_release(struct sxe__lua_file_job *job)
     job->length = 0;
 }
 
-/* Make more room, but at most one byte more than the file may have: that byte shows that it has
- * more. */
+/* Make more room: at most one byte more than the file may have, which shows a file that is too
+ * long. */
 static int
 grow_file_room(struct sxe__lua_file_job *job, size_t needed)
 {
@@ -117,7 +117,8 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
     if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
         return result;
     if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
-        result = errno == EINVAL ? 0 : -errno; /* no file is so long: the place is after the end */
+        /* No file is so long, so the offset is after its end. */
+        result = errno == EINVAL ? 0 : -errno;
     else
         result = read_rest(job, job->fd);
     (void)sxe__lua_file_close(job);
@@ -126,8 +127,9 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
 
 /* ---- Reading without waiting ---- */
 
-/* Read all of the file from the kernel's caches; false: not all bytes are there. A regular file's
- * size says how many there must be; one of size 0 may have bytes all the same, as in /proc. */
+/* Read the whole file from the kernel's caches; false: some bytes are not there. The size of a
+ * regular file says how many bytes must come, but a file of size 0 may have bytes, too, as in
+ * /proc. */
 static bool
 read_cached(struct sxe__lua_file_job *job)
 {
@@ -205,8 +207,9 @@ put_file(const struct sxe__lua_file_job *job, const char *path, int flags)
     return result;
 }
 
-/* The file that is to be replaced: 1, with its status; 0: there is none; -errno. A rename would
- * put a plain file in the place of a device, a socket or a fifo, which another program needs. */
+/* The status of the file to be replaced. Returns 1; 0: there is no such file; or -errno. A device,
+ * a socket or a fifo is refused: a rename would replace it with a plain file, but another program
+ * needs it. */
 static int
 find_replaced(struct sxe__lua_file_job *job)
 {
@@ -215,8 +218,9 @@ find_replaced(struct sxe__lua_file_job *job)
     return S_ISREG(job->status.st_mode) ? 1 : S_ISDIR(job->status.st_mode) ? -EISDIR : -EINVAL;
 }
 
-/* A program that reads the file meanwhile sees the old or the new contents, also after a crash.
- * The new file has the permissions of the old one, so that a secret stays one. */
+/* Write a new file and rename it. Another program that reads the file sees the old or the new
+ * contents, even after a crash. The new file gets the permissions of the old one, so that a secret
+ * stays secret. */
 static int
 replace_file(struct sxe__lua_file_job *job)
 {

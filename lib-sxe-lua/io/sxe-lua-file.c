@@ -36,15 +36,15 @@ enum state { FREE, BUSY, STATES };
 /* Places in the stack of a call. */
 enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
 
-/* This thread's jobs. They outlive a state whose jobs are still being done. */
+/* The jobs of this thread. They outlive their state while a thread works on one of them. */
 struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
     struct sxe__lua_line waiting;   /* tasks that wait for a free job */
     uint64_t held;
-    unsigned group;   /* of threads */
+    unsigned group;   /* the group of threads that do the jobs */
     bool has_threads; /* the module was required before the loop began */
-    unsigned turn;    /* the loop's turn of the last read */
-    unsigned tries;   /* reads without a thread in that turn */
+    unsigned turn;    /* the loop's turn in which the last read was */
+    unsigned tries;   /* number of reads without a thread in that turn */
 };
 
 static _Thread_local struct files files;
@@ -150,7 +150,7 @@ push_job_result(lua_State *L)
     return 1;
 }
 
-/* Push the results of a job. The job is given back even if that raises. */
+/* Push the results of a job. The job is given back even if pushing raises an error. */
 static int
 finish_job(lua_State *L, struct sxe__lua_file_job *job)
 {
@@ -190,7 +190,8 @@ sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer valu
     return value;
 }
 
-/* Push what the call wants, so that it is kept while the task waits for a free job. */
+/* Push a struct with the options of the call, which the stack keeps while the task waits for a free
+ * job. */
 static void
 push_wish(lua_State *L, const struct sxe__lua_file_call *call)
 {
@@ -325,7 +326,7 @@ take_file_job(lua_State *L, int status, lua_KContext context)
     return sxe__lua_file_begin(L, job, fill_in_path_job(L, job, call), deadline_ns);
 }
 
-/* A function of the module, whose upvalue is what it does. */
+/* A function of the module; its upvalue says which call it is. */
 static int
 call_job(lua_State *L)
 {
@@ -357,7 +358,7 @@ call_job(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* The state is closed, or a new one begins: no task waits any more. */
+/* The state is closed, or a new one begins: no task waits for the jobs any more. */
 static void
 forget_all_files(void)
 {

@@ -19,7 +19,7 @@ enum { DATA_MAX = 65536 };
 
 struct stream {
     const struct sxe_lua_inflate *table;
-    void *made; /* NULL: it has ended */
+    void *made; /* NULL: the stream has ended */
 };
 
 static int
@@ -84,7 +84,7 @@ sxe__lua_add_inflate(lua_State *L)
                                          {NULL, NULL}};
 
     if (sxe__lua_config()->inflate == NULL)
-        return; /* no function: the client asks for no compressed replies */
+        return; /* push no function: then the client asks for no compressed replies */
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, end_inflate);
     lua_setfield(L, -2, "__gc");

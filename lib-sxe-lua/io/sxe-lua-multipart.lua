@@ -7,7 +7,7 @@ local find, format, gsub = string.find, string.format, string.gsub
 local error, ipairs, min, pairs, require = error, ipairs, math.min, pairs, require
 local tostring, type = tostring, type
 
-local READ_MAX <const> = 65536 -- bytes of a file that are in memory
+local READ_MAX <const> = 65536 -- the most bytes of a file in memory
 local FIELDS <const> = { name = "string", value = "string or number or boolean", file = "string", filename = "string",
   type = "string" }
 
@@ -43,7 +43,7 @@ local function head_of(part, boundary)
     (kind and "\r\nContent-Type: " .. kind or "") .. "\r\n\r\n"
 end
 
--- The parts as {text =} or {text =, path =, size =}, in order, and the length of the body; nil, why, code.
+-- The parts as {text =} or {text =, path =, size =}, in order, and the length of the body; or nil, why, code.
 local function plan(parts, boundary)
   local planned, length = {}, 0
 
@@ -66,7 +66,7 @@ local function plan(parts, boundary)
   return planned, length + #planned[#planned].text
 end
 
--- A function that returns the body piece by piece, then nil; or nil, why, code.
+-- Return a function that returns the body piece by piece, then nil; or nil, why, code.
 local function reader(planned)
   local at, left, file = 0, 0, nil
 
@@ -100,7 +100,7 @@ local function reader(planned)
   end
 end
 
--- The type of the body, its length, and a function that returns a new reader of it; nil, why, code.
+-- Returns the type of the body, its length, and a function that makes a reader of the body; or nil, why, code.
 return function(parts)
   local boundary = format("----sxe%016x%016x", c.random(), c.random())
   local planned, length, code

@@ -13,8 +13,8 @@
 
 SXE__LUA_PART(proxy, "lib-sxe-lua/io/sxe-lua-proxy.lua");
 
-/* environment(name): nil if the variable is not set, is empty, or if this process has more rights
- * than its user, who chose the environment. */
+/* environment(name): the value of an environment variable; nil if it is not set, if it is empty, or
+ * if this process has more rights than the user who chose the environment. */
 static int
 environment(lua_State *L)
 {
@@ -24,7 +24,7 @@ environment(lua_State *L)
     return 1;
 }
 
-/* Parse an address of IPv4 or IPv6; returns how many bits it has, 0: it is none. */
+/* Parse an address of IPv4 or IPv6. Returns how many bits it has; 0: the text is no address. */
 static unsigned
 parse_ip_address(unsigned char address[16], const char *text)
 {
@@ -43,7 +43,8 @@ has_same_start(const unsigned char *a, const unsigned char *b, unsigned bits)
     return memcmp(a, b, bytes) == 0 && (rest == 8 || (a[bytes] ^ b[bytes]) >> rest == 0);
 }
 
-/* is_in(address, network, bits): bits nil: the network is one address. False if either is none. */
+/* is_in(address, network, bits): whether the address is in the network. Without bits, the network
+ * is one address. False if either text is no address. */
 static int
 is_in(lua_State *L)
 {

@@ -6,9 +6,9 @@ local c, parse_authority, basic_of = ...
 local find, format, gmatch, gsub = string.find, string.format, string.gmatch, string.gsub
 local ipairs, lower, match, sub, tonumber = ipairs, string.lower, string.match, string.sub, tonumber
 
-local PORT <const> = 1080 -- of a proxy without a port, as in curl
+local PORT <const> = 1080 -- the port of a proxy that names none, as in curl
 
--- HTTP_PROXY in capitals is what a CGI server calls the field Proxy that a client sends, so it is not read.
+-- HTTP_PROXY in capitals is not read: a CGI server sets it from the field Proxy, which any client may send.
 local VARIABLES <const> = {
   http = { "http_proxy", "all_proxy", "ALL_PROXY" },
   https = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" },
@@ -22,7 +22,7 @@ local function first_of(names)
   end
 end
 
--- The text may have a password, so errors name only where it comes from.
+-- Parse the URL of a proxy. Errors only name the place it comes from, because the URL may have a password.
 local function parse(text, where)
   local scheme, rest = match(text, "^(%a[%w+.-]*)://(.*)$")
   local user, host, port = parse_authority(match(rest or text, "^[^/?#]*"), PORT)
@@ -35,7 +35,7 @@ local function parse(text, where)
     authorization = user and basic_of(user) }
 end
 
--- Whether an item of no_proxy stands for the host: a name stands for the names below it, too.
+-- Whether an item of no_proxy stands for the host. A name also stands for all names below it.
 local function is_named(host, item)
   local network, bits = match(item, "^%[?([^%]/]*)%]?/?(%d?%d?%d?)$")
   local name = gsub(gsub(lower(item), "^%.", ""), "%.$", "")
@@ -65,7 +65,7 @@ function proxies.find(url, option)
   return parse(text, where)
 end
 
--- In words what a proxy's reply to a request or to CONNECT means that it did not pass on.
+-- A text that says why the proxy replied to a request or to CONNECT, and did not pass it on.
 function proxies.refusal(proxy, has_login, authority, head)
   if head.status == 407 then
     return format("client: the proxy %s %s (407)", proxy.name,

@@ -30,16 +30,16 @@ local math_type, rawget, setmetatable, tointeger = math.type, rawget, setmetatab
 local tonumber, type = tonumber, type
 
 local SLOTS <const> = 16384
-local PORT <const> = 6379                         -- of a seed without one
-local MESSAGE_MAX <const> = 255                   -- bytes of a server's message in ours
-local REDIRECTS <const> = 16                      -- of a command
-local PAUSES <const> = 100                        -- of a command
+local PORT <const> = 6379                         -- the port of a seed that names none
+local MESSAGE_MAX <const> = 255                   -- the most bytes of a server's message in an error text
+local REDIRECTS <const> = 16                      -- the most redirects of a command
+local PAUSES <const> = 100                        -- the most pauses of a command
 local PAUSE <const>, PAUSE_MAX <const> = 0.01, 0.5 -- seconds: the first one, and the longest
-local A_PART <const> = 4                          -- of the timeout, for one node to tell the map
+local A_PART <const> = 4                          -- a node has one fourth of the timeout to tell the map
 local READ_MAP <const>, ASKING <const> = c.encode("CLUSTER", "SLOTS"), c.encode "ASKING"
 local BAD_MAP <const> = "redis: the server sent no map of slots: "
 
--- Refusals that pass; the value says whether the map may be old.
+-- Refusals that do not last; the value says whether the map may be old.
 local PASSING <const> = { TRYAGAIN = false, CLUSTERDOWN = true, LOADING = true, MASTERDOWN = true }
 
 local OPTIONS <const> = { seeds = "table", read_from = "string", nodes = "number" }
@@ -68,7 +68,7 @@ local function new_node(cluster, host, port)
   return core.new_pool(options)
 end
 
--- The node at an address, which is made if there is none and the cluster has fewer than `most`; nil, why.
+-- The node at an address. If there is none and the cluster has fewer than `most` nodes, it is made; otherwise nil, why.
 local node_at = c.atomic(function(cluster, host, port, most)
   local name = name_of(host, port)
   local node = cluster.by_name[name]
@@ -80,7 +80,7 @@ local node_at = c.atomic(function(cluster, host, port, most)
   return node
 end)
 
--- Commands that wait in the node get their replies, and no other is sent there.
+-- Send no more commands to the node; those that wait in it still get their replies.
 local function drop(node)
   node.is_closed = true
   for _, list in ipairs{ node.links, node.owned } do
@@ -95,7 +95,7 @@ end
 
 -- ---- The map ----
 
--- host, port; false: the server does not know the address; nil: the entry holds no address.
+-- Returns host, port; false if the server does not know the address; or nil if the entry holds no address.
 local function read_address(entry, from)
   local host, port
 
@@ -107,7 +107,7 @@ local function read_address(entry, from)
   return host, port
 end
 
--- first, last, the names of the nodes, that of the master first or false; or nil, why.
+-- Returns the first and the last slot, and the nodes' names, the master's first, or false without one; or nil, why.
 local function read_range(range, from, addresses)
   local names = {}
 
@@ -129,7 +129,7 @@ local function read_range(range, from, addresses)
   return range[1], range[2], names
 end
 
--- The addresses of all nodes, by name, and ranges of slots; or nil, why.
+-- Returns the addresses of all nodes, by name, and the ranges of slots; or nil, why.
 local function read_map(cluster, list, from)
   local addresses, ranges, number = {}, {}, 0
 
@@ -148,7 +148,7 @@ local function read_map(cluster, list, from)
   return addresses, ranges
 end
 
--- The shard of a master among others by its name, with replicas that are added.
+-- The shard of a master, by the master's name; the replicas are added to the shard.
 local function shard_of(shards, nodes, names)
   local master = names[1]
   local shard = shards[master]
@@ -161,7 +161,7 @@ local function shard_of(shards, nodes, names)
   return shard
 end
 
--- The new map holds; nodes that it does not have are dropped.
+-- Use the new map, and drop the nodes that it does not have.
 local install = c.atomic(function(cluster, addresses, ranges)
   local nodes, shards, slots, count = {}, {}, {}, 0
   local old = cluster.by_name
@@ -183,7 +183,7 @@ local install = c.atomic(function(cluster, addresses, ranges)
   end
 end)
 
--- A slot moved to a node.
+-- Note that a slot moved to a node.
 local own = c.atomic(function(cluster, slot, node)
   for _, shard in ipairs(cluster.shards) do
     if shard.master == node then
@@ -194,7 +194,8 @@ local own = c.atomic(function(cluster, slot, node)
   cluster.slots[slot] = { master = node, replicas = {}, turn = 0 }
 end)
 
--- The nodes that can tell the map: one that is named, those of the map from another one each time, the seeds.
+-- The nodes that can tell the map: first the node `first`, then those of the map, another one first each time, then the
+-- seeds.
 local function sources_of(cluster, first)
   local list, all = { first }, {}
 
@@ -231,7 +232,8 @@ local function ask_for_map(cluster, deadline, first)
   return nil, why, code
 end
 
--- A task's turn to read the map for all ends: the others look again. A turn that was cut off leaves the map old.
+-- When a task's turn to read the map ends, the tasks that wait for it look again. A turn that was cut off leaves the
+-- map old.
 local refreshers = { __close = c.insist(function(turn)
   local cluster = turn.cluster
   local ok, fresh
@@ -265,7 +267,7 @@ local function read_in_turn(cluster, turn, deadline, first)
   return ok, why, code
 end
 
--- Have another map than that of a version: one task reads it, first from the node that is named. true, or nil, why, code.
+-- Get a map of another version: one task reads it, first from the node `first`. Returns true, or nil, why, code.
 local function refresh(cluster, version, deadline, first)
   local failures = cluster.failures
 
@@ -292,7 +294,7 @@ local function new_way(cluster, slot)
   return { slot = slot or nil, deadline = c.now() + cluster.options.timeout, redirects = 0, pauses = 0 }
 end
 
--- The node that has the slot of a way, or any without a slot; nil, why, code.
+-- The node that has the slot of a way, or any node if the way has no slot; or nil, why, code.
 local function owner(cluster, way)
   local shard
 
@@ -309,7 +311,7 @@ local function owner(cluster, way)
   return shard.replicas[shard.turn]
 end
 
--- Where a way goes next; nil, why, code.
+-- The node to which a way goes next; or nil, why, code.
 local function choose(cluster, way)
   local ok, why, code
 
@@ -323,7 +325,7 @@ local function choose(cluster, way)
   return way.node, why, code
 end
 
--- The server at a node said MOVED or ASK: go there.
+-- A node refused a command with MOVED or ASK: let the way go to the node that it named.
 local function follow_redirect(cluster, way, from, why, code)
   local slot, host, port = match(why, "^%u+ (%d+) (.*):(%d+)$")
   local node, problem
@@ -353,7 +355,7 @@ local function is_of_server(why, code)
   return code and find(why, code, 1, true) == 1
 end
 
--- What becomes of a way that failed: "again", at once; "wait", after a pause; or nil, why, code.
+-- Decide about a way that failed: "again" at once; "wait", again after a pause; or nil, why, code.
 local function judge(cluster, way, why, code, is_unsent)
   local from = way.node
 
@@ -372,7 +374,7 @@ local function judge(cluster, way, why, code, is_unsent)
   return nil, why, code
 end
 
--- Wait before the next try: true; nil and perhaps "cancelled", if there is no time for one.
+-- Pause before the next try. Returns true; or nil, and perhaps "cancelled", if no time is left.
 local function pause(way)
   local seconds = min(PAUSE * 2 ^ way.pauses, PAUSE_MAX)
 
@@ -381,7 +383,8 @@ local function pause(way)
   return task.sleep(seconds)
 end
 
--- try(cluster, way) returns a value; or nil, why, code, and whether it was certainly not sent; or nothing.
+-- Call try(cluster, way) until it succeeds. It returns a value; nothing; or nil, why, code, is_unsent: it was certainly
+-- not sent.
 local function route(cluster, way, try)
   while true do
     local value, why, code, is_unsent = try(cluster, way)
@@ -463,7 +466,7 @@ local rounds = { __close = c.insist(function(round)
   end
 end) }
 
--- Put a way into the group of its node; those after ASKING have one of their own.
+-- Put a way into the group of its node; the ways after ASKING have a group of their own.
 local function add_to_round(round, way)
   local of_node = way.asking and round.asking or round.plain
   local group = of_node[way.node]
@@ -522,7 +525,7 @@ local function run_round(cluster, left, deadline)
   for _, group in ipairs(round) do finish_group(group) end
 end
 
--- The commands that go again after a round, whether after a pause, and whether the task was cancelled.
+-- Returns the commands to send again after a round, whether to pause before, and whether the task was cancelled.
 local function judge_round(cluster, left, replies)
   local again, is_to_wait = {}, false
 
@@ -602,7 +605,7 @@ end
 
 -- ---- Transactions ----
 
--- A link of its own to the node of the transaction's key; true, or nil, why, code.
+-- Open a link for this transaction only, to the node of its key. Returns true, or nil, why, code.
 local function open_in(transaction)
   local way = transaction.way
   local node, why, code = choose(transaction.cluster, way)
@@ -617,7 +620,7 @@ local function open_in(transaction)
   return true
 end
 
--- Send a command at once. If the slot has moved, the function is called again.
+-- Send a command at once. If the slot has moved, route() calls the transaction's function again.
 local function exchange_in(transaction, bytes)
   local asking = transaction.way.asking
   local ok, why, code, value
@@ -633,7 +636,7 @@ local function exchange_in(transaction, bytes)
   return nil, why, code
 end
 
--- The transaction is that of a key's node; its first key chooses it.
+-- Bind the transaction to the node of its first key.
 local function bind(transaction, slot, key)
   local way = transaction.way
 

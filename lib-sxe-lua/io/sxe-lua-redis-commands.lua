@@ -9,7 +9,7 @@ local error, select, setmetatable, tointeger, tonumber = error, select, setmetat
 local max, min, tostring, type = math.max, math.min, tostring, type
 
 local NEVER <const> = 1e9   -- seconds
-local KEY_SHOWN <const> = 60 -- bytes of a key in a message
+local KEY_SHOWN <const> = 60 -- the most bytes of a key in a message
 
 local function set_of(names)
   local set = {}
@@ -26,8 +26,8 @@ local NOT_SHARED <const> = set_of [[AUTH HELLO SELECT QUIT RESET MULTI EXEC DISC
 local NOT_SHARED_SECOND <const> = {
   CLIENT = { REPLY = true, TRACKING = true, CACHING = true }, SCRIPT = { DEBUG = true },
 }
--- Commands that may wait in the server, and where their seconds are: an argument from the first or from the last, or
--- after BLOCK.
+-- Commands that may wait in the server, and the place of their seconds: an argument, counted from the first or from the
+-- last, or the one after BLOCK.
 local BLOCKING <const> = {
   BLPOP = -1, BRPOP = -1, BLMOVE = -1, BRPOPLPUSH = -1, BZPOPMIN = -1, BZPOPMAX = -1, WAIT = -1, WAITAOF = -1,
   BLMPOP = 1, BZMPOP = 1, XREAD = "BLOCK", XREADGROUP = "BLOCK",
@@ -36,7 +36,7 @@ local MILLISECONDS <const> = { WAIT = true, WAITAOF = true, XREAD = true, XREADG
 
 local commands = { NEVER = NEVER }
 
--- Where a word is among the arguments, before STREAMS; nil: nowhere.
+-- The place of a word among the arguments before STREAMS; nil: it is not there.
 local function place_of(word, ...)
   for i = 1, select("#", ...) do
     local argument = upper(tostring((select(i, ...))))
@@ -58,11 +58,11 @@ function commands.wait_of(name, ...)
     where = where + 1
   end
   if select("#", ...) > 0 then wait = tonumber((select(where, ...))) end
-  if wait == 0 then return NEVER end -- an end of the wait
-  return max(wait or 0, 0) / (MILLISECONDS[name] and 1000 or 1) -- the server refuses less
+  if wait == 0 then return NEVER end -- 0 stands for a wait without end
+  return max(wait or 0, 0) / (MILLISECONDS[name] and 1000 or 1) -- the server refuses a negative wait
 end
 
--- Bytes for a shared link, or one that is to be shared.
+-- The bytes of a command for a link that is shared, or will be. Raises for a command that cannot share a link.
 function commands.encode(name, ...)
   local bytes = c.encode(name, ...)
   local seconds = NOT_SHARED_SECOND[upper(name)]
@@ -88,15 +88,15 @@ end
 
 -- ---- Keys ----
 
--- Where the keys are: {first, last, step}, where a last of 0 is the last argument, and one of -1 that before it; or a
--- function that returns them. No rule: the first argument is the only key.
+-- The places of a command's keys: {first, last, step}, where a last of 0 is the last argument, and one of -1 that
+-- before it; or a function that returns the keys. A command without a rule has one key, its first argument.
 local RULES <const> = {}
 
 local function add_rule(names, rule)
   for name in gmatch(names, "%S+") do RULES[name] = rule end
 end
 
--- The keys after their number, which is at a place; and the first argument if with_first.
+-- The keys after their number, which is at the place `at`; and the first argument if with_first.
 local function counted(at, with_first)
   return function(...)
     local number = tointeger(tonumber((select(at, ...)))) or 0
@@ -108,7 +108,7 @@ local function counted(at, with_first)
   end
 end
 
--- The first half of what follows STREAMS.
+-- The keys after STREAMS: the first half of the arguments there.
 local function streamed(...)
   local at = place_of("STREAMS", ...)
   local list = {}
@@ -118,7 +118,7 @@ local function streamed(...)
   return list
 end
 
--- The first argument, and those after STORE and STOREDIST.
+-- The first argument, and the arguments after STORE and STOREDIST.
 local function stored(...)
   local list = { (...) }
 
@@ -142,7 +142,7 @@ add_rule("ZUNIONSTORE ZINTERSTORE ZDIFFSTORE", counted(2, true))
 add_rule("XREAD XREADGROUP", streamed)
 add_rule("SORT GEORADIUS GEORADIUSBYMEMBER", stored)
 
--- Commands of a cluster's node, not of its keys: any node would answer, and for itself only.
+-- Commands about a node of a cluster, not about its keys: any node would answer them, and only for itself.
 local OF_NODES <const> = set_of [[BGREWRITEAOF BGSAVE CLUSTER CONFIG DBSIZE DEBUG FAILOVER FLUSHALL FLUSHDB KEYS LASTSAVE
   LATENCY MIGRATE MODULE RANDOMKEY REPLICAOF ROLE SAVE SCAN SHUTDOWN SLAVEOF SLOWLOG SWAPDB WAIT WAITAOF]]
 
@@ -175,7 +175,8 @@ local function keys_by(rule, ...)
   return list
 end
 
--- The slot of a command's keys, and the first of them; nil: it has no key; or false, why, code. A command of a node raises.
+-- The slot of a command's keys, and the first of them. Returns nil if the command has no key; or false, why, code.
+-- Raises for a command about a node.
 function commands.slot_of(name, ...)
   local rule = RULES[name]
   local keys, slot

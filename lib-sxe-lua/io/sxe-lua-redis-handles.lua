@@ -18,9 +18,9 @@ local error, format, pairs, rawget, select = error, string.format, pairs, rawget
 local setmetatable, tointeger, tostring, type, upper = setmetatable, math.tointeger, tostring, type, string.upper
 
 local RETRIES <const> = 10
-local EVENTS <const> = { message = 0, pmessage = 1 } -- names of a pattern before the channel
+local EVENTS <const> = { message = 0, pmessage = 1 } -- names before the channel: a pmessage has its pattern there
 
--- Bytes of a command that others in its link need not wait for.
+-- The bytes of a command that never waits in the server, so that others may share its link.
 local function encode_prompt(name, ...)
   if type(name) ~= "string" then error("redis: a command is a string, not a " .. type(name), 0) end
   if wait_of(upper(name), ...) then error("redis: " .. name .. " may wait: call it on the client itself", 0) end
@@ -29,7 +29,8 @@ end
 
 -- ---- Scripts ----
 
--- A function that runs a script in the server: it sends its hash, and once more the text if the server forgot it.
+-- Return a function that runs a script in the server. It sends the script's hash; if the server does not know it, the
+-- text.
 function Db.prepare(db, text)
   local hash
 
@@ -59,7 +60,7 @@ local function add(pipeline, name, ...)
   return pipeline
 end
 
--- Send all, and forget them: a list of replies.
+-- Send all collected commands, and forget them. Returns the list of their replies.
 function Pipeline.exec(pipeline)
   local list, pool = pipeline.list, rawget(pipeline.db, POOL)
   local values, why, code
@@ -75,7 +76,7 @@ function Pipeline.close(pipeline)
   pipeline.list = {}
 end
 
--- The metatable of pipelines that collect with one function, and send with another.
+-- The metatable of pipelines that collect commands with one function, and send them with the other.
 local function pipelines_of(adding, exec)
   local methods = methods_of(adding)
   local own = { call = adding, exec = exec, close = Pipeline.close }
@@ -96,8 +97,8 @@ end
 
 local Transaction = {}
 
--- A command before multi is sent at once; those after it go together. All fields are set from the start: a name that is
--- missing is a command.
+-- Run a command of a transaction: before multi it is sent at once, after multi it is collected. All fields of the
+-- transaction are set from the start, because a name that is missing is taken for a command.
 local function call_in(transaction, name, ...)
   local bytes = encode_prompt(name, ...)
 
@@ -116,7 +117,7 @@ function Transaction.multi(transaction)
   transaction.list = transaction.list or {}
 end
 
--- The metatable of transactions whose commands are sent by a function.
+-- The metatable of transactions whose commands the function sends.
 local function transactions_of(sending)
   local methods = methods_of(sending)
   local own = { call = sending, multi = Transaction.multi }
@@ -129,8 +130,9 @@ end
 
 local transactions = transactions_of(call_in)
 
--- The replies of EXEC; or nil, why, code; or nil: a watched key changed. MULTI goes first: if it were refused, the commands
--- would be carried out one by one. Before it may stand ASKING, which MULTI keeps until EXEC.
+-- Send the collected commands. Returns the replies of EXEC; nil if a watched key changed; or nil, why, code. MULTI goes
+-- first: if the server refused it after others, it would carry out the commands one by one. ASKING may stand before it,
+-- because MULTI keeps it until EXEC.
 local function commit(link, list, deadline, asking)
   local ok, why, code = exchange(link, (asking or "") .. c.encode("MULTI"), deadline, asking and 2, true)
   local replies, last
@@ -164,7 +166,7 @@ local function attempt(pool, fn, watch)
     transactions)
   if fn(transaction) == false then return nil, "redis: the function gave the transaction up" end
   transaction.is_over = true
-  if link.is_over then return nil, link.why, link.code end -- after a timeout, for instance, that the function passed over
+  if link.is_over then return nil, link.why, link.code end -- the function may have ignored a timeout, for instance
   if not transaction.list or not transaction.list[1] then return {} end
   ok, why, code = commit(link, transaction.list, deadline)
   holder.is_dirty = why ~= nil
@@ -198,14 +200,15 @@ end
 
 local Subscription = {}
 
--- Bytes for the reader, as c.fill. The server may send other lists without end: what comes after the deadline is read once.
+-- A function that feeds the reader, with the arguments of c.fill. The server may send other lists without end, so the
+-- bytes that come after the deadline are read only once.
 local function fill_by(sub, deadline)
   if sub.is_late then return nil, "timeout" end
   sub.is_late = deadline ~= nil and c.now() >= deadline
   return c.fill(sub.link.reader, sub.link.conn, deadline and left_of(deadline))
 end
 
--- The next list that the server sends; nil, why, code.
+-- The next list that the server sends; or nil, why, code.
 local function read_list(sub, deadline)
   local link = sub.link
 
@@ -232,7 +235,7 @@ local function read_list(sub, deadline)
   return nil, sub.why or "closed", sub.code
 end
 
--- nil: the list is no message.
+-- The message that a list holds; nil: the list is no message.
 local function message_of(list)
   local first = type(list) == "table" and EVENTS[list[1]]
 
@@ -283,7 +286,7 @@ local function confirm(sub, number, deadline)
   return true
 end
 
--- A fourth result that is true: nothing was sent.
+-- Subscribe. A fourth result of true says that nothing was sent.
 local function subscribe_in(db, pool, name, names, deadline)
   local bytes = c.encode(name, unpack(names))
   local holder <close> = new_holder()

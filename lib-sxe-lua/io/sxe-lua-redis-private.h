@@ -7,12 +7,12 @@
 
 #include <lua.h>
 
-/* Push a table of functions that make bytes of commands, and values of replies
+/* Push a table of functions that encode commands, and decode replies to values
  * (sxe-lua-redis-reader.c). */
 void sxe__lua_open_redis_reader(lua_State *L);
 
-/* Give the string on top, which is popped, to the reader at index 1. If this raises, the reader has
- * taken no byte of it. */
+/* Pop the string on top, and give its bytes to the reader at index 1. If this raises an error, the
+ * reader has taken none of the bytes. */
 void sxe__lua_feed_redis(lua_State *L);
 
 #endif

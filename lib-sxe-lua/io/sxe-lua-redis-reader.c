@@ -29,19 +29,20 @@
 #include "sxe-lua-private.h"
 #include "sxe-lua-resp-private.h"
 
-/* A list that is being filled: below it on the stack, and the key of a pair on top. */
+/* A list that is being filled. Its table is on the stack, above the tables of the lists around it;
+ * the key of an unfinished pair is above its table. */
 struct list {
     uint64_t left; /* elements, keys among them */
     lua_Integer number;
     char type;
 };
 
-/* A reply of which not all has come. */
+/* A reply whose bytes have not all come. */
 struct part {
     struct list lists[SXE__RESP_DEPTH];
     unsigned depth;
-    char type;       /* of the reply, after what attributes say of it */
-    bool is_dropped; /* nobody wants it: no values are made */
+    char type;       /* the type of the reply; an attribute before it does not count */
+    bool is_dropped; /* the caller does not want the reply, so no values are made */
 };
 
 struct reader {
@@ -50,7 +51,7 @@ struct reader {
     int values; /* in the second uservalue */
     lua_Integer number;
     const char *bytes;
-    char *copy; /* NULL: bytes are a string's */
+    char *copy; /* NULL: the bytes are those of a Lua string */
     size_t copy_size;
     size_t start;
     size_t end;
@@ -72,7 +73,7 @@ push_argument(lua_State *L, int argument, size_t *length)
     if (lua_type(L, argument) == LUA_TNUMBER && !lua_isinteger(L, argument)) {
         double number = lua_tonumber(L, argument);
 
-        /* 0.1, and no digit of it is lost */
+        /* 15 digits print 0.1 as 0.1; a number that they would change gets 17. */
         snprintf(text, sizeof(text), "%.15g", number);
         if (strtod(text, NULL) != number)
             snprintf(text, sizeof(text), "%.17g", number);
@@ -115,7 +116,7 @@ l_redis_encode(lua_State *L)
     return 1;
 }
 
-/* CRC16 of a cluster (XMODEM: polynomial 0x1021, from 0), four bits at a time. */
+/* The CRC16 of Redis Cluster (XMODEM: polynomial 0x1021, start 0), computed four bits at a time. */
 static unsigned
 crc16_of_key(const char *text, size_t length)
 {
@@ -133,7 +134,8 @@ crc16_of_key(const char *text, size_t length)
     return crc;
 }
 
-/* slot(key): of its first {hash tag}, if that is not empty, or of the whole key. */
+/* slot(key): the slot of the key's first {hash tag}, if that is not empty, or else of the whole
+ * key. */
 static int
 slot_of_key(lua_State *L)
 {
@@ -152,7 +154,7 @@ slot_of_key(lua_State *L)
 
 /* ---- Values ---- */
 
-/* {error = its message, code = its first word} */
+/* Push a table for an error: {error = its message, code = its first word}. */
 static void
 push_error_reply(lua_State *L, const char *text, size_t length)
 {
@@ -198,8 +200,8 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
     }
 }
 
-/* A list of at most so many elements in the bytes that have come: make its table. The contents of
- * an attribute are dropped. */
+/* Begin a list: make its table, with room for at most as many elements as the bytes that have come
+ * can hold. The contents of an attribute are dropped. */
 static void
 push_list(lua_State *L, const struct sxe__resp_element *element, size_t most)
 {
@@ -223,7 +225,7 @@ push_reply_list(const struct sxe__resp_element *element)
     return list;
 }
 
-/* The value on top belongs to the list, which wants `left` more. */
+/* Put the value on top into the list, which still wants `left` values. */
 static void
 add_value_to_list(lua_State *L, struct list *list)
 {
@@ -251,7 +253,7 @@ is_outermost(const struct part *part)
     return i == part->depth;
 }
 
-/* Add an element; after: how many bytes have come after it. */
+/* Add an element. after: the number of bytes that have come after it. */
 static void
 add_element(lua_State *L, struct part *part, const struct sxe__resp_element *element, size_t after)
 {
@@ -282,7 +284,7 @@ add_element(lua_State *L, struct part *part, const struct sxe__resp_element *ele
 
 /* ---- Readers ---- */
 
-/* new_reader(bytes of a reply at most) */
+/* new_reader(max): a reader; max: the most bytes of one reply */
 static int
 new_reader(lua_State *L)
 {
@@ -346,7 +348,8 @@ l_redis_feed(lua_State *L)
     return 0;
 }
 
-/* Keep `values` values, from FIRST on, in the table, which has room for all. Never raises. */
+/* Keep `values` values, from index FIRST on, in the table, which has room for all of them. Never
+ * raises. */
 static void
 keep_values(lua_State *L, struct reader *reader, int values)
 {
@@ -361,7 +364,7 @@ keep_values(lua_State *L, struct reader *reader, int values)
     reader->values = values;
 }
 
-/* The results of next for a reply whose value is on top, or that was dropped. */
+/* Push the results of next() for a reply whose value is on top, or whose value was dropped. */
 static int
 push_reply_results(lua_State *L, const struct part *part)
 {
@@ -377,7 +380,7 @@ push_reply_results(lua_State *L, const struct part *part)
     return 3;
 }
 
-/* "bad", why */
+/* Return "bad" and the reason. */
 static int
 push_refusal(lua_State *L, const struct sxe__resp *resp)
 {
@@ -390,8 +393,8 @@ push_refusal(lua_State *L, const struct sxe__resp *resp)
     return 2;
 }
 
-/* Make the work of next last: everything that can raise comes before this. A finalizer that ran
- * meanwhile may have called next, too. */
+/* Store the state of next() in the reader. All that can raise an error has been done. A finalizer
+ * that ran meanwhile may have called next(), too. */
 static void
 settle_reader(lua_State *L, struct reader *reader, const struct sxe__resp *resp,
               const struct part *part, size_t used)
@@ -407,8 +410,8 @@ settle_reader(lua_State *L, struct reader *reader, const struct sxe__resp *resp,
     reader->part.is_dropped = part->is_dropped;
 }
 
-/* next(reader, whether the reply is dropped): nothing, there must be more; "bad", why; "push",
- * value; "error", message, code; or "value", value. One that is dropped has no value. */
+/* next(reader, is_dropped) returns nothing if more bytes must come; "bad", why; "push", value;
+ * "error", message, code; or "value", value. If is_dropped, the reply has no value. */
 static int
 next_redis_reply(lua_State *L)
 {
@@ -427,7 +430,8 @@ next_redis_reply(lua_State *L)
         return 0;
     luaL_checkstack(L, VALUES_MAX + LUA_MINSTACK, NULL);
     lua_settop(L, READER);
-    lua_getiuservalue(L, READER, BYTES); /* so that the bytes stay if others are fed */
+    /* Keeps the bytes, even if a finalizer feeds the reader others. */
+    lua_getiuservalue(L, READER, BYTES);
     lua_getiuservalue(L, READER, VALUES);
     for (int i = 1; i <= reader->values && !is_dropped; i++)
         lua_rawgeti(L, TABLE, i);
@@ -453,7 +457,7 @@ next_redis_reply(lua_State *L)
     return results;
 }
 
-/* number(reader) */
+/* number(reader): how many replies next() has returned */
 static int
 number_read(lua_State *L)
 {

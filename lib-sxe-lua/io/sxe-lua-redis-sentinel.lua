@@ -15,9 +15,9 @@ local error, ipairs, min, setmetatable = error, ipairs, math.min, setmetatable
 local tointeger, tonumber, type = math.tointeger, tonumber, type
 
 local PORT <const> = 26379
-local A_PART <const> = 4                           -- of the timeout, for one Sentinel to answer
+local A_PART <const> = 4                           -- a Sentinel has one fourth of the timeout to answer
 local PAUSE <const>, PAUSE_MAX <const> = 0.01, 0.5 -- seconds: the first one, and the longest
-local PAUSES <const> = 10                          -- of which each doubles the next
+local PAUSES <const> = 10                          -- number of pauses, each twice as long as the last
 local ROLE <const> = c.encode "ROLE"
 
 -- Refusals that no later attempt changes.
@@ -28,10 +28,10 @@ local counters -- of all clients of Sentinels in this state, made with the first
 local Sentinel = {}
 Sentinel.__index = Sentinel
 
--- Sentinels are asked rarely, so a connection serves for one question.
+-- The metatable of a pool that is closed after one question, because Sentinels are asked rarely.
 local askers = { __close = core.close_pool }
 
--- host, port; or nil, why, code.
+-- Ask a Sentinel for the master. Returns host, port; or nil, why, code.
 local function ask(sentinel, options, deadline)
   local pool <close> = setmetatable(core.new_pool(options), askers)
   local list, why, code = core.exchange_shared(pool, sentinel.question, min(deadline, c.now() + options.timeout / A_PART))
@@ -45,7 +45,7 @@ local function ask(sentinel, options, deadline)
   return list[1], port
 end
 
--- The address of the master: host, port; or nil, why, code.
+-- Find the address of the master. Returns host, port; or nil, why, code.
 function Sentinel.find(sentinel, deadline)
   local all = sentinel.all
   local first = sentinel.first
@@ -71,7 +71,7 @@ function Sentinel.find(sentinel, deadline)
   return nil, why
 end
 
--- Whether the server of a link, which was found at this address, is a master: true; or nil, why, code.
+-- Check that the server of a link, found at this address, is a master. Returns true; or nil, why, code.
 function Sentinel.verify(sentinel, link, host, port, deadline)
   local role, why, code = exchange(link, ROLE, deadline)
   local name = host .. ":" .. port
@@ -85,18 +85,18 @@ function Sentinel.verify(sentinel, link, host, port, deadline)
   return true
 end
 
--- Note that an attempt failed.
+-- Count an attempt that failed.
 function Sentinel.fail(sentinel)
   sentinel.retry_at = c.now() + min(PAUSE * 2 ^ sentinel.pauses, PAUSE_MAX)
   sentinel.pauses = min(sentinel.pauses + 1, PAUSES)
 end
 
--- Whether there may be another attempt before the deadline, after one that failed.
+-- After an attempt that failed: whether another one may follow before the deadline.
 function Sentinel.may_go_on(sentinel, why, code, deadline)
   return why ~= "cancelled" and not FINAL[code] and sentinel.retry_at < deadline
 end
 
--- The Sentinels of the checked options of redis.new.
+-- Make the Sentinels that the checked options of redis.new name.
 function core.new_sentinel(options)
   local all = {}
 

@@ -24,7 +24,7 @@ SXE__LUA_PART(handles, "lib-sxe-lua/io/sxe-lua-redis-handles.lua");
 SXE__LUA_PART(sentinel, "lib-sxe-lua/io/sxe-lua-redis-sentinel.lua");
 SXE__LUA_PART(cluster, "lib-sxe-lua/io/sxe-lua-redis-cluster.lua");
 
-/* is_idle(conn) */
+/* is_idle(conn): whether the connection is open, and no bytes have come */
 static int
 is_idle(lua_State *L)
 {
@@ -59,14 +59,14 @@ go_on_filling(lua_State *L, int status, lua_KContext deadline_ns)
                                 deadline_ns);
     lua_pushlstring(L, SXE_BUF(s), length);
     sxe__lua_feed_redis(L);
-    left = (size_t)SXE_BUF_USED(s); /* a finalizer that ran meanwhile may have read */
+    left = (size_t)SXE_BUF_USED(s); /* a finalizer that ran meanwhile may have read some bytes */
     sxe_consume(s, (unsigned)(length < left ? length : left));
     lua_pushboolean(L, 1);
     return 1;
 }
 
-/* fill(reader, conn, seconds): true once bytes came; or nil, why, code, and none were taken, as
- * when it raises. */
+/* fill(reader, conn, seconds): wait for bytes and feed them to the reader. Returns true; or nil,
+ * why, code. If it fails or raises an error, no bytes were taken. */
 static int
 fill_reader(lua_State *L)
 {
@@ -74,7 +74,7 @@ fill_reader(lua_State *L)
     return go_on_filling(L, LUA_OK, (lua_KContext)sxe__lua_deadline(L, SECONDS));
 }
 
-/* check_tls(options): raise for an option tls that tcp.connect would refuse */
+/* check_tls(options): raise an error for an option tls that tcp.connect would refuse. */
 static int
 check_redis_tls(lua_State *L)
 {

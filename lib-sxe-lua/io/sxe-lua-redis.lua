@@ -60,7 +60,7 @@ local function forget(link)
   end
 end
 
--- Tasks that wait for a link look again, also when there is no memory.
+-- Wake the tasks that wait for a link, so that they look again. This works without memory, too.
 local tell_waiting = c.insist(function(pool)
   local ok, fresh = pcall(task.event)
 
@@ -69,15 +69,15 @@ local tell_waiting = c.insist(function(pool)
   pool.waiting = 0
 end)
 
--- The link ends, and with it all calls that wait in it.
+-- End a link, and with it all calls that wait in it.
 local end_link = atomic(function(link, why, code)
   if link.is_ended then return end
   if not link.is_over then link.why, link.code, link.is_over = why, code, true end
   forget(link)
   if link.conn then link.conn:close() end
-  if link.conn and (link.is_subscribed or link.first <= link.last) then c.reset(link.conn) end -- more would come for a while
+  if link.conn and (link.is_subscribed or link.first <= link.last) then c.reset(link.conn) end -- more replies would come
   for i = link.first, link.last do
-    local call = link.calls[i] or {} -- the one whose reply a task was about to note when it ended
+    local call = link.calls[i] or {} -- this call's task may have ended while it noted a reply
 
     if not call.is_done then
       call.why, call.code, call.is_unsent, call.is_done = link.why, link.code, i > link.taken, true
@@ -93,7 +93,7 @@ local function add_reply(call, kind, value, code)
   local values = call.values
 
   call.missing = call.missing - 1
-  if code == "READONLY" and call.link.pool.sentinel then call.link.is_retired = true end -- there is another master now
+  if code == "READONLY" and call.link.pool.sentinel then call.link.is_retired = true end -- the master has changed
   if values and not call.is_gone then
     if kind == "error" then
       value = { error = value, code = code }
@@ -110,7 +110,7 @@ local function add_reply(call, kind, value, code)
   return call.is_done
 end
 
--- The bytes that came, as replies of the calls; values of a call that has gone are not made.
+-- Give the bytes that came to the calls, as replies. A call whose task has gone gets no values.
 local deliver = atomic(function(link)
   repeat
     local call = link.calls[link.first]
@@ -131,7 +131,7 @@ local deliver = atomic(function(link)
   if link.is_retired and link.live == 0 then end_link(link, "closed") end
 end)
 
--- The next call whose task waits reads on.
+-- Let the task of the next call read.
 local function hand_over(link)
   for i = link.first, link.last do
     local call = link.calls[i]
@@ -152,7 +152,7 @@ local function count_live(link)
   return live
 end
 
--- The task of a call goes on to something else, perhaps without its reply.
+-- End a call when its task goes on to something else, perhaps before the reply came.
 local calls = { __close = c.insist(function(call)
   local link = call.link
 
@@ -186,7 +186,7 @@ local place = atomic(function(link, call, bytes)
   return link.writer == call
 end)
 
--- What others left to write; nil: nothing, and the next call writes itself.
+-- Take the bytes that others left for this task to write. nil: there are none, and the next call writes its own.
 local take_output = atomic(function(link)
   local bytes = concat(link.output)
 
@@ -215,7 +215,7 @@ local function send(link, call, bytes)
   end_link(link, why, code)
 end
 
--- Whether the task of a call reads; otherwise it waits for its event.
+-- Whether the task of a call has to read; otherwise it waits for its event.
 local become_leader = atomic(function(link, call)
   if link.leader then
     call.event = task.event()
@@ -293,7 +293,7 @@ local function is_unknown(why)
   return why ~= nil and find(why, "unknown command", 1, true) ~= nil
 end
 
--- Say who we are. A server that does not know HELLO speaks RESP2.
+-- Introduce this client to the server. A server that does not know HELLO speaks RESP2.
 local function greet(link, deadline)
   local options = link.pool.options
   local user, password = options.user, options.password
@@ -336,7 +336,7 @@ local function connect(link, deadline)
   return link
 end
 
--- A link that the holder's task is to open. Called by an atomic function, as it counts.
+-- Make a link for the holder's task to open. Only an atomic function may call this, because it counts.
 local function new_link(pool, list, holder)
   local link = { pool = pool, list = list, calls = {}, first = 1, last = 0, live = 0, given = 0, taken = 0,
     output = {}, is_opening = true, reader = c.new_reader(pool.options.reply_max) }
@@ -361,7 +361,7 @@ local function open_link(link, deadline)
   return link
 end
 
--- The link with the fewest calls; nil: none takes commands.
+-- The link with the fewest calls; nil: no link takes commands.
 local function best_link(pool)
   local best
 
@@ -369,7 +369,7 @@ local function best_link(pool)
     local link = pool.links[i]
 
     if not link.is_opening and link.live == 0 and not link.is_retired and not c.is_idle(link.conn) then
-      end_link(link, "closed") -- by the server
+      end_link(link, "closed") -- the server closed it
     elseif not link.is_opening and not link.is_retired and (not best or link.live < best.live) then
       best = link
     end
@@ -399,7 +399,7 @@ end)
 
 -- ---- Links that are not shared ----
 
--- A link of which the holder's task has the only use, as choose_link.
+-- Choose a link that only the holder's task uses; the results are those of choose_link.
 local choose_own = atomic(function(pool, holder)
   local owned = pool.owned
 
@@ -411,7 +411,7 @@ local choose_own = atomic(function(pool, holder)
       link.is_spare = nil
       return link
     end
-    if link.is_spare then end_link(link, "closed") end -- by the server
+    if link.is_spare then end_link(link, "closed") end -- the server closed it
   end
   if #owned < pool.options.handles then return new_link(pool, owned, holder) end
   return nil, pool.changed
@@ -444,7 +444,7 @@ local function take(pool, choose, deadline, holder)
   return nil, "closed"
 end
 
--- The link takes no more commands, and ends after those that wait in it.
+-- Retire a link: it takes no more commands, and ends after the commands that wait in it.
 local function retire(link)
   link.is_retired = true
   if link.live == 0 then end_link(link, "closed") end
@@ -466,7 +466,7 @@ local function new_holder()
   return setmetatable({}, holders)
 end
 
--- exchange in a shared link; what was certainly not sent goes to another one.
+-- Exchange in a shared link. If the bytes were certainly not sent, another link sends them.
 local function exchange_shared(pool, bytes, deadline, count, is_last)
   local value, why, code, is_unsent
 
@@ -481,7 +481,7 @@ local function exchange_shared(pool, bytes, deadline, count, is_last)
   return value, why, code
 end
 
--- exchange in a link of its own, for a command that may wait in the server.
+-- Exchange in a link that is not shared, for a command that may wait in the server.
 local function exchange_own(pool, bytes, wait, deadline, count, is_last)
   local holder <close> = new_holder()
   local link, why, code = take(pool, choose_own, deadline, holder)
@@ -542,7 +542,7 @@ end
 
 -- ---- Options ----
 
--- The options of a function, with defaults, after each was checked against the names and types there.
+-- Check the options of a function against the names and types, and fill in the defaults.
 local function check_options(who, options, types, defaults)
   local all = {}
   local is_good, why
@@ -590,7 +590,7 @@ local function is_port(port)
   return math_type(port) == "integer" and port > 0 and port < 65536
 end
 
--- { host, port } of a text; without a port it is the default.
+-- Read an address { host, port } from a text; `default` is its port if it names none.
 local function read_address(who, name, text, default)
   local host, port = text, default
 
@@ -605,7 +605,7 @@ end
 
 local redis = { null = json.null }
 
--- The options that name the server.
+-- Check the options that name the server.
 local function check_server(options)
   local is_address = options.host ~= nil or options.port ~= nil
 

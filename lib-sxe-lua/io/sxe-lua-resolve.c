@@ -70,7 +70,7 @@ push_addresses(lua_State *L, const struct lookup *lookup)
     return 0;
 }
 
-/* A look-up that was known at once is given as -1 - index. */
+/* A look-up that was answered at once is given as the negative number -1 - index. */
 int
 sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns, lua_KFunction k)
 {
@@ -108,7 +108,7 @@ sxe__lua_resolved(lua_State *L)
     return push_addresses(L, &lookups[index]);
 }
 
-/* The state is closed, so nobody waits any more. */
+/* The state is closed, so no task waits any more. */
 static int
 close_lookups(lua_State *L)
 {

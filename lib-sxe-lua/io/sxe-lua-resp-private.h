@@ -29,39 +29,41 @@
 
 enum { SXE__RESP_DEPTH = 32, SXE__RESP_LINE_MAX = 65536 };
 
-/* The beginning of an element: its type, and a number if the type has one. */
+/* The beginning of an element: its type, and its number if the type has one. */
 struct sxe__resp_element {
-    const char *text; /* a line's text after its type, or the text of a text with a length */
-    size_t length;    /* of text, in bytes */
-    int64_t number;   /* an integer, a length, a count; -1: null */
+    /* The rest of the line after the type; or, after a length, the bytes that it counts. */
+    const char *text;
+    size_t length;  /* of text, in bytes */
+    int64_t number; /* the integer, length or count of the element; -1: null */
     char type;
 };
 
 enum sxe__resp_result {
-    SXE__RESP_BAD = -1, /* the bytes are no reply; `why` says why */
+    SXE__RESP_BAD = -1, /* the bytes are no valid reply; `why` is the reason */
     SXE__RESP_MORE,     /* more bytes must come */
     SXE__RESP_ELEMENT,
     SXE__RESP_REPLY /* the last element of its reply */
 };
 
 struct sxe__resp {
-    size_t max;                     /* read-only: the most bytes of one reply */
-    size_t size;                    /* private: bytes of the reply's elements that were taken */
-    size_t seen;                    /* private: bytes that were searched for a line's end */
-    size_t used;                    /* read-only: bytes of the element that was taken last */
+    size_t max;                     /* read-only: the most bytes that a reply may have */
+    size_t size;                    /* private: bytes of this reply's elements that were taken */
+    size_t seen;                    /* private: bytes that were searched for the end of the line */
+    size_t used;                    /* read-only: bytes of the last element that was taken */
     unsigned depth;                 /* private */
     uint64_t left[SXE__RESP_DEPTH]; /* private */
-    const char *why;                /* read-only: after BAD; NULL: it is longer than max */
+    const char *why; /* read-only: the reason for BAD; NULL: the reply has more than max bytes */
 };
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
 
-/* Take the next element. bytes are those after the last element that was taken: after MORE, those
- * of the last call, and those that came since. */
+/* Take the next element from `bytes`. They begin after the last element that was taken. After MORE,
+ * call again with the same bytes and those that came since. */
 enum sxe__resp_result sxe__resp_take(struct sxe__resp *resp, const char *bytes, size_t length,
                                      struct sxe__resp_element *element);
 
-bool sxe__resp_is_list(char type);  /* an element with a count, and as many elements or pairs */
+/* Such an element has a count, and is followed by as many elements or pairs. */
+bool sxe__resp_is_list(char type);
 bool sxe__resp_is_pairs(char type); /* a list of pairs */
 
 #endif

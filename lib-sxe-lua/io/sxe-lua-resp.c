@@ -38,7 +38,7 @@ refuse_resp_reply(struct sxe__resp *resp, const char *why)
     return SXE__RESP_BAD;
 }
 
-/* A decimal number of 64 bits, all of the text; false: the text is not such a number. */
+/* Convert a decimal number of 64 bits that is the whole text; false: the text is no such number. */
 static bool
 read_resp_number(const char *text, size_t length, int64_t *number)
 {
@@ -80,7 +80,7 @@ is_big_number(const char *text, size_t length)
     return length > i && strspn(text + i, "0123456789") == length - i;
 }
 
-/* Whether the text of a line is right for its type. */
+/* Whether the text of a line is valid for the type of its element. */
 static bool
 is_line(const struct sxe__resp_element *element)
 {
@@ -89,7 +89,7 @@ is_line(const struct sxe__resp_element *element)
     switch (element->type) {
     case '+':
     case '-':
-    case ':': /* its number was read already */
+    case ':': /* the number was read before */
         return true;
     case ',':
         return is_double(text, element->length);
@@ -102,7 +102,8 @@ is_line(const struct sxe__resp_element *element)
     }
 }
 
-/* Read the line of an element, which ends with CRLF before end; false: its number is wrong. */
+/* Read the line of an element, which ends with CRLF before `end`; false: the number in the line is
+ * invalid. */
 static bool
 read_element_line(const char *bytes, const char *end, struct sxe__resp_element *element)
 {
@@ -113,7 +114,7 @@ read_element_line(const char *bytes, const char *end, struct sxe__resp_element *
     return read_resp_number(element->text, element->length, &element->number);
 }
 
-/* An element of `size` bytes ended, and so do the lists of which it is the last. */
+/* Count an element of `size` bytes as taken, and end the lists whose last element it is. */
 static enum sxe__resp_result
 end_element(struct sxe__resp *resp, size_t size)
 {
@@ -129,7 +130,7 @@ end_element(struct sxe__resp *resp, size_t size)
     return SXE__RESP_REPLY;
 }
 
-/* Begin a list. An attribute counts the element that it describes as its last one. */
+/* Begin a list. The element that an attribute describes counts as the attribute's last element. */
 static enum sxe__resp_result
 begin_resp_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t size)
 {
@@ -175,7 +176,7 @@ take_resp_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t
     return end_element(resp, from + number + 2);
 }
 
-/* Take the element whose line ends before the CR at `end`. */
+/* Take the element whose line ends with the CR at `end`. */
 static enum sxe__resp_result
 take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end,
                   struct sxe__resp_element *element)
@@ -195,7 +196,7 @@ take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, cons
     return end_element(resp, size);
 }
 
-/* The CR at the end of the line; NULL: it has not come yet. */
+/* Find the CR at the end of the line; NULL: it has not come yet. */
 static const char *
 find_end(struct sxe__resp *resp, const char *bytes, size_t length)
 {

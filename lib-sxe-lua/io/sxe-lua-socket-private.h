@@ -30,13 +30,15 @@ enum sxe__lua_slot_flag {
     SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
     SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in the socket */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
-    SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
+    SXE__LUA_SHUT = 1 << 4,     /* the script closed the socket */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
     SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
     SXE__LUA_OPENED =
         1 << 7, /* tcp.connect: the connection, and TLS if it is used, is established */
-    SXE__LUA_SPARE = 1 << 8, /* tcp.connect: another attempt for the same name goes on */
-    SXE__LUA_ASKED = 1 << 9, /* a task without a socket has asked for that of the attempt */
+    /* tcp.connect: other attempts for the same name go on, so this one can be given up. */
+    SXE__LUA_SPARE = 1 << 8,
+    /* tcp.connect: a task that found no free socket has asked for this one. */
+    SXE__LUA_ASKED = 1 << 9,
 };
 
 struct sxe__lua_slot {
@@ -46,8 +48,9 @@ struct sxe__lua_slot {
     uint64_t task;                /* the task that connects; 0: none does */
     uint64_t timeout_ns;          /* for calls that give no timeout; 0: such calls wait for ever */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
-    char *failure;                /* why TLS closed the connection; owned; NULL: TLS did not fail */
-    int32_t error;                /* sxe_error() when it closed */
+    /* Why TLS closed the connection (the slot frees this text); NULL: TLS did not fail. */
+    char *failure;
+    int32_t error; /* sxe_error() when it closed */
     uint16_t flags;
 };
 
@@ -55,7 +58,7 @@ struct sxe__lua_slot {
  * without memory. */
 unsigned sxe__lua_sockets_open(lua_State *L);
 
-/* Begin the slot of a socket that was made or accepted now. Never raises. */
+/* Begin the slot of a socket that was just made or accepted. Never raises. */
 struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
 
 /* Like sxe__lua_adopt, but the socket does not keep the loop running by itself: only while a task
@@ -70,8 +73,8 @@ struct sxe__lua_slot *sxe__lua_slot_at(uint32_t index, uint32_t generation);
 /* The socket of a slot; NULL: the slot is NULL, or its socket is closed. */
 SXE *sxe__lua_socket(const struct sxe__lua_slot *slot);
 
-/* The socket of the handle at an argument; NULL: it is closed. *slot may be NULL then. Raises if it
- * is of another class. */
+/* The socket of the handle at an argument; NULL: the socket is closed, and *slot may be NULL, too.
+ * Raises if the handle is of another class. */
 SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class_,
                            struct sxe__lua_slot **slot);
 
@@ -80,7 +83,8 @@ void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s
 /* Put the handle of a socket into an owner (sxe__lua_new_owner). */
 void sxe__lua_own_socket(void **owner, enum sxe__lua_class class_, const SXE *s);
 
-/* 2010: the function that frees the callbacks and fields of a slot, which another socket takes. */
+/* 2010: register the function that frees the callbacks and fields of a slot before another socket
+ * takes the slot. */
 void sxe__lua_on_leave(void (*leave)(struct sxe__lua_slot *slot, uint32_t index));
 
 /* Whether the script closed the socket of a slot, or another socket has that slot now. */
@@ -93,16 +97,17 @@ sxe__lua_is_shut(const struct sxe__lua_slot *slot)
 /* Close a socket once its output is sent; calls that wait for input fail. */
 void sxe__lua_socket_close(SXE *s);
 
-/* Whether a socket is free. is_spare: for one more attempt of a race, which leaves free sockets to
- * tasks that have none. */
+/* Whether a free socket may be taken. is_spare: for one more attempt of tcp.connect, which leaves
+ * free sockets to tasks that have none. */
 bool sxe__lua_is_socket_free(bool is_spare);
 
-/* Until when a task that has found no free socket waits for one: a race has been asked for one,
- * sockets that were closed in this turn become free, or garbage is collected that has some. 0:
- * there is none to wait for. *want is this function's; it is 0 at first. */
+/* The time until which a task that found no free socket should wait for one, because a socket may
+ * become free: an attempt of tcp.connect was asked to give its socket up, sockets that were closed
+ * in this turn become free, or collecting garbage freed some. 0: waiting is of no use. *want
+ * belongs to this function; set it to 0 before the first call. */
 uint64_t sxe__lua_expect_socket(lua_State *L, uint64_t *want);
 
-/* Wait in the line of the tasks that have no socket. */
+/* Wait in the line of the tasks that found no free socket. */
 int sxe__lua_wait_for_socket(lua_State *L, uint64_t until_ns, lua_KFunction k,
                              lua_KContext context);
 
@@ -113,21 +118,23 @@ void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);
  * socket, and return 1. Return 0 for another name. */
 int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
 
-/* Push true, or nil, message, code; the message is "closed" if the socket is not connected. */
+/* Push true for a result of 0. Otherwise push nil, message, code; the message is "closed" if the
+ * socket is not connected. */
 int sxe__lua_result(lua_State *L, int result, const char *what);
 
 /* Return nil, "closed"; or nil, why, errno for a connection that broke. */
 int sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot);
 
-/* The deadline of a call: from the seconds at the argument, or in the argument's field `timeout`,
- * or else from the slot's timeout_ns. 0: there is no deadline. */
+/* The deadline of a call: from the argument, seconds or a table with a field `timeout`, or else
+ * from the slot's timeout_ns. 0: no deadline. */
 uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot);
 
-/* The value at an index, seconds or nil, as nanoseconds, 0: none. Raises if it is no time. */
+/* The value at an index, a number of seconds or nil, in nanoseconds; 0 for nil. Raises for any
+ * other value. */
 uint64_t sxe__lua_check_timeout(lua_State *L, int index);
 void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
 
-/* The function `set` of a class of handles: scripts may assign only to "timeout". */
+/* The `set` function of classes whose only property to assign is "timeout". */
 int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name);
 
 uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
@@ -135,39 +142,41 @@ uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
 /* Whether the host is an address already, not a name. */
 bool sxe__lua_is_ip(const char *host);
 
-bool sxe__lua_is_public(const char *address); /* an address of the internet; in sxe-lua-client.c */
+/* Whether the address is one of the internet; in sxe-lua-client.c. */
+bool sxe__lua_is_public(const char *address);
 
-void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-inflate.c */
-void sxe__lua_add_proxy(lua_State *L);   /* likewise; in sxe-lua-proxy.c */
+void sxe__lua_add_inflate(lua_State *L); /* adds functions to the table on top; sxe-lua-inflate.c */
+void sxe__lua_add_proxy(lua_State *L);   /* adds functions to the table on top; sxe-lua-proxy.c */
 
 /* ---- The option tls (sxe-lua-tls-client.c) ---- */
 
-/* Push the value that sxe__lua_tls_begin needs for these options (nil: they want no TLS), and
- * return 0. On failure push nil, why and a code, and return how many values these are. */
+/* Push the value that sxe__lua_tls_begin needs for the table of options at an index, or nil if the
+ * options ask for no TLS, and return 0. On failure push nil, the reason and a code, and return the
+ * number of these values. */
 int sxe__lua_tls_push(lua_State *L, int options);
 
-/* The name in the options, which the peer's certificate must have; NULL: they have none. The table
- * of options keeps it. */
+/* The name that the peer's certificate must have, from the options; NULL: they have none. The table
+ * of options keeps the text. */
 const char *sxe__lua_tls_name(lua_State *L, int options);
 
-/* Return nil, "tls: why", error. */
+/* Return nil, "tls: " with the reason, and the error. */
 int sxe__lua_tls_fail(lua_State *L, const char *why, int error);
 
 void sxe__lua_tls_close(void); /* after the sockets */
 
 /* ---- TLS of connections (sxe-lua-tls.c) ---- */
 
-/* Make a socket that is not connected yet, or one that is and was plain until now, speak TLS with
- * the host, or with the name in the options; pushed: the index of what sxe__lua_tls_push pushed.
- * 0 or -errno. */
+/* Begin TLS with the host, or with the name in the options, on a socket that is not connected yet,
+ * or on a connection that was plain until now. `pushed` is the index of the value from
+ * sxe__lua_tls_push. Returns 0 or -errno. */
 int sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *host);
 
-/* start_tls(conn, host, {tls =, timeout =}), for modules of libsxe: true after the handshake, or
- * nil, why, and perhaps a code; the caller then resets the connection. Nothing else may use it
- * meanwhile. */
+/* start_tls(conn, host, {tls =, timeout =}), for modules of libsxe. Returns true after the
+ * handshake; or nil, the reason and perhaps a code: then the caller resets the connection. No other
+ * task may use the connection meanwhile. */
 int sxe__lua_tls_start(lua_State *L);
 
-/* Keep why TLS failed; called in the socket's on_close. */
+/* Note why TLS failed; the socket's on_close calls this. */
 void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);
 
 /* ---- Connections (sxe-lua-conn.c) ---- */
@@ -181,7 +190,7 @@ void sxe__lua_conn_on_close(SXE *s);
 
 int sxe__lua_tcp_connect(lua_State *L); /* tcp.connect */
 
-/* The field timeout in the table of options at an index, which may be nil; nanoseconds, 0: none. */
+/* The field `timeout` of the options at an index, which may be nil, in nanoseconds; 0: none. */
 uint64_t sxe__lua_option_timeout(lua_State *L, int options);
 
 /* ---- The queue of sxe_register (sxe-lua-compat.c) ---- */

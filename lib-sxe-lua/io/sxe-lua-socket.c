@@ -14,24 +14,24 @@
 #include "sxe-lua-task-private.h"
 
 #define MS           (SXE_NS_PER_SECOND / 1000)
-#define PAUSE_MAX_NS SXE_NS_PER_SECOND /* between two collections for sockets */
+#define PAUSE_MAX_NS SXE_NS_PER_SECOND /* the longest pause between two collections */
 
 enum {
-    DROPS_MAX = 256,     /* pieces: more than a peer sends without being read */
-    A_TURN = 1,          /* a time that is past: the next turn */
+    DROPS_MAX = 256,     /* pieces of unread bytes: more than a peer sends when nobody reads */
+    A_TURN = 1,          /* as a deadline, a time in the past: the task runs in the next turn */
     COLLECT_SHARE = 10,  /* see collect_sockets */
-    TRIES_MAX = 20,      /* a second in all, to wait for peers of sockets that are being closed */
-    DELAY_SHIFT_MAX = 6, /* 64 ms */
-    WANT_WAITED = 1,     /* flags of *want in sxe__lua_expect_socket */
+    TRIES_MAX = 20,      /* in all a second, in which peers let closed sockets become free */
+    DELAY_SHIFT_MAX = 6, /* the longest delay is MS << 6, 64 ms */
+    WANT_WAITED = 1,     /* these are flags of *want in sxe__lua_expect_socket */
     WANT_COLLECTED = 2,
-    WANT_TRY = 4 /* times the tries, the rest of *want */
+    WANT_TRY = 4 /* *want has the number of tries above the flags */
 };
 
 static _Thread_local struct sxe__lua_slot *slots;
 static _Thread_local unsigned slots_number;
 static _Thread_local void (*leave_slot)(struct sxe__lua_slot *slot, uint32_t index);
 
-/* Tasks that have found no free socket, and try again with the next turn. */
+/* Tasks that found no free socket, and try again in the next turn. */
 static _Thread_local struct sxe__lua_line starving = {.keeps_loop = true};
 static _Thread_local uint64_t collect_after_ns; /* see collect_sockets */
 
@@ -43,7 +43,7 @@ ignore_socket(SXE *s)
     SXE_UNUSED_PARAMETER(s);
 }
 
-/* The state is closed: reset its sockets, which call nobody any more. */
+/* Reset the sockets of a state that is closed; they call no Lua code any more. */
 static int
 close_sockets(lua_State *L)
 {
@@ -104,7 +104,7 @@ sxe__lua_adopt(SXE *s)
 {
     struct sxe__lua_slot *slot = &slots[s->id];
 
-    /* The slot's last socket may have ended without on_close. */
+    /* The last socket of this slot may have ended without on_close, so tasks may still wait. */
     sxe__lua_wake_waiting(slot);
     if (leave_slot != NULL)
         leave_slot(slot, s->id);
@@ -199,7 +199,8 @@ sxe__lua_is_socket_free(bool is_spare)
     return (!is_spare || starving.first == 0) && sxe_number_in_state(SXE_STATE_FREE) > 0;
 }
 
-/* Ask a race for the socket of an attempt that is not its only one. False: no race has any. */
+/* Ask a task that connects for the socket of an attempt, if it has others. False: no task has a
+ * socket to give. */
 static bool
 ask_for_socket(void)
 {
@@ -220,8 +221,8 @@ ask_for_socket(void)
     return is_asked;
 }
 
-/* Collect garbage, and with it sockets. Tasks that find none may be many: they share a collection,
- * and at most a tenth of the time is spent on collecting for them. */
+/* Collect garbage, which closes forgotten sockets. Many tasks may find no free socket, so they
+ * share one collection, and at most a tenth of the time is spent on collecting. */
 static void
 collect_sockets(lua_State *L, uint64_t now_ns)
 {
@@ -405,7 +406,7 @@ sxe__lua_is_ip(const char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
 
-    /* A % begins a zone, "fe80::1%eth0", which no name has. */
+    /* A zone begins with %, as in "fe80::1%eth0"; no name has that byte. */
     return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1 ||
            strchr(host, '%') != NULL;
 }

@@ -17,14 +17,14 @@
 #include "sxe-lua-private.h"
 
 struct sxe__lua_process {
-    ev_child reaped; /* private, all that is not marked read-only */
+    ev_child reaped; /* this field and the others are private, unless marked read-only */
     ev_io ended;
     struct ev_loop *loop;
     void (*on_end)(struct sxe__lua_process *); /* read-only: called in the loop, once */
     pid_t pid;                                 /* read-only */
-    int pidfd;                                 /* -1: the process ended, or did not begin */
+    int pidfd;                                 /* -1: the process has ended, or was not started */
     bool is_unref;
-    int status; /* read-only: of wait(2), in on_end and later; -1: not known */
+    int status; /* read-only: as wait(2) gives it, in on_end and later; -1: not known */
 };
 
 enum { SXE__LUA_FD_SAME = -1, SXE__LUA_FD_NULL = -2, SXE__LUA_FD_STDOUT = -3 };
@@ -33,10 +33,12 @@ struct sxe__lua_command {
     char *const *argv;
     char *const *environment;
     const char *directory; /* NULL: that of this process */
-    int fd[3];             /* what becomes 0, 1 and 2: a descriptor, or one of the above */
+    /* The descriptors that become 0, 1 and 2 of the process, or values from the enum above. */
+    int fd[3];
 };
 
-/* A struct that is all zero but for a pidfd of -1 is a process that did not begin. */
+/* Whether a process was started. A struct that is all zero but for a pidfd of -1 is one that was
+ * not. */
 static inline bool
 sxe__lua_process_is_running(const struct sxe__lua_process *process)
 {
@@ -55,8 +57,8 @@ int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_num
 /* Forget a process: it goes on, and on_end is not called. */
 void sxe__lua_process_forget(struct sxe__lua_process *process);
 
-/* Connect s, which was made with the path in *name: "@" before, and after this call the name that
- * the kernel chose. Returns the other end, or -errno. */
+/* Connect socket s, which was made with the path in *name. *name begins with "@"; after this call
+ * it is the name that the kernel chose. Returns the descriptor of the other end, or -errno. */
 int sxe__lua_process_connect(SXE *s, struct sockaddr_un *name);
 
 #endif

@@ -19,7 +19,7 @@
  * before, it may be waiting for the script, at the other end of a pipe. */
 
 static _Thread_local struct {
-    unsigned number; /* processes that run, and are unref */
+    unsigned number; /* number of processes that run and are unref */
     bool keep_loop;
 } unref;
 
@@ -174,8 +174,8 @@ sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_c
 
 /* ---- The socket of a process ---- */
 
-/* Listen at an abstract name of the kernel's choice, written with @ for its zero byte: the
- * descriptor, or -errno. */
+/* Listen at an abstract name that the kernel chooses, and write that name with @ for its zero byte.
+ * Returns the descriptor, or -errno. */
 static int
 listen_at_any_name(struct sockaddr_un *name)
 {
@@ -198,7 +198,7 @@ listen_at_any_name(struct sockaddr_un *name)
     return fd;
 }
 
-/* Accept the connection that this process made: another process may have connected first. */
+/* Accept the connection that this process made; refuse one that another process made first. */
 static int
 accept_ours(int listener)
 {

@@ -33,13 +33,13 @@ struct child {
     uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
     int fd[SOCKETS];              /* the child's ends of its socket pairs, held until it starts;
                                    * -1: none */
-    unsigned calls;               /* calls in which tasks read or write */
+    unsigned calls;               /* number of calls in which tasks read or write now */
     bool is_piped[3];
 };
 
 /* ---- The sockets of a child ---- */
 
-/* A socket of the child; NULL: it is closed, or does not exist. */
+/* A socket of the child; NULL: the socket is closed, or does not exist. */
 static SXE *
 find_child_socket(const struct child *child, int which)
 {
@@ -56,8 +56,8 @@ on_child_connected(SXE *s)
         sxe__lua_wake_first(&slot->writers);
 }
 
-/* Close pipes that have ended without waiting for the garbage collector. A later read finds the end
- * of the file, as if the pipe were still open. */
+/* Close pipes that have ended at once, not when Lua collects them. A later read finds the end of
+ * the file, as on an open pipe. */
 static void
 close_ended(const struct child *child)
 {
@@ -81,7 +81,7 @@ on_child_read(SXE *s, int length)
         close_ended(child);
 }
 
-/* 0 or -errno. */
+/* Make a socket of the child. Returns 0 or -errno. */
 static int
 open_child_socket(struct child *child, int which)
 {
@@ -172,10 +172,10 @@ collect_child(lua_State *L)
 /* Places in the stack of spawn; STRINGS keeps what the command points to. */
 enum { OPTIONS = 1, CHILD, STRINGS, ARGV, ENVIRONMENT, DIRECTORY };
 
-/* How the standard descriptors are given. */
+/* The kinds of standard descriptors that a child gets. */
 enum how { PIPE, NOTHING, SAME, AS_STDOUT };
 
-/* The value on top as text without zero bytes, kept. */
+/* The value on top as a text without zero bytes, which the stack keeps. */
 static char *
 keep_argument_text(lua_State *L, const char *what)
 {
@@ -402,8 +402,8 @@ l_child_spawn(lua_State *L)
 
     sxe__lua_option_names_of_list(L, OPTIONS, options, "spawn");
     lua_settop(L, OPTIONS);
-    /* The top level of a script may run before sxe_init: then this continues with the first
-     * turn. */
+    /* The top level of a script may run before sxe_init; then the call continues in the first turn
+     * of the loop. */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, spawn_after_turn, 0);
     return push_spawned_child(L);

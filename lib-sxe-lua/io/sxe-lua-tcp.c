@@ -17,7 +17,7 @@ enum {
 };
 
 struct server {
-    uint64_t listener; /* sxe_handle(); 0: it does not listen yet */
+    uint64_t listener; /* handle of its socket; 0: the server does not listen yet */
     uint64_t timeout_ns;
     uint64_t accepted;
     int function; /* in the registry */
@@ -27,7 +27,7 @@ struct server {
     char ip[IP_SIZE];
 };
 
-/* In a userdata of the state; NULL: the state is closed. */
+/* The list is in a userdata of the state; NULL: the state is closed. */
 static _Thread_local struct server *servers;
 
 static int
@@ -40,7 +40,7 @@ forget_servers(lua_State *L)
 
 /* ---- Serving ---- */
 
-/* The task of a connection ended. */
+/* Called when the task of a connection has ended. */
 static void
 end_connection_task(lua_State *L, int status, int results, void *user)
 {
@@ -53,7 +53,8 @@ end_connection_task(lua_State *L, int status, int results, void *user)
         return;
     }
     sxe__lua_log_error(L, "tcp connection");
-    /* Reset the connection: the peer must not take what it got for all. */
+    /* The task failed, so reset the connection: the peer must not take what it got for all of the
+     * data. */
     if (s != NULL)
         sxe_abort(s);
 }
@@ -154,7 +155,7 @@ number_of_connections(lua_State *L, int options)
     return number;
 }
 
-/* Make the options, or the function, at stack index 3 a table; push its handler. */
+/* Turn the options, or the function, at stack index 3 into a table; push its handler. */
 static void
 check_serve_options(lua_State *L)
 {
@@ -252,7 +253,7 @@ l_server_close(lua_State *L)
     return 1;
 }
 
-/* At the end of the scope of a <close> variable. */
+/* Called at the end of the scope of a <close> variable. */
 static void
 close_server_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {

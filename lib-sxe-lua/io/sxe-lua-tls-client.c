@@ -17,7 +17,7 @@
 
 enum { CLIENTS_MAX = 64 };
 
-/* All clients that were made, to be deleted at the end. */
+/* All clients of TLS that were made; they are deleted when the state ends. */
 static _Thread_local struct {
     struct sxe_tls **list; /* CLIENTS_MAX; NULL: none was made */
     unsigned number;
@@ -119,7 +119,7 @@ push_tls_key(lua_State *L, const struct sxe_lua_tls_options *options)
     luaL_pushresult(&key);
 }
 
-/* Make a client for these options; NULL: *problem says why not. */
+/* Make a client for the options on top; NULL: *problem is the reason. */
 static struct sxe_tls *
 make_client(const struct sxe_lua_tls_options *options, const char **problem)
 {
@@ -147,8 +147,8 @@ sxe__lua_tls_fail(lua_State *L, const char *why, int error)
     return 3;
 }
 
-/* Replace the options on top by their client. Its place in the table of clients is made first, so
- * that a client that was made is not lost if there is no memory for the place. */
+/* Replace the options on top by their client. The client's place in the table is made before the
+ * client, so that no client is lost if there is no memory for the place. */
 static int
 replace_by_client(lua_State *L)
 {

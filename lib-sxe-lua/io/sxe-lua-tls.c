@@ -43,7 +43,8 @@ sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s)
         slot->failure = strdup(why);
 }
 
-/* The task that began the handshake waits in the line of writers until it is done, or failed. */
+/* The task that began the handshake waits in the line of writers until the handshake is done, or
+ * has failed. */
 static int
 go_on_starting(lua_State *L, int status, lua_KContext context)
 {

@@ -18,11 +18,12 @@
 #include "sxe-lua-clock.h"
 
 enum {
-    SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
-    LARGEST = 65535,       /* bytes of a datagram */
-    RING_DATAGRAMS = 2,    /* of the largest size, at least */
-    ADDRESS_SIZE = 28,     /* bytes of an IPv6 address */
-    RETRY_NS = 1000 * 1000 /* when the kernel has no room to send */
+    SOCKETS_DEFAULT = 8, /* sockets that a script may open without sxe_register */
+    LARGEST = 65535,     /* bytes of a datagram */
+    RING_DATAGRAMS = 2,  /* of the largest size, at least */
+    ADDRESS_SIZE = 28,   /* bytes of an IPv6 address */
+    /* Pause before a datagram is sent again that the kernel had no room for. */
+    RETRY_NS = 1000 * 1000
 };
 
 struct datagram {
@@ -32,7 +33,7 @@ struct datagram {
 };
 
 struct ring {
-    int reference; /* of this ring, in the registry */
+    int reference; /* reference to this ring in the registry */
     uint32_t size;
     uint32_t first;
     uint32_t used;
@@ -124,8 +125,8 @@ push_address(lua_State *L, const struct datagram *datagram)
 
 static int go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns);
 
-/* Return data, ip, port of the first datagram; `length`: its length, for which room is made
- * first. */
+/* Return data, ip and port of the first datagram. `length` is its length; room for that many bytes
+ * is made first. */
 static int
 push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
 {
@@ -185,7 +186,8 @@ l_recvfrom(lua_State *L)
 /* Places in the stack of sendto. */
 enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
 
-/* Make a sockaddr of the first address. Returns its length; 0: the text is not an address. */
+/* Make a sockaddr from the first address of the text. Returns its length; 0: the text does not
+ * begin with an address. */
 static socklen_t
 parse_address(lua_State *L, struct sockaddr_storage *to)
 {
@@ -212,7 +214,7 @@ parse_address(lua_State *L, struct sockaddr_storage *to)
 
 static int send_datagram_again(lua_State *L, int status, lua_KContext context);
 
-/* Wait to send again. The kernel's buffer has room again soon, but no event says when. */
+/* Wait before sending again: the kernel's buffer has room again soon, but no event says when. */
 static int
 wait_to_send(lua_State *L)
 {
@@ -321,7 +323,7 @@ l_udp_close(lua_State *L)
     return 1;
 }
 
-/* At the end of the scope of a <close> variable. */
+/* Called at the end of the scope of a <close> variable. */
 static void
 close_udp_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -344,7 +346,7 @@ make_ring(lua_State *L)
     return ring;
 }
 
-/* Push the socket and return 1, or nil and what follows it. */
+/* Push the socket and return 1; or push nil, why and code, and return 3. */
 static int
 open_udp_socket(lua_State *L, const char *ip, uint16_t port)
 {
@@ -406,13 +408,14 @@ l_udp_open(lua_State *L)
 {
     sxe__lua_check_ip(L, 1);
     sxe__lua_check_port(L, 2);
-    /* A script's top level may come before sxe_init: then this goes on with the first turn. */
+    /* A script's top level may run before sxe_init; then the call goes on in the first turn of the
+     * loop. */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, open_after_turn, 0);
     return open_or_wait(L, 0);
 }
 
-/* The task of udp.serve ended. */
+/* Called when the task of udp.serve has ended. */
 static void
 end_socket_task(lua_State *L, int status, int results, void *user)
 {

@@ -14,7 +14,7 @@
 
 size_t sxe__lua_worker_queue_max = (size_t)256 << 20;
 
-static unsigned workers_number; /* atomic: of this process, without those that have ended */
+static unsigned workers_number; /* atomic: the workers of this process that have not ended */
 
 /* ---- Queues ---- */
 
@@ -90,7 +90,7 @@ sxe__lua_message_free(struct sxe__lua_message *message)
     free(message);
 }
 
-/* Count the bytes of a message that is sent. False: too many wait already. */
+/* Count the bytes of a message to be sent. False: too many bytes wait already. */
 static bool
 link_hold_bytes(struct sxe__lua_message *message, size_t *held)
 {
@@ -126,7 +126,7 @@ sxe__lua_worker_send(struct sxe__lua_message *message)
     return problem;
 }
 
-/* Add a message to those for the owner. The caller holds the lock. */
+/* Add a message to the queue of the owner. The caller holds the lock. */
 static void
 add_out(struct sxe__lua_worker *worker, struct sxe__lua_message *message)
 {
@@ -201,7 +201,7 @@ sxe__lua_worker_new(void)
     return NULL;
 }
 
-/* The worker counts no more. A handle may keep its struct for long. */
+/* The worker no longer counts as one of this process. A handle may keep its struct for long. */
 static void
 give_place(struct sxe__lua_worker *worker)
 {
@@ -272,7 +272,7 @@ sxe__lua_worker_finish(struct sxe__lua_worker *worker)
     pthread_mutex_unlock(&worker->lock);
     answer_all(worker, &worker->serving);
     answer_all(worker, &worker->waiting);
-    answer_all(worker, &worker->in); /* nothing is added to it any more */
+    answer_all(worker, &worker->in); /* no message is added to this queue any more */
     give_place(worker);
     pthread_mutex_lock(&worker->lock);
     worker->has_ended = true;
@@ -338,7 +338,8 @@ push_message(lua_State *L)
     return sxe__lua_clone_read(L, &message->bytes);
 }
 
-/* A message that there is no memory for is dropped: it would keep the later ones in the queue. */
+/* If there is no memory for a message, drop it: otherwise it would keep the later ones in the
+ * queue. */
 int
 sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue)
 {

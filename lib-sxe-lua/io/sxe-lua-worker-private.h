@@ -37,22 +37,22 @@
 
 enum { SXE__LUA_WORKER_NAME = 32, SXE__LUA_WORKERS_MAX = 256 };
 
-/* Bytes of messages that may wait, each way. Tests set it. */
+/* The most bytes of messages that may wait in each direction. Tests change it. */
 extern size_t sxe__lua_worker_queue_max;
 
 struct sxe__lua_message {
     struct sxe__lua_message *next;
     struct sxe__lua_worker *worker;
     struct sxe__lua_bytes bytes;
-    const char *problem; /* of a reply: why there is none; NULL: bytes has it */
-    uint64_t task;       /* the owner's, which waits; 0: no call but a message */
-    uint64_t served_by;  /* the worker's task; 0: none */
-    size_t *held;        /* the count that has its bytes; NULL: it was not sent */
+    const char *problem; /* in a reply: why the call failed; NULL: `bytes` has the reply */
+    uint64_t task;       /* the owner's task that waits for the reply; 0: this message is no call */
+    uint64_t served_by;  /* the worker's task that runs the call; 0: none */
+    size_t *held;        /* the counter that includes held_bytes; NULL: the message was not sent */
     size_t held_bytes;
-    bool is_counted;   /* in the worker's load: a call that was sent */
+    bool is_counted;   /* a call that was sent: the worker's load includes it */
     bool is_try;       /* the call's results begin with true or false */
-    bool has_failed;   /* of a reply: bytes has the error */
-    bool is_cancelled; /* atomic: the owner's task waits no more */
+    bool has_failed;   /* in a reply: `bytes` has the error */
+    bool is_cancelled; /* atomic: the owner's task no longer waits for the reply */
 };
 
 struct sxe__lua_messages {
@@ -63,51 +63,52 @@ struct sxe__lua_messages {
 struct sxe__lua_worker_plan {
     char *text; /* code, or the path of a file */
     bool is_file;
-    struct sxe__lua_bytes code; /* a function; no data: text counts */
-    uint32_t calls;             /* served at once */
+    struct sxe__lua_bytes code; /* the code as a function; if this is empty, `text` counts */
+    uint32_t calls;             /* how many calls the worker serves at once */
     struct sxe_lua_config config;
 };
 
 struct sxe__lua_worker {
     pthread_mutex_t lock;
-    struct sxe__lua_messages in;    /* shared, from here on */
-    struct sxe__lua_messages out;   /* has what waits for the owner */
-    struct sxe__lua_workers *owner; /* NULL: it left */
-    struct sxe_lua *lua;            /* NULL: there is none yet, or no more */
-    struct ev_loop *loop;           /* the worker's; NULL: it does not run */
+    /* Messages to the worker; this field and the next ones are shared by both threads. */
+    struct sxe__lua_messages in;
+    struct sxe__lua_messages out;   /* messages and replies that wait for the owner */
+    struct sxe__lua_workers *owner; /* NULL: the owner has left */
+    struct sxe_lua *lua;            /* the worker's state; NULL: not made yet, or deleted */
+    struct ev_loop *loop;           /* the worker's loop; NULL: it does not run */
     bool is_ending;
     bool has_ended;
-    char *problem; /* why it ended; NULL: it was stopped */
+    char *problem; /* why the worker ended; NULL: it was stopped */
 
-    size_t held_in; /* atomic, from here on: bytes of messages to the worker */
+    size_t held_in; /* atomic, like the next ones: bytes of messages to the worker */
     size_t held_out;
-    unsigned load;       /* calls whose messages exist, whether or not a task waits for them */
-    unsigned references; /* of the owner's object, its list, and the thread */
-    bool gave_place;     /* it does not count towards SXE__LUA_WORKERS_MAX any more */
+    unsigned load;       /* calls whose messages exist, whether or not a task still waits */
+    unsigned references; /* the owner's object, its list and the thread each count as one */
+    bool gave_place;     /* the worker no longer counts towards SXE__LUA_WORKERS_MAX */
 
-    struct sxe__lua_worker_plan plan; /* constant, from here on */
+    struct sxe__lua_worker_plan plan; /* does not change any more */
     const struct sxe__lua_contents *contents;
     char name[SXE__LUA_WORKER_NAME];
 
-    struct sxe__lua_worker *next; /* the owner's, from here on */
+    struct sxe__lua_worker *next; /* used only by the owner, like the next ones */
     pthread_t thread;
     bool has_thread;
-    bool is_over;   /* the thread is joined, or never was */
-    unsigned calls; /* that wait for replies */
+    bool is_over;   /* the thread was joined, or never started */
+    unsigned calls; /* calls that wait for their replies */
     struct sxe__lua_messages replied;
     struct sxe__lua_messages arrived;
     struct sxe__lua_line receivers;
     struct sxe__lua_line stoppers;
 
-    struct ev_async wake;             /* the thread's, from here on */
-    struct sxe__lua_messages waiting; /* calls that were not begun */
+    struct ev_async wake;             /* used only by the worker's thread, like the next ones */
+    struct sxe__lua_messages waiting; /* calls that have not begun */
     struct sxe__lua_messages serving;
     struct sxe__lua_messages inbox;
     struct sxe__lua_line readers;
     uint32_t serving_number;
-    bool is_loaded;    /* the code has returned */
-    bool is_started;   /* the loop runs */
-    char *start_error; /* the last one before that; NULL: none */
+    bool is_loaded;    /* the worker's code has returned */
+    bool is_started;   /* the worker's loop runs */
+    char *start_error; /* the last error before the loop ran; NULL: none */
 };
 
 /* The workers of a state. */
@@ -123,7 +124,7 @@ struct sxe__lua_workers {
 struct sxe__lua_worker *sxe__lua_worker_new(void);
 void sxe__lua_worker_release(struct sxe__lua_worker *worker);
 
-/* A message that takes over the bytes; NULL: no memory, and the bytes are freed. */
+/* Make a message that takes over the bytes; NULL: there is no memory, and the bytes were freed. */
 struct sxe__lua_message *sxe__lua_message_new(struct sxe__lua_worker *worker,
                                               struct sxe__lua_bytes *bytes);
 
@@ -133,43 +134,44 @@ void sxe__lua_messages_add(struct sxe__lua_messages *queue, struct sxe__lua_mess
 struct sxe__lua_message *sxe__lua_messages_take(struct sxe__lua_messages *queue);
 void sxe__lua_messages_remove(struct sxe__lua_messages *queue, struct sxe__lua_message *message);
 
-/* Send a message to the worker, or to its owner: NULL, or why that is impossible; then the message
- * is still the caller's. */
+/* Send a message to the worker or to its owner. Returns NULL; or a text that says why this is
+ * impossible, and the message remains the caller's. */
 const char *sxe__lua_worker_send(struct sxe__lua_message *message);
 const char *sxe__lua_worker_send_back(struct sxe__lua_message *message);
 
-/* Give the owner the reply to a call. If nobody waits for it, free it. */
+/* Send the owner the reply to a call. If no task waits for the reply any more, free it. */
 void sxe__lua_worker_reply(struct sxe__lua_message *message);
 
-/* The owner's task does not wait for this call any more. */
+/* Cancel a call for which the owner's task does not wait any more. */
 void sxe__lua_worker_cancel(struct sxe__lua_message *message);
 
 void sxe__lua_worker_ask_to_end(struct sxe__lua_worker *worker);
 
-/* Why it ended, unless there is a reason already. */
+/* Keep a text that says why the worker ended, unless there is one already. */
 void sxe__lua_worker_set_problem(struct sxe__lua_worker *worker, const char *text);
 
-/* The worker's thread is at its end, or was never started: answer all calls. */
+/* Answer all calls of a worker whose thread is at its end, or was never started. */
 void sxe__lua_worker_finish(struct sxe__lua_worker *worker);
 
-/* 0, or an error of eventfd(2): without a descriptor libev would try for ever to make one. */
+/* Whether a descriptor for eventfd(2) is free: 0, or the error. Without a descriptor libev would
+ * try for ever to get one. */
 int sxe__lua_worker_check_descriptor(void);
 
-/* Push the value of the first message of a queue, or nil and why that is impossible. The message is
- * freed. Returns the number of results. */
+/* Push the value of the first message in a queue, or nil and the reason if that is impossible. The
+ * message is freed. Returns the number of results. */
 int sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue);
 
-/* Send the value at stack index 2; true, or nil and why not. */
+/* Send the value at stack index 2. Pushes true; or nil and the reason. */
 int sxe__lua_worker_send_value(lua_State *L, struct sxe__lua_worker *worker,
                                const char *(*send)(struct sxe__lua_message *message));
 
-/* Raise the error on top, with the script's place. */
+/* Raise the error on top, with the script's position before it. */
 int sxe__lua_worker_raise(lua_State *L, int status);
 
-/* There is no worker, and errno says why: nil, a message, a code. */
+/* Making a worker failed, and errno says why: push nil, a message and a code. */
 int sxe__lua_worker_fail_new(lua_State *L);
 
-/* nil, "worker 'name': problem" */
+/* Push nil, "worker 'name': problem". */
 int sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const char *problem);
 
 /* ---- sxe-lua-worker-thread.c ---- */

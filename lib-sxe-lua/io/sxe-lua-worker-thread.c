@@ -64,7 +64,7 @@ served(lua_State *L, int status, lua_KContext context)
     return lua_gettop(L);
 }
 
-/* A task. Argument: the message of a call. */
+/* Run a call as a task. Argument: the message of the call. */
 static int
 serve_call(lua_State *L)
 {
@@ -78,8 +78,8 @@ serve_call(lua_State *L)
     return served(L, LUA_OK, 0);
 }
 
-/* Encode the results on top of the main state: they are popped. If they cannot be sent, the reply
- * is an error that says why. */
+/* Encode the results on top of the main state as the reply, and pop them. If they cannot be sent,
+ * the reply is an error that says why. */
 static void
 encode_reply(lua_State *L, int first, struct sxe__lua_message *message)
 {
@@ -141,7 +141,7 @@ thread_begin_call(struct sxe__lua_worker *worker, struct sxe__lua_message *messa
     sxe__lua_worker_reply(message);
 }
 
-/* Begin the calls that wait, as many as may run at once, once the worker's code has ended. */
+/* When the worker's code has ended, begin the calls that wait, but no more than may run at once. */
 static void
 begin_calls(struct sxe__lua_worker *worker)
 {
@@ -156,7 +156,8 @@ begin_calls(struct sxe__lua_worker *worker)
     }
 }
 
-/* Cancel a task whose caller waits no more. False: there is none. To cancel one may end others. */
+/* Cancel a task for which the caller no longer waits. False: there is no such task. Cancelling one
+ * task may end others. */
 static bool
 cancel_one(struct sxe__lua_worker *worker)
 {
@@ -263,8 +264,9 @@ sxe__lua_worker_push_parent(lua_State *L)
 
 /* ---- The state ---- */
 
-/* on_error of the state: an error of the code is why the worker ends, and so may be the last one of
- * the start, after the code, when servers begin to listen. At the end nobody asks. */
+/* The on_error function of the worker's state. An error of the code is the reason why the worker
+ * ends. After the code has returned, servers begin to listen: the last error up to then may be the
+ * reason, too. At the end nobody asks for a reason. */
 static bool
 thread_on_error(const char *where, const char *text)
 {
@@ -371,7 +373,7 @@ load_code(struct sxe_lua *lua, struct ev_loop *loop)
     return result;
 }
 
-/* From now on the owner can wake the loop; NULL: no more. */
+/* Let the owner wake this loop from now on; NULL: not any more. */
 static void
 publish(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *loop)
 {
@@ -400,10 +402,10 @@ run_state(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *l
         ev_async_init(&worker->wake, on_wake);
         ev_async_start(loop, &worker->wake);
         publish(worker, lua, loop);
-        ev_async_send(loop, &worker->wake); /* messages may have come already */
+        ev_async_send(loop, &worker->wake); /* messages may have come before the loop ran */
         sxe_run();
         publish(worker, lua, NULL);
-        worker->is_loaded = false; /* no call begins any more */
+        worker->is_loaded = false; /* no call begins from now on */
         ev_async_stop(loop, &worker->wake);
     }
     (void)sxe_fini();
@@ -417,7 +419,8 @@ thread_run_worker(void *user)
     struct sxe__lua_worker *worker = user;
     struct ev_loop *loop = NULL;
     struct sxe_lua *lua = NULL;
-    void *memory = malloc(LOOP_MEMORY); /* libev would end the process if there were none */
+    /* Test whether there is memory: libev would end the process without it. */
+    void *memory = malloc(LOOP_MEMORY);
 
     free(memory);
     pthread_setname_np(pthread_self(), "sxe-worker");

@@ -14,8 +14,8 @@ local function add_shared()
   return w, why, code
 end
 
--- The worker with the lowest load; a new one rather than one that has any. Or nil, why, code. A call that no task waits
--- for any more counts until its function has returned: in a function of C it cannot be interrupted.
+-- The worker with the lowest load; if all have some and another may be made, a new one. Or nil, why, code. A call whose
+-- task has gone counts until its function has returned, because a function of C cannot be interrupted.
 local function pick()
   local best, why, code
 
@@ -49,7 +49,7 @@ function core.run(fn, ...)
   return w:call(fn, ...)
 end
 
--- Whether fn(item, i) succeeded in a worker; its result, or the error.
+-- Run fn(item, i) in a worker. Returns whether it succeeded, and its result or the error.
 local function run_item(fn, item, i)
   local w, why = pick()
 
