@@ -13,7 +13,7 @@
 
 /* ---- From the loop ---- */
 
-/* The argument is the exchange. */
+/* Keep the part that came as a string. The argument is the exchange. */
 static int
 keep_part(lua_State *L)
 {
@@ -251,8 +251,8 @@ refuse_long(lua_State *L, size_t most)
                                 (unsigned long long)most);
 }
 
-/* Refuse a body of more bytes than the limit at 2. If nothing of it was read, each later call
- * refuses it with the same limit, even a call with a greater one, by on_error perhaps. */
+/* Refuse a body of more bytes than the limit at 2. If none of its bytes were read, each later call,
+ * perhaps by on_error, refuses it with this limit, even if the later limit is greater. */
 static void
 check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
 {
@@ -267,7 +267,7 @@ check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
     refuse_long(L, exchange->body == SXE__LUA_BODY_LONG ? exchange->part.length : most);
 }
 
-/* Pass the body, which is on top, to the C function at 3; if there is none, return the body. */
+/* Pass the body, which is on top, to the C function at 3; without a function, return the body. */
 static int
 use_whole(lua_State *L)
 {
@@ -276,13 +276,13 @@ use_whole(lua_State *L)
     return use == NULL ? 1 : use(L);
 }
 
-/* Push the bytes as a string, keep the string with the exchange, and use it. */
+/* Push the bytes as a string, keep that string with the exchange, and pass it on. */
 static int
 use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span bytes)
 {
     check_length(L, exchange, bytes.length);
     lua_pushlstring(L, bytes.base, bytes.length);
-    if (exchange->request == NULL) /* a finalizer sent the reply meanwhile */
+    if (exchange->request == NULL) /* a finalizer that ran meanwhile sent the reply */
         return luaL_error(L, "the request is over");
     lua_pushvalue(L, -1);
     sxe__lua_http_keep(L, exchange);
@@ -331,7 +331,8 @@ whole_came(lua_State *L, int status, lua_KContext context)
     return exchange == NULL ? 2 : read_whole_body(L, exchange);
 }
 
-/* Read the whole body for `use`. Argument 2: the most bytes that it may have. */
+/* Read the whole body, and pass it to `use`. Argument 2 is the most bytes that the body may
+ * have. */
 static int
 read_body_for(lua_State *L, lua_CFunction use)
 {
@@ -393,7 +394,7 @@ sxe__lua_http_form(lua_State *L)
     const struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     struct sxe_span type = sxe_http_known_value(exchange->request, SXE_HTTP_FIELD_CONTENT_TYPE);
 
-    /* A form parser would read the parts of a multipart body as senseless names. */
+    /* A form parser would take the parts of a multipart body for names that make no sense. */
     if (type.length >= 10 && strncasecmp(type.base, "multipart/", 10) == 0)
         sxe__lua_http_refuse(
             L, 415, "the form is %.*s: only application/x-www-form-urlencoded is read here",

@@ -11,7 +11,7 @@
 
 /* ---- Of a request ---- */
 
-/* Push a value decoded: bytes that cannot be in a cookie are escaped there. */
+/* Push a value, and undo its escapes: bytes that a cookie cannot have are escaped in it. */
 static void
 push_cookie_value(lua_State *L, struct sxe_span value)
 {
@@ -75,7 +75,7 @@ const struct sxe__lua_class_spec sxe__lua_cookies_class = {
 
 /* ---- Of a reply ---- */
 
-/* The text of an option that stays on the stack; NULL: it is not there. */
+/* The text of an option, which stays on the stack; NULL: the option is missing. */
 static const char *
 option_text(lua_State *L, const char *name)
 {

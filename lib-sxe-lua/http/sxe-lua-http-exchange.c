@@ -25,8 +25,8 @@ _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
 
-/* Keys of the registry: a table of the values that exchanges keep, and one of req.ctx, both by the
- * exchange's index + 1. */
+/* Keys of the registry, for two tables by the exchange's index + 1: the values that exchanges keep,
+ * and the tables req.ctx. */
 static const char kept_key = 0;
 static const char ctx_key = 0;
 
@@ -72,7 +72,7 @@ keep_id(struct sxe__lua_exchange *exchange)
     snprintf(HTTP->ids[exchange - HTTP->exchanges], sizeof(*HTTP->ids), "%s", id);
 }
 
-/* The origin of the tasks of an exchange, see sxe__lua_set_origin. */
+/* The origin of the tasks of an exchange (see sxe__lua_set_origin). */
 static uint64_t
 origin_of(const struct sxe__lua_exchange *exchange)
 {
@@ -190,14 +190,14 @@ void
 sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
 {
     if (exchange->body == SXE__LUA_BODY_GATHERED || exchange->body == SXE__LUA_BODY_AWAITED)
-        sxe_http_pause(exchange->request); /* the body's parts must not come to the exchange */
+        sxe_http_pause(exchange->request); /* the exchange must get no more parts of the body */
     if (exchange->response->user == exchange) {
         exchange->response->user = NULL;
         exchange->response->on_done = NULL;
     }
     exchange->response = NULL;
     exchange->request = NULL;
-    sxe__lua_http_wake(exchange); /* nothing comes any more that its tasks wait for */
+    sxe__lua_http_wake(exchange); /* its tasks would wait for ever */
 }
 
 void
@@ -324,7 +324,7 @@ on_reply_done(struct sxe_http_request *request, struct sxe_http_response *respon
     sxe__lua_http_drop_body(exchange);
     if (result < 0 && exchange->is_running)
         sxe__lua_cancel(exchange->task);
-    sxe__lua_http_wake(exchange); /* there may be other tasks that use the exchange */
+    sxe__lua_http_wake(exchange); /* other tasks may still use the exchange */
     sxe__lua_http_give_if_over(exchange);
 }
 

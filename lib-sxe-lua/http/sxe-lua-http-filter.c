@@ -119,7 +119,8 @@ is_reply_begun(lua_State *L)
     return exchange == NULL || exchange->reply != SXE__LUA_UNANSWERED;
 }
 
-/* The call of next() has ended: keep its results for the filter, and return them. */
+/* Called when next() has returned from the later filters and the handler: keep their results for
+ * the filter, and return them. */
 static int
 next_ended(lua_State *L, int status, lua_KContext context)
 {
@@ -166,8 +167,8 @@ push_next_function(lua_State *L, lua_Integer at)
     lua_pushcclosure(L, call_next_filter, UPS);
 }
 
-/* Whether a filter returned nothing, or nil, so that res and next() decide. nil with a message is
- * an error, as from a handler; otherwise a check that fails would let the request pass. */
+/* Whether a filter returned nothing, or nil: then res and next() decide. nil with a message is an
+ * error, as from a handler; otherwise the request would pass although a check failed. */
 static bool
 has_filter_no_result(lua_State *L)
 {
@@ -255,7 +256,8 @@ filter_ended(lua_State *L, int status, lua_KContext at)
     return is_passed(L) ? run_filters_from(L, (lua_Integer)at + 1) : push_filter_results(L);
 }
 
-/* The arguments are the stack as described above, and the number of the first filter. */
+/* Run the filters from a number on. The arguments are the stack as described above, and that
+ * number. */
 static int
 run_filters(lua_State *L)
 {

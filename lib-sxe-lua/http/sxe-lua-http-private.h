@@ -39,8 +39,8 @@ enum {
     SXE__LUA_EXCHANGES = 131072,
     SXE__LUA_SERVERS = 16,
     SXE__LUA_BODY_MAX = 1 << 20, /* the most bytes for req:body() by default */
-    SXE__LUA_NAMES_MAX = 1000,   /* of a query or form, which is read without a pause */
-    SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that is copied; a longer one is lent */
+    SXE__LUA_NAMES_MAX = 1000,   /* names in a query or form, which is read without a pause */
+    SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that are copied; a longer one is lent */
 };
 
 #define SXE__LUA_TEXT "text/plain; charset=utf-8"
@@ -49,10 +49,10 @@ enum {
 
 enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
 
-/* How far the body of the request is; its bytes are in the table of kept values. */
+/* How much of the request's body was read. Its bytes are in the table of kept values. */
 enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
-    SXE__LUA_BODY_AWAITED, /* read in parts: no part has come yet */
+    SXE__LUA_BODY_AWAITED, /* the body is read in parts, and no part has come yet */
     SXE__LUA_BODY_PART,
     SXE__LUA_BODY_OVER,     /* the last part was taken */
     SXE__LUA_BODY_GATHERED, /* parts are being gathered for req:body() */
@@ -68,32 +68,33 @@ enum sxe__lua_body {
 struct sxe__lua_gathered {
     size_t used;
     size_t size; /* bytes of room */
-    size_t most; /* the most bytes that are allowed */
+    size_t most; /* the most bytes that the body may have */
     char bytes[];
 };
 
-/* The handler of an http.serve or of a route. Lives as long as the state. */
+/* The handler of an http.serve or of a route. It lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
-    int function;                 /* in the registry; LUA_NOREF: `files` answer, or nothing does */
+    int function; /* in the registry; LUA_NOREF: `files` answer; without files, nothing answers */
     bool is_unrouted;             /* answers requests without a route in the router */
     struct sxe_http_files *files; /* or NULL */
     int list;              /* the list of all filters, in the registry; LUA_NOREF: not made */
     uint32_t list_version; /* sxe__lua_http.filters_version when the list was made */
     unsigned routers_number;
-    struct sxe__lua_router *routers[]; /* those around the route, the outermost first */
+    struct sxe__lua_router *routers[]; /* the routers around the route, the outermost first */
 };
 
 struct sxe__lua_exchange {
     struct sxe_http_request *request;
-    struct sxe_http_response *response; /* NULL: the reply is over, or was handed over to files */
+    /* NULL: the reply is over, or other code has it (sxe__lua_http_hand_over). */
+    struct sxe_http_response *response;
     const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
-    struct sxe__lua_line line; /* tasks that wait for the body, or for room */
+    struct sxe__lua_line line; /* tasks that wait for the body, or for room to write */
     uint32_t generation;
     uint32_t next;     /* in a free exchange: index + 1 of the next one */
     uint32_t unsent;   /* bytes written since the kernel took all earlier ones */
-    uint16_t status;   /* the reply's; 0: 200 */
+    uint16_t status;   /* the status of the reply; 0: 200 */
     uint8_t reply;     /* enum sxe__lua_reply */
     uint8_t body;      /* enum sxe__lua_body */
     bool is_running;   /* the handler's task has not ended */
@@ -160,8 +161,9 @@ void sxe__lua_http_close_exchanges(void);
 /* Make the tables of kept values in the registry. */
 void sxe__lua_http_open_kept(lua_State *L);
 
-/* A free exchange, for this request; NULL: there is none. The caller starts a task for it, and then
- * calls sxe__lua_http_let_go: from there on it is freed when its reply and its task are over. */
+/* A free exchange for this request; NULL: none is free. The caller starts a task for it, then calls
+ * sxe__lua_http_let_go: after that, the exchange is freed as soon as its reply and its task are
+ * over. */
 struct sxe__lua_exchange *sxe__lua_http_take(struct sxe_http_request *request,
                                              const struct sxe__lua_answerer *answerer);
 void sxe__lua_http_let_go(struct sxe__lua_exchange *exchange);
@@ -190,25 +192,26 @@ void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *excha
 /* Push the table req.ctx; the first call makes it. */
 void sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* Leave the reply to other code, which has set the response's user and on_done or sets them now. */
+/* Leave the reply to other code. That code sets the response's user and on_done, or has set
+ * them. */
 void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
 
-/* Free what was gathered of the body. */
+/* Free the bytes of the body that were gathered. */
 void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 
 /* Wake all tasks that wait for the exchange, so that they look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
 
-/* Raise {status = status, message = ...}. */
+/* Raise the error {status = status, message = ...}. */
 int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...) SXE_PRINTF(3, 4);
 
 /* ---- Running (sxe-lua-http-run.c) ---- */
 
-/* Pop the function from the main state's stack, and have it answer the request. */
+/* Pop a function from the main state's stack, and let it answer the request. */
 enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
                                         const struct sxe__lua_answerer *answerer);
 
-/* The C handler of routes; request->user is an answerer. */
+/* The handler of routes, in C; request->user is an answerer. */
 enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 
@@ -299,9 +302,9 @@ extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
 /* A router that is mounted in another, perhaps in one of its mounts. */
 struct sxe__lua_mount {
-    struct sxe_http_router *prefix; /* a router that finds the paths below the prefix */
+    struct sxe_http_router *prefix; /* finds the paths below the prefix */
     struct sxe__lua_router *router;
-    struct sxe__lua_mount *next; /* mounts inside of this one come later */
+    struct sxe__lua_mount *next; /* a mount inside of this one comes later in the list */
     char text[];                 /* the prefix, without a slash at its end */
 };
 
@@ -328,7 +331,7 @@ bool sxe__lua_http_is_unrouted_filtered(const struct sxe__lua_router *router, st
  * answerer's filters and then, if they let the request pass, the function. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
 
-/* End Lua's part in a request, which files or other C code will answer. Returns the request. */
+/* End the part of Lua in a request that files or other C code will answer. Returns the request. */
 struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* A handler: find the route of a router that the script returned, and let it answer. */

@@ -67,7 +67,8 @@ push_host(lua_State *L, struct sxe__lua_exchange *exchange)
     return push_span(L, sxe_http_authority(exchange->request));
 }
 
-/* As the client sees it: its proxy's, if that is to be believed, or this server's. */
+/* Push req.scheme as the client sees it: that of its proxy, if the server trusts the proxy, or that
+ * of this server. */
 static int
 push_scheme(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -332,7 +333,7 @@ all_query(lua_State *L, uint32_t index, uint32_t generation)
     return 1;
 }
 
-/* The value of a parameter, not decoded: a part of the path's normal form. */
+/* The value of a parameter, as it stands in the normal form of the path: not decoded. */
 static struct sxe_span
 escaped_value(const struct sxe_http_request *request, const struct sxe_http_text *value)
 {

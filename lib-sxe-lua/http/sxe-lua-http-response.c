@@ -26,7 +26,8 @@ check_unanswered(lua_State *L, const struct sxe__lua_exchange *exchange)
         luaL_error(L, "the reply was sent already");
 }
 
-/* Send a reply whose body the kernel borrows until on_done; the string is kept until then. */
+/* Send a reply whose body the kernel borrows until on_done; the exchange keeps the string until
+ * then. */
 static int
 lend_body(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span body, const char *type)
 {
@@ -130,8 +131,8 @@ send_json(lua_State *L)
     return 1;
 }
 
-/* A URI reference has only visible ASCII bytes (RFC 3986); clients differ in what they make of
- * others. */
+/* Check the URL of a redirect: a URI reference has only visible ASCII bytes (RFC 3986), and clients
+ * differ in how they read others. */
 static void
 check_location(lua_State *L, struct sxe_span url)
 {
@@ -171,7 +172,7 @@ response_redirect(lua_State *L)
     return 1;
 }
 
-/* res:abort(): break the reply off, so that the client does not take it for a whole one. */
+/* res:abort(): break the reply off, so that the client sees that it is not whole */
 static int
 break_reply_off(lua_State *L)
 {
@@ -227,7 +228,8 @@ get_response_field(lua_State *L, uint32_t index, uint32_t generation, const char
     return 1;
 }
 
-/* Add a header line with the value at an index; reading the value may have sent the reply. */
+/* Add a header line with the value at an index. Reading the value may run code that sends the
+ * reply. */
 static void
 add_response_header(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
 {

@@ -101,8 +101,8 @@ answer_result_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
     }
 }
 
-/* If the handler returned a status and a body, set the status. False: it returned something
- * else. */
+/* If the handler returned a status and a body, set the status and return true. False: it returned
+ * something else. */
 static bool
 take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -132,14 +132,14 @@ take_status_result(lua_State *L, struct sxe__lua_exchange *exchange)
     lua_remove(L, 2);
 }
 
-/* The arguments are the exchange and the results of its handler. */
+/* Answer with the results of a handler. Arguments: the exchange and these results. */
 static int
 finish_result(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
 
     exchange->is_finishing = true;
-    if (!lua_toboolean(L, 2)) { /* nil, message: a call of the handler failed */
+    if (!lua_toboolean(L, 2)) { /* nil and a message: a call in the handler failed */
         lua_settop(L, 3);
         return lua_error(L);
     }
@@ -163,7 +163,7 @@ finish_result(lua_State *L)
 
 /* ---- Errors ---- */
 
-/* "GET /a" */
+/* The method and path of the request, as in "GET /a". */
 static const char *
 describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE])
 {
@@ -345,7 +345,7 @@ treat_error_results(lua_State *L, int status, lua_KContext context)
     return lua_gettop(L) - (int)context;
 }
 
-/* The arguments are the exchange and an error. */
+/* Answer an error. Arguments: the exchange and the error. */
 static int
 explain_error(lua_State *L)
 {
@@ -395,7 +395,7 @@ push_exchange_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFuncti
     return true;
 }
 
-/* Start a task that calls the function, which may wait. False: no task can be started. */
+/* Start a task for the function, which may wait there. False: no task can be started. */
 static bool
 start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
@@ -445,7 +445,7 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
             give_exchange_up(exchange, 503);
     } else {
         status = call_result(exchange, L, explain_error, 1);
-        if (status != LUA_OK) { /* the error's metamethods fail, or memory is missing */
+        if (status != LUA_OK) { /* the error's own metamethods fail, or memory is missing */
             give_up_error(exchange, sxe__lua_http.main, status);
             lua_pop(sxe__lua_http.main, 1);
         }
@@ -487,8 +487,8 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
         (void)log_error(exchange, L, describe_exchange(exchange, room));
 }
 
-/* Whether a handler's results leave the reply to res: nothing, nil, or the true of a res:write().
- * nil with a message is an error, also after parts of the reply. */
+/* Whether a handler's results leave the reply to res: nothing, nil, or the true that res:write()
+ * returned. nil with a message is an error, even after parts of the reply were sent. */
 static bool
 has_handler_no_result(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
 {
@@ -499,7 +499,8 @@ has_handler_no_result(const struct sxe__lua_exchange *exchange, lua_State *L, in
     return lua_toboolean(L, -results) ? lua_isboolean(L, -results) : results == 1;
 }
 
-/* Drop nils at the end of the results: a filter that returns those of next() may have some. */
+/* Drop nils at the end of the results: a filter that returns the results of next() may have some
+ * there. */
 static int
 without_nils(lua_State *L, int status, int results)
 {
@@ -527,8 +528,7 @@ void
 sxe__lua_http_ended(lua_State *L, int status, int results, void *user)
 {
     struct sxe__lua_exchange *exchange = user;
-    /* Handling the result may end a further task of the exchange, so this function may
-     * run inside itself. */
+    /* Handling the result may end another task of the exchange, which calls this function again. */
     bool was_inside = exchange->is_inside;
 
     exchange->is_running = false;

@@ -74,7 +74,7 @@ check_function(lua_State *L, int argument)
     lua_settop(L, argument);
 }
 
-/* Make an answerer for a route of a router; inner: the answerer of that route in a router that is
+/* Make an answerer for a route of a router. inner: the answerer of that route in a router that is
  * mounted in this one, or NULL. */
 static struct sxe__lua_answerer *
 new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_answerer *inner)
@@ -128,7 +128,8 @@ add_method(lua_State *L)
     return 1;
 }
 
-/* router:route("GET,PUT", pattern, handler). Methods keep their case, and no client sends "get". */
+/* router:route("GET,PUT", pattern, handler). Methods keep their case, because no client sends
+ * "get". */
 static int
 add_route(lua_State *L)
 {
@@ -376,7 +377,8 @@ new_router(lua_State *L)
     struct sxe__lua_router *router;
 
     sxe__lua_refuse_at_end(L);
-    if (sxe_loop() != NULL) /* a router made now would be kept for ever, without routes */
+    /* The loop runs already: a router made now would have no routes, and never be freed. */
+    if (sxe_loop() != NULL)
         return luaL_error(L, "http.router: routes are made before the loop starts: call it at the "
                              "script's top level");
     router = lua_newuserdatauv(L, sizeof(*router), 0);

@@ -142,8 +142,8 @@ take_naming(lua_State *L, struct sxe_http_config *config)
                    networks);
 }
 
-/* Take `forwarded`, the field that names the client, and `trust_from`, the peers from which it is
- * believed. */
+/* Read the options `forwarded`, the field that names the client, and `trust_from`, the peers whose
+ * field is believed. */
 static void
 take_forwarding(lua_State *L, struct sxe_http_config *config)
 {
@@ -224,7 +224,7 @@ http_serve(lua_State *L)
     config.trace = sxe__lua_option_bool(L, 1, "http.serve", "trace", false);
     lua_getfield(L, 1, "handler");
     answer_with_handler(L, 2, &config);
-    /* Metamethods of the options, and finalizers, may have made servers, too. */
+    /* Metamethods of the options, and finalizers, may have made servers since. */
     if (HTTP->servers_number == SXE__LUA_SERVERS)
         return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);
     server.http = sxe_http_new(&config);
@@ -313,7 +313,7 @@ stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
     begin_to_stop(L, &HTTP->servers[index]);
 }
 
-/* server:stop([timeout]): accept no more connections; returns true when the last reply was sent. */
+/* server:stop([timeout]): accept no more connections; true when the last reply was sent */
 static int
 server_stop(lua_State *L)
 {

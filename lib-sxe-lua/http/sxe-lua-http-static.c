@@ -143,7 +143,7 @@ flag_option(lua_State *L, const char *name, bool otherwise)
                              : otherwise;
 }
 
-/* Take the option for the number of ranges that a request may ask for; 0: none. */
+/* Read the option for the most ranges that a request may ask for; 0: ranges are not served. */
 static void
 ranges_option(lua_State *L, struct sxe_http_files_config *config)
 {
@@ -161,7 +161,7 @@ ranges_option(lua_State *L, struct sxe_http_files_config *config)
     lua_settop(L, 4);
 }
 
-/* Raise an error for an unknown option: it may be misspelt. */
+/* Raise an error for an option that does not exist: its name may be misspelt. */
 static void
 check_static_options(lua_State *L)
 {

@@ -83,7 +83,7 @@ go_on_with_stream(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
         return 1;
     }
     result = sxe_http_on_room(exchange->response, wake_writer);
-    if (result < 0 && result != -EBUSY) /* no memory to wait for room: try again soon */
+    if (result < 0 && result != -EBUSY) /* there is no memory to wait for room: try again soon */
         deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
     return sxe__lua_park_in(L, &exchange->line, deadline_ns, return_written, (lua_KContext)at);
 }
@@ -143,7 +143,7 @@ sxe__lua_http_res_write(lua_State *L)
     return exchange == NULL ? 2 : sxe__lua_http_write(L, exchange);
 }
 
-/* res:finish(): the reply ends before its handler does. */
+/* res:finish(): end the reply before its handler ends */
 int
 sxe__lua_http_res_finish(lua_State *L)
 {

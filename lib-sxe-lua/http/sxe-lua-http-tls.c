@@ -22,7 +22,7 @@ set_integer(lua_State *L, const char *name, int64_t value)
     lua_setfield(L, -2, name);
 }
 
-/* Set the field names: a list of the words in this text. */
+/* Set the field `names` to the list of the words in this text. */
 static void
 set_names(lua_State *L, const char *text)
 {

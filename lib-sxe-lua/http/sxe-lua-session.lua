@@ -17,7 +17,7 @@ local crypto, encoding, json, task
 local COOKIE_MAX <const> = 4096
 local SECRETS_MAX <const> = 16
 local SECRET_MIN <const> = 32
-local SALT, TOKEN <const> = 12, 44 -- bytes of a form's token: the salt, and all
+local SALT, TOKEN <const> = 12, 44 -- bytes of a form's token: of the salt, and of the whole token
 local URL <const> = { url = true }
 local SAFE <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 
@@ -26,7 +26,7 @@ Sessions.__index = Sessions
 local Session = { __name = "sxe.session", __metatable = false }
 Session.__index = Session
 
--- What scripts must not change, by object.
+-- The configuration of each object: scripts must not change it.
 local configs = setmetatable({}, { __mode = "k" })
 local states = setmetatable({}, { __mode = "k" })
 
@@ -54,7 +54,7 @@ local function check_options(options)
   end
 end
 
--- Refuse what res:cookie would refuse at the first login.
+-- Refuse options that res:cookie would refuse at the first login.
 local function check_cookie(options)
   local path, domain, same_site = options.path or "/", options.domain or "-", options.same_site or "Lax"
 
@@ -65,7 +65,7 @@ local function check_cookie(options)
   end
 end
 
--- The secrets as a list, the one that signs first.
+-- The secrets as a list; the first one signs.
 local function take_secrets(secret)
   local secrets = type(secret) == "table" and secret or { secret }
   local are_good = #secrets > 0 and #secrets <= SECRETS_MAX
@@ -78,7 +78,7 @@ local function take_secrets(secret)
   return secrets
 end
 
--- Keys for one purpose, a key of each secret.
+-- The keys for one purpose: one from each secret.
 local function derive_keys(secrets, purpose)
   local keys = {}
 
@@ -88,7 +88,7 @@ end
 
 -- ---- Stores ----
 
--- Put a text in the place of the one that is there. False: there is none.
+-- Replace the text that a key has. False: the key has none.
 local function replace_in_dict(dict, key, text, seconds)
   local old
 
@@ -144,7 +144,7 @@ local function store_in_redis(redis)
   }
 end
 
--- The store that the options name; nil: the cookie has all.
+-- The store that the options name; nil: the cookie holds all of a session.
 local function take_store(options)
   local number = 0
 
@@ -158,8 +158,8 @@ local function take_store(options)
   return options.store
 end
 
--- Call a function of the store. Its failure is not the request's fault: 503. Its text may name hosts and keys, so it is
--- for the log only.
+-- Call a function of the store. If that fails, the reply is 503, because the request is not at fault. The store's text
+-- goes to the log only, as it may name hosts and keys.
 local function ask_store(config, name, ...)
   local value, why = config.store[name](config.store, ...)
 
@@ -216,7 +216,7 @@ local function read_stored(config, cookie)
   end
 end
 
--- The record that a request's cookie stands for; nil: there is none that counts.
+-- The record that the cookie of a request stands for; nil: there is none, or it is not valid any more.
 local function read_record(config, cookie)
   if not cookie or #cookie > COOKIE_MAX then return nil end
   return (config.store and read_stored or read_sealed)(config, cookie)
@@ -229,7 +229,7 @@ local function set_cookie(config, res, value, seconds)
     secure = config.secure, max_age = config.persistent and seconds or nil })
 end
 
--- Nil, or why the cookie cannot be set.
+-- Set the cookie. Returns nil; or why it cannot be set.
 local function try_cookie(state, value, seconds)
   local is_set, why = pcall(set_cookie, state.config, state.res, value, seconds)
 
@@ -242,7 +242,8 @@ end
 
 local function seconds_left(config, record) return max(1, record.made + config.lifetime - time()) end
 
--- A session that another request has ended stays so: what is there is replaced, and nothing is put in its place.
+-- Write a record to the store. A session that another request has ended stays so: a record is replaced, but none is
+-- added.
 local function write_stored(state, record, place, text, left, call)
   local config = state.config
   local is_new = not state.record or state.record.id ~= record.id
@@ -264,7 +265,7 @@ local function write_sealed(state, text, left, call)
   if why then error(call .. ": " .. why, 4) end
 end
 
--- Write a record, and then make it the session's. An error leaves both as they were.
+-- Write a record, and then use it as the session's. An error leaves both unchanged.
 local function write_record(state, record, call)
   local config = state.config
   local left, place = seconds_left(config, record), config.store and key_of(config, record.id)
@@ -293,7 +294,7 @@ end
 
 -- ---- A session ----
 
--- A store may wait. Tasks of one request that write its session meanwhile take turns.
+-- Let tasks of one request that write its session take turns, because a store may wait.
 local function take_turn(state, call)
   local turn, why = nil, nil
 
@@ -328,12 +329,12 @@ end
 
 function Session:is_new() return not states[self].record end
 
--- Delete the session in the store, if there is a store. False: it was not there any more.
+-- Delete the session from the store, if there is one. False: the session was not there any more.
 local function delete_stored(state, record)
   return state.config.store and record and ask_store(state.config, "delete", key_of(state.config, record.id))
 end
 
--- The client keeps the cookie that it had.
+-- Set the cookie again that the client had.
 local function restore_cookie(state)
   local config, record = state.config, state.record
 
@@ -342,7 +343,7 @@ local function restore_cookie(state)
   end
 end
 
--- The new record is stored before the old one is deleted, so that no failure loses the values.
+-- Renew a session. The new record is stored before the old one is deleted, so that no failure loses the values.
 function Session:renew()
   local state = states[self]
   local _ <close> = take_turn(state, "session:renew")
@@ -361,7 +362,7 @@ function Session:renew()
   refuse_ended(was_there)
 end
 
--- The cookie goes first, because the reply may begin while the store is asked.
+-- End a session. The cookie is removed first, because the reply may begin while the store is asked.
 function Session:destroy()
   local state = states[self]
   local _ <close> = take_turn(state, "session:destroy")
@@ -402,8 +403,8 @@ end
 
 -- ---- Sessions ----
 
--- Without a store the cookie says when the session was last used. A reply that comes late would bring back older values,
--- so the cookie is replaced seldom.
+-- Refresh the cookie. Without a store it says when the session was last used. A late reply would bring back older
+-- values, so this is done seldom.
 local function refresh(state)
   local record = state.record
 
