@@ -36,7 +36,7 @@ enum sxe__lua_clone_tag {
     SXE__LUA_CLONE_FLOAT,
     SXE__LUA_CLONE_STRING,
     SXE__LUA_CLONE_TABLE,
-    SXE__LUA_CLONE_LIST, /* a table that json.array marked */
+    SXE__LUA_CLONE_LIST, /* a table that json.array marked as a list */
     SXE__LUA_CLONE_END,
     SXE__LUA_CLONE_CODE,
     SXE__LUA_CLONE_GLOBALS, /* an upvalue that is the table of globals */
@@ -49,11 +49,11 @@ struct sxe__lua_bytes {
     size_t size;
 };
 
-/* Encode the values from stack index `first` to the top: LUA_OK. Otherwise the error is on top, and
- * *bytes is empty: "message.a.b is a function, which cannot be sent to another state". what names
- * the value in errors. If there may be several, what is "argument ", and number is that of the
- * first; otherwise number is 0. has_code: the first value may be a function of Lua, whose upvalues
- * are copied, too. */
+/* Encode the values from stack index `first` to the top: returns LUA_OK. After a failure the error
+ * is on top, such as "message.a.b is a function, which cannot be sent to another state", and *bytes
+ * is empty. `what` names the value in errors; for several values it is "argument ", and number is
+ * that of the first one, otherwise 0. has_code: the first value may be a function of Lua, whose
+ * upvalues are copied, too. */
 SXE_MUST_USE int sxe__lua_clone_write(lua_State *L, int first, const char *what, int number,
                                       bool has_code, struct sxe__lua_bytes *bytes);
 

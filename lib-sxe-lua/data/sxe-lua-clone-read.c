@@ -15,13 +15,13 @@ enum { ROOM = 6, NO_UPVALUES = -1 };
 
 struct frame {
     int upvalues; /* of a function; NO_UPVALUES: it is a table */
-    int done;     /* upvalues so far */
+    int done;     /* number of upvalues that were read */
 };
 
 struct reader {
     lua_State *L;
     const char *at;
-    int objects; /* stack index of the table: number -> object; 0: no object occurs twice */
+    int objects; /* stack index of the table number -> object; 0: no object occurs twice */
     lua_Integer number;
     int depth;
     struct frame frames[SXE__LUA_CLONE_DEPTH];
@@ -43,7 +43,7 @@ take_number(struct reader *r)
     return number;
 }
 
-/* The object on top gets the next number. */
+/* Give the object on top the next number. */
 static void
 open_frame(struct reader *r, int upvalues)
 {
@@ -103,7 +103,8 @@ push_string(struct reader *r)
     r->at += length;
 }
 
-/* Push the next value. False: it is under way. */
+/* Push the next value. False: it is a table or function that is not complete; the values that
+ * follow are its contents. */
 static bool
 push_value(struct reader *r)
 {
@@ -111,7 +112,7 @@ push_value(struct reader *r)
 
     switch (tag) {
     case SXE__LUA_CLONE_NIL:
-    case SXE__LUA_CLONE_END: /* never where a value begins */
+    case SXE__LUA_CLONE_END: /* no value begins with this byte */
         lua_pushnil(r->L);
         return true;
     case SXE__LUA_CLONE_FALSE:
@@ -147,7 +148,7 @@ push_value(struct reader *r)
     return false;
 }
 
-/* The value on top is whole: it belongs to the table or function under way. */
+/* Put the value on top, which is complete, into the table or function that has begun. */
 static void
 attach(struct reader *r)
 {
@@ -162,7 +163,7 @@ attach(struct reader *r)
         lua_setupvalue(r->L, -2, ++frame->done);
 }
 
-/* The table or function under way is on top. */
+/* Read the next part of the table or function on top, which has begun. */
 static void
 go_on(struct reader *r)
 {

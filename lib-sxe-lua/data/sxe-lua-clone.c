@@ -19,7 +19,7 @@ struct writer {
     struct sxe__lua_bytes *bytes;
     const char *what;
     int number;
-    int argument; /* of the value that is being written, from 1 */
+    int argument; /* number of the argument that is being written, from 1 */
     int seen;     /* stack index of the table of objects: object -> its number */
     int base;     /* stack index before the first frame */
     int depth;
@@ -87,7 +87,7 @@ put_string(struct writer *w, int index)
 
 /* ---- Refusals ---- */
 
-/* Whether a string can stand after a dot. */
+/* Whether a string can be written after a dot, as a name in Lua. */
 static bool
 is_name(const char *text, size_t length)
 {
@@ -193,7 +193,7 @@ clone_open_table(struct writer *w)
     lua_pushnil(w->L);
 }
 
-/* A lua_Writer. */
+/* A lua_Writer, for lua_dump: adds bytes to the message. */
 static int
 dump_piece(lua_State *L, const void *piece, size_t length, void *writer)
 {
@@ -267,7 +267,7 @@ put_simple(struct writer *w, const char *prefix)
     }
 }
 
-/* Write the value on top and pop it, or begin it. */
+/* Write the value on top and pop it. A table or function is only begun: its contents follow. */
 static void
 clone_put_value(struct writer *w)
 {
@@ -283,7 +283,7 @@ clone_put_value(struct writer *w)
     }
 }
 
-/* ---- Tables and functions under way ---- */
+/* ---- Tables and functions that have begun ---- */
 
 static void
 close_frame(struct writer *w, int values)
@@ -292,7 +292,7 @@ close_frame(struct writer *w, int values)
     w->depth--;
 }
 
-/* The table and its last key are on top. */
+/* Write the next key and value of the table on top, whose last key is above it. */
 static void
 continue_table(struct writer *w)
 {
@@ -313,7 +313,7 @@ continue_table(struct writer *w)
     clone_put_value(w);
 }
 
-/* The function and the number of its last upvalue are on top. */
+/* Write the next upvalue of the function on top; the number of its last upvalue is above it. */
 static void
 continue_code(struct writer *w)
 {
@@ -348,7 +348,7 @@ put_whole_value(struct writer *w)
     }
 }
 
-/* Arguments: the writer, the values. */
+/* Write all values. Arguments: the writer, the values. */
 static int
 write_values(lua_State *L)
 {

@@ -141,7 +141,8 @@ grow_walk_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
     const size_t value_room =
         entry->value_size > walk->value_room ? entry->value_size : walk->value_room;
 
-    lua_newuserdatauv(L, key_room + value_room, 0); /* this may raise: change nothing before it */
+    /* This may raise an error, so nothing was changed before. */
+    lua_newuserdatauv(L, key_room + value_room, 0);
     lua_replace(L, lua_upvalueindex(MEMORY));
     walk->key_room = key_room;
     walk->value_room = value_room;
@@ -191,7 +192,8 @@ step_dict_walk(lua_State *L, int status, lua_KContext until)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
         return 0;
-    lua_pushvalue(L, lua_upvalueindex(MEMORY)); /* keeps it: a finalizer may go on with this walk */
+    /* Keeps the memory: a finalizer may go on with this walk. */
+    lua_pushvalue(L, lua_upvalueindex(MEMORY));
     lua_pushlstring(L, entry.key, entry.key_size);
     lua_pushlstring(L, entry.value, entry.value_size);
     lua_pushnumber(L, entry.ttl_s);
@@ -247,7 +249,7 @@ l_each_of_snapshot(lua_State *L)
 enum { WHAT = 2, TTL, NOTES };
 
 struct notes {
-    SXE_DICT_BATCH *batch; /* NULL: over */
+    SXE_DICT_BATCH *batch; /* NULL: the batch is over */
     struct sxe__lua_dict *of;
 };
 
@@ -358,7 +360,7 @@ commit_lua_batch(lua_State *L, int status, lua_KContext until)
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, NOTES);
-    /* The script had the batch, and may have closed it with a <close> variable of its own. */
+    /* The script's function had the batch, and may have closed it with a <close> variable. */
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
@@ -367,7 +369,8 @@ commit_lua_batch(lua_State *L, int status, lua_KContext until)
     return 1;
 }
 
-/* The script's function, which noted the changes, has returned; it may have yielded. */
+/* Called when the script's function, which noted the changes, has returned, perhaps after a
+ * wait. */
 static int
 commit_after_call(lua_State *L, int status, lua_KContext context)
 {

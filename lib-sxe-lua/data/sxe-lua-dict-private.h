@@ -20,8 +20,8 @@
 struct sxe__lua_dict {
     SXE_DICT *dict;   /* NULL: closed */
     unsigned users;   /* snapshots and batches that are open */
-    bool is_over;     /* no call is accepted; the last user closes the dict */
-    uint64_t wait_ns; /* how long a call tries again */
+    bool is_over;     /* the dict accepts no calls; its last user closes it */
+    uint64_t wait_ns; /* how long a call tries again while others have the lock */
 };
 
 /* The dict at an argument. Raises unless it is an open dict. */
@@ -48,7 +48,7 @@ int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 /* The text for an error of a dict. */
 const char *sxe__lua_dict_text(int error);
 
-/* For a call that failed: have k try it again (EAGAIN), or return nil, why, error. */
+/* Handle the failure of a call: for EAGAIN, let k try again; otherwise return nil, why, error. */
 int sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k,
                          lua_KContext until);
 

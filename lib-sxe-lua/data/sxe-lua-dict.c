@@ -432,8 +432,8 @@ take_dict_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_S
     bool is_shared = sxe__lua_option_flag(L, "shared");
 
     spec->file = sxe__lua_option_file(L);
-    /* Without `shared` or a file only this state uses the dict: LOCKED (one process) is enough. 0
-     * would mean SHARED. */
+    /* A dict without `shared` or a file is only used in this state, so LOCKED (one process) is
+     * enough. 0 would mean SHARED. */
     spec->options =
         is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
     spec->options |= sxe__lua_option_file_options(L);
@@ -450,8 +450,8 @@ take_dict_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_S
     spec->evicts = sxe__lua_option_flag(L, "evicts");
 }
 
-/* Tell the garbage collector how large a dict is: it does not see that memory, but a forgotten dict
- * is garbage of that size. */
+/* Tell the garbage collector how large a dict is. The memory of a dict is not in the Lua heap, so
+ * the collector does not see how much a forgotten dict holds. */
 static void
 tell_collector(lua_State *L, const SXE_DICT *dict)
 {

@@ -33,7 +33,7 @@ struct base64 {
     bool is_padded;
 };
 
-/* Take the options at 2. By default the text for URLs has no padding. */
+/* Read the options at 2. By default, a text for URLs has no padding. */
 static struct base64
 take_base64(lua_State *L, const char *call)
 {
@@ -111,8 +111,8 @@ take_digits(const char *text, size_t length, const char *digits, char *room, uns
     return at;
 }
 
-/* Why a text is not base64, and at which byte; NULL: it is. `digits` is the number of its digits,
- * and `rest` the bits that they left over. */
+/* The reason why a text is not base64, and the byte where it is wrong; NULL: the text is base64.
+ * `digits` is the number of its digits, and `rest` the bits that they left over. */
 static const char *
 find_fault(const struct sxe_span *text, size_t digits, unsigned rest, bool is_padded, size_t *at)
 {
@@ -318,9 +318,9 @@ l_uuid4(lua_State *L)
     return push_uuid(L, bytes, 4);
 }
 
-/* The time in ticks, or one more than the last result if that is later: so the UUIDs of a thread
- * grow (RFC 9562, 6.2, methods 3 and 4). If the clock was set back by more than CLOCK_BACK_S, begin
- * again with its time. */
+/* The time in ticks. If the last result is later, this is one more than it, so that the UUIDs of a
+ * thread grow (RFC 9562, 6.2, methods 3 and 4). If the clock was set back by more than
+ * CLOCK_BACK_S, its time counts again. */
 static uint64_t
 next_tick(void)
 {

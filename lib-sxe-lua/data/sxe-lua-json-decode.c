@@ -36,7 +36,7 @@ struct reader {
     const char *end;          /* a NUL is here */
     const char *problem;      /* NULL: none so far */
     int depth;                /* number of open values: lists and objects */
-    int items[DEPTH_MAX + 1]; /* so far, of each open list; OBJECT: the value is an object */
+    int items[DEPTH_MAX + 1]; /* for each open list, its items so far; for an object, OBJECT */
 };
 
 static bool
@@ -77,7 +77,8 @@ hex_at(const char *text)
     return value;
 }
 
-/* Read the digits after \u, and add the character, which may have two halves (RFC 8259, 7). */
+/* Read the four digits after \u, and add the character. A character may need two such escapes (RFC
+ * 8259, 7). */
 static bool
 read_unicode(struct reader *r, luaL_Buffer *buffer)
 {
@@ -125,7 +126,7 @@ is_beyond_ascii(char c)
     return ((unsigned char)c & 0x80) != 0;
 }
 
-/* Where the plain text ends: at a quotation mark, an escape, or a byte that is an error. */
+/* The end of the plain text: a quotation mark, an escape, or a byte that is an error. */
 static const char *
 plain_end(const char *text)
 {
@@ -143,7 +144,7 @@ plain_end(const char *text)
     return text;
 }
 
-/* Why a string cannot contain the byte at `at`. */
+/* The reason why a string cannot contain the byte at `at`. */
 static const char *
 problem_of_byte(const struct reader *r, const char *at)
 {
@@ -333,8 +334,8 @@ open_value(struct reader *r, bool *is_open)
     return is_list || push_member_name(r);
 }
 
-/* Put the complete value on top into the value around it, and so on for each value that ends here.
- * True: another value follows, or no value is open any more. */
+/* Put the complete value on top into the list or object around it. If that ends here, too, put it
+ * into the next one, and so on. True: another value follows, or no value is open any more. */
 static bool
 close_values(struct reader *r)
 {

@@ -33,7 +33,7 @@ struct writer {
     char *at;
     const char *end;
     uint64_t end_ns; /* when the time is up; 0: not set yet */
-    unsigned steps;  /* since the last look at the clock or the watchdog */
+    unsigned steps;  /* steps since the last look at the clock or the watchdog */
     bool may_raise;
     int depth;
     int type;            /* the Lua type that cannot be written */
@@ -134,7 +134,7 @@ print_exactly(double value, char text[NUMBER_SIZE])
 
     for (int digits = 14; digits <= 17; digits++) {
         length = snprintf(text, NUMBER_SIZE, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) /* snprintf used the same locale */
+        if (strtod(text, NULL) == value) /* snprintf and strtod use the same locale */
             break;
     }
     return length;

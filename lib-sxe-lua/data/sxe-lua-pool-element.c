@@ -58,7 +58,7 @@ sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned 
     return state;
 }
 
-/* Returns 0 if another process made the change later than this loop's cached time. */
+/* The age is 0 if another process made the change after the time that this loop has cached. */
 double
 sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 {

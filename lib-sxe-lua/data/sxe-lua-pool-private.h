@@ -36,9 +36,9 @@ struct sxe__lua_pool {
     char *scratch; /* room for one element, in a user value of the pool */
     size_t element_size;
     uint32_t number;  /* the pool's index in sxe__lua_pools */
-    uint64_t wait_ns; /* for how long a call tries again */
+    uint64_t wait_ns; /* how long a call tries again while others have the lock */
     bool is_open;
-    bool is_shared; /* with other processes */
+    bool is_shared; /* other processes use the pool, too */
     bool is_exact;  /* take finds the oldest element of all shards */
     bool is_timed;
     int on_timeout; /* a function in the registry; LUA_NOREF: move elements to the first state */
@@ -119,10 +119,11 @@ void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *e
 
 /* ---- Waiting (sxe-lua-pool-wait.c) ---- */
 
-/* A call found a lock held, or an element being written: k tries again, in the task's next turns
- * for a millisecond, then once per millisecond. Outside of a task this sleeps instead: up to
- * wait_ns before the loop runs, up to 2 ms afterwards. When wait_ns are over, the results are nil,
- * "busy", EAGAIN. `until` is 0 at first, then the context that k gets. */
+/* Try again after a call that found a lock held, or an element being written. k tries, for a
+ * millisecond in each of the task's turns, then once per millisecond. Outside of a task this
+ * function sleeps instead: up to wait_ns before the loop runs, up to 2 ms afterwards. When wait_ns
+ * are over, the results are nil, "busy", EAGAIN. `until` is 0 at first, then the context that k
+ * gets. */
 int sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until);
 bool sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until);
 
@@ -158,12 +159,12 @@ bool sxe__lua_makes_room(lua_State *L, int error);
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 
-/* Raise an error if one of the options `names` is given. The caller found the option `without`
- * missing: then the file decides the other options. */
+/* Raise an error if the table has one of the options `names`. The caller found that the option
+ * `without` is missing, so the file decides about these options. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
-/* A number option, from least (or 1, if least is 0) to most; 0 if it is missing and least is 0.
- * Raises an error otherwise, in which `what` names the unit: "elements". */
+/* A number option, from least (or 1, if least is 0) to most; 0 if the option is missing and least
+ * is 0. Raises an error for any other value, in which `what` names the unit: "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 

@@ -21,7 +21,8 @@
 
 /* ---- Trying again ---- */
 
-/* No call yields before the loop runs: the rest of a script's top level would run in the loop. */
+/* Whether a call may yield. Before the loop runs it may not: the rest of a script's top level would
+ * run in the loop. */
 static bool
 may_yield(lua_State *L)
 {

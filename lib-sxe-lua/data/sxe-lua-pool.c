@@ -94,8 +94,8 @@ check_field_name(lua_State *L, const struct sxe__lua_pool *pool, const char *nam
 
 /* ---- Methods that move ---- */
 
-/* Try again after a call of the pool that found a lock held; raise an error after one that found
- * damage. */
+/* After a call of the pool that found a lock held, try again; after one that found damage, raise an
+ * error. */
 static int
 retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned result,
                      lua_KFunction k, lua_KContext until)
@@ -134,7 +134,8 @@ return_moved_element(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LE
     return sxe__lua_pool_push_leased(L, pool, lease);
 }
 
-/* The lease that an argument gives for an element; without the argument its stamp is 0. */
+/* The lease of an element, from the stamp that an argument gives; without the argument the stamp is
+ * 0. */
 static SXE_POOL_LEASE
 check_lease(lua_State *L, unsigned id, int argument)
 {
@@ -346,7 +347,7 @@ step_pool_walk(lua_State *L, int status, lua_KContext until)
     id = sxe_pool_walker_step(walker);
     if (id < sxe_pool_get_number(pool->array) || id == SXE_POOL_NO_INDEX)
         return sxe__lua_pool_push_element(L, pool, id);
-    /* Raise an error: nil would look like the end. */
+    /* This raises an error, because nil would look like the end. */
     if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, pool->wait_ns, until))
         return luaL_error(L, "pool %s is busy", pool->name);
     return retry_unless_damaged(L, pool, id, step_pool_walk, until);

@@ -16,8 +16,8 @@ local select, setmetatable, tostring, type = select, setmetatable, tostring, typ
 local is_dev = ...
 
 local HEAD <const> = "local _ENV,__f,__p,__e,__r,__b=...;"
-local BYTES_MAX <const> = 1 << 20 -- of a template
-local DEPTH_MAX <const> = 50 -- templates that include each other
+local BYTES_MAX <const> = 1 << 20 -- the most bytes of a template
+local DEPTH_MAX <const> = 50 -- the most templates that include each other
 local EINVAL <const> = 22
 
 local Views = { __name = "sxe.views", __metatable = false }
@@ -28,7 +28,7 @@ local configs = setmetatable({}, { __mode = "k" })
 
 -- ---- From text to Lua ----
 
--- The index after a string of Lua that begins at `at` with a quote; nil: it does not end.
+-- The index after a string of Lua that begins at `at` with the given quote; nil: the string does not end.
 local function skip_string(text, at, quote)
   while true do
     at = find(text, "[\\\n" .. quote .. "]", at + 1)
@@ -60,7 +60,8 @@ end
 
 local function newlines_of(text) return (gsub(text, "[^\n]+", "")) end
 
--- Lua from `at` to the closer of its tag, without comments, and the index after that. Nil: the tag does not end.
+-- The code from `at` to the closer of its tag, without comments, and the index after the closer. Nil: the tag does not
+-- end.
 local function take_code(text, at, closer)
   local pieces, from, depth = {}, at, 0
 
@@ -122,7 +123,7 @@ end
 
 local TAGS <const> = { ["{{{"] = "}}}", ["{{"] = "}}", ["{%"] = "%}", ["{#"] = "#}" }
 
--- Lua for the tag that begins at `at`, and the index after the tag.
+-- The code in Lua for the tag that begins at `at`, and the index after the tag.
 local function take_tag(source, at, opener)
   local text, closer = source.text, TAGS[opener]
   local code, after
@@ -141,8 +142,8 @@ local function take_tag(source, at, opener)
   return code, after
 end
 
--- A tag that writes nothing, and has its lines to itself, takes them away with it: the text before the tag without its
--- last blanks, and the index after the line; or nil.
+-- A tag that writes nothing, and is alone in its lines, is removed with them. Returns the text before the tag without
+-- its last blanks, and the index after the line; nil: the tag is not such a tag.
 local function take_line(text, literal, from, after)
   local before = match(literal, "^(.*\n)[ \t]*$") or
     find(literal, "^[ \t]*$") and (from == 1 or sub(text, from - 1, from - 1) == "\n") and ""
@@ -166,7 +167,7 @@ local function compile_text(text, name)
 
     if not at then break end
     if opener == "{{%" then at, opener = at + 1, "{%" end
-    if opener == "{{#" then opener = "{{" end -- a length
+    if opener == "{{#" then opener = "{{" end -- "{{#" writes a length
     local literal = sub(text, from, at - 1)
     local lua, after = take_tag(source, at, opener)
     local before, next_line
@@ -251,8 +252,8 @@ local function capture(frame, fn)
   return concat(frame.out, "", 1, frame.out.n)
 end
 
--- With a layout, a block is kept for it, unless a template whose layout is this one has such a block. Without one, the
--- block that was kept is written in place of this one.
+-- Write a block, or keep it. With a layout the block is kept, unless a template that has this one as its layout keeps a
+-- block of that name. Without a layout, the kept block is written in place of this one.
 local function put_block(frame, name, fn)
   frame.has_blocks = true
   if frame.layout and not frame.is_capturing then
@@ -275,7 +276,7 @@ end
 
 local OWN <const> = info_of(1, "S").source
 
--- The line of Lua, outside of this file, that runs now: "page.html:3: "; "": none does.
+-- The position of the running line outside of this file, such as "page.html:3: "; "": no such line runs.
 local function line_that_runs()
   local level, info = 2, info_of(2, "Sl")
 
@@ -289,12 +290,12 @@ end
 local function check_result(label, is_good, value, ...)
   if is_good then return value, ... end
   if type(value) ~= "string" then error(value, 0) end
-  -- The message may begin with the line of this file that called the function, and has no name of it.
+  -- The message may begin with a line of this file, which called the function, and has no name for the function.
   value = gsub(gsub(value, "^[^\n]-:%d+: ", "", 1), "'%?'", "'" .. label .. "'")
   error(line_that_runs() .. value, 0)
 end
 
--- A function whose errors, of which Lua would not say where they come from, name the template's line.
+-- Wrap a function whose errors do not say where they come from: they get the template's line.
 local function with_line(label, fn)
   return function(...) return check_result(label, pcall(fn, ...)) end
 end
@@ -321,7 +322,7 @@ end
 builtins.os = read_only({ date = with_line("date", os.date), time = with_line("time", os.time) }, "os")
 builtins.next = with_line("next", next)
 
--- Level 2 of an error in a template's own text is this file: its line is the template's then.
+-- Level 2 of an error in a template's own text is this file, so the template's line is used instead.
 function builtins.error(value, level)
   level = level or 1
   if type(value) ~= "string" or level == 0 then error(value, 0) end
@@ -347,7 +348,7 @@ function builtins.url(value)
   return require "sxe.encoding".encode_url(text)
 end
 
--- A variable of a frame, or of those that include it, or a value that they were given.
+-- The value of a name in a frame: a variable of the frame or of those that include it, or a value that they were given.
 local function find_value(frame, name)
   repeat
     local value = rawget(frame.env, name)
@@ -362,7 +363,7 @@ end
 
 local run, find_template -- below
 
--- The template that a frame includes, or whose text is its layout, for a function that the template calls.
+-- The template that a frame includes, or that is its layout, for the function `call` of the template.
 local function check_template(frame, call, name)
   if frame.depth == DEPTH_MAX then
     error(format("%s: %d templates include each other, the last ones %s, %s and %s", call, DEPTH_MAX, frame.template.name,
@@ -392,7 +393,7 @@ local function make_layout(frame)
   end
 end
 
--- The variables of a frame: its own, values, and functions.
+-- The table of names that the code of a template sees: the frame's variables, the values, and the functions.
 local function make_env(frame)
   return setmetatable({}, { __metatable = false, __index = function(_, name)
     local value = find_value(frame, name)
