@@ -25,7 +25,8 @@ struct sxe__lua_match {
     const char *subject_end;
     const char *pattern_end;
     uint64_t steps;
-    uint64_t look_at; /* private, from here on: the step at which the watchdog is looked at */
+    /* private, like the next ones: the step at which the watchdog is polled again. */
+    uint64_t look_at;
     unsigned depth;
     unsigned captured;
     struct {
@@ -34,19 +35,19 @@ struct sxe__lua_match {
     } captures[SXE__LUA_CAPTURES_MAX];
 };
 
-/* The end of what the pattern matches at place; NULL: it does not. */
+/* The end of the text at `place` that the pattern matches; NULL: it does not match. */
 const char *sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *pattern);
 
 /* Count `number` steps. Raises if there are too many in all, or if the watchdog demands it. */
 void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 
-/* Push capture number (0: the first) of the match from start to end; the whole of it if there are
- * no captures. */
+/* Push a capture of the match from start to end, counted from 0. If the pattern has no captures,
+ * push the whole match. */
 void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
                             const char *end);
 
-/* Push all captures, and return how many; without captures the whole match, unless start is
- * NULL. */
+/* Push all captures, and return their number. Without captures push the whole match, unless start
+ * is NULL. */
 int sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const char *end);
 
 /* Set find, match, gmatch and gsub in the table on top. */

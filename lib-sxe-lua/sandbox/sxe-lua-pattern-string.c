@@ -117,11 +117,11 @@ match_pattern_once(lua_State *L)
 
 /* Where gmatch is in its string; it lives in a userdata, the third upvalue of next_gmatch. */
 struct walk {
-    size_t offset;   /* where the next attempt begins */
+    size_t offset;   /* where the next attempt to match begins */
     size_t last_end; /* where the last match ended, plus 1; 0: there was none */
 };
 
-/* Upvalues: the string, the pattern, the walk. */
+/* Find the next match. Upvalues: the string, the pattern, the walk. */
 static int
 next_gmatch(lua_State *L)
 {
@@ -186,8 +186,8 @@ add_replacement_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const ch
     luaL_addlstring(buffer, text, (size_t)(text_end - text));
 }
 
-/* Add the replacement from a table or function. False: there is none, so the match stays as it
- * is. */
+/* Add the value from a table or function as the replacement. False: there is none, so the text of
+ * the match stays. */
 static bool
 add_replacement_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start,
                       const char *end)
@@ -223,7 +223,7 @@ replace_match(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *sta
     return true;
 }
 
-/* Replace up to `most` matches; false: none was replaced, the string stays as it is. */
+/* Replace up to `most` matches; false: none was replaced, so the string stays the same. */
 static bool
 replace_all_matches(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most,
                     lua_Integer *done)

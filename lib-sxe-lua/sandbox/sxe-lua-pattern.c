@@ -239,7 +239,7 @@ match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
     return s;
 }
 
-/* Match a capture again: %1. */
+/* Match the text of a capture again: %1. */
 static const char *
 match_item_again(struct sxe__lua_match *match, const char *s, char digit)
 {

@@ -26,7 +26,7 @@ struct reader {
     size_t total;
 };
 
-/* Take the next piece from the function; false: there are no more. */
+/* Get the next piece of the text from the script's function; false: there are no more pieces. */
 static bool
 refill_chunk(lua_State *L, struct reader *reader)
 {
@@ -88,8 +88,8 @@ load_in_sandbox(lua_State *L)
 
 /* ---- Other functions ---- */
 
-/* setmetatable without finalizers: they would run at any time, and be charged to any task. Upvalue
- * 1: the usual setmetatable. */
+/* A setmetatable that refuses finalizers: they would run at any time, and be charged to any task.
+ * Upvalue 1 is Lua's setmetatable. */
 static int
 set_metatable_without_gc(lua_State *L)
 {
@@ -106,8 +106,8 @@ set_metatable_without_gc(lua_State *L)
     return 1;
 }
 
-/* getmetatable of tables only: all strings share one metatable, as do the objects of a class of C.
- * Upvalue 1: the usual getmetatable. */
+/* A getmetatable for tables only: all strings share one metatable, as do the objects of a class of
+ * C. Upvalue 1 is Lua's getmetatable. */
 static int
 get_metatable(lua_State *L)
 {
@@ -123,8 +123,8 @@ get_metatable(lua_State *L)
     return 1;
 }
 
-/* Allow a collection, whose cost is bounded because memory is; to stop the collector is not
- * allowed. */
+/* collectgarbage allows a collection, whose cost is bounded because memory is bounded. A script
+ * cannot stop the collector. */
 static int
 collect_garbage(lua_State *L)
 {
@@ -137,7 +137,7 @@ collect_garbage(lua_State *L)
     return 1;
 }
 
-/* print to the log: perhaps nobody reads standard output. */
+/* print writes to the log, because perhaps nobody reads standard output. */
 static int
 print_values(lua_State *L)
 {

@@ -21,7 +21,7 @@ copy_elements_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, l
     }
 }
 
-/* Like copy_elements_up, but the last one first. */
+/* Like copy_elements_up, but copies the last element first. */
 static void
 copy_elements_down(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
 {
@@ -77,7 +77,7 @@ insert_element(lua_State *L)
     return 0;
 }
 
-/* remove(t [, place]): what was there */
+/* remove(t [, place]): returns the value that was removed */
 static int
 remove_element(lua_State *L)
 {

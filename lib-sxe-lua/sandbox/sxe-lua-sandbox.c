@@ -11,7 +11,7 @@
 #include "sxe-lua-pattern-private.h"
 
 /* ---- Globals that scripts get ----
- * Names with a blank around each. */
+ * Each name has a blank before and after it. */
 
 static const char globals[] =
     " _G _VERSION arg assert collectgarbage coroutine error getmetatable ipairs load math next os "
@@ -65,7 +65,8 @@ keep_only(lua_State *L, const char *names)
 
 /* ---- require ---- */
 
-/* A searcher: the loader and its data, or why there is none. */
+/* A searcher for require: returns the loader of a module and its data, or a text that says why
+ * there is none. */
 static int
 find_sandbox_loader(lua_State *L)
 {
@@ -81,8 +82,8 @@ find_sandbox_loader(lua_State *L)
     return 2;
 }
 
-/* A searcher of Lua files below the current directory: dots of a name become slashes, so no name
- * leads out of it. */
+/* A searcher for require that finds Lua files below the current directory. Dots in a name become
+ * slashes, so that no name leads out of the directory. */
 static int
 find_module_file(lua_State *L)
 {
@@ -100,7 +101,7 @@ find_module_file(lua_State *L)
     return 2;
 }
 
-/* Replace the searchers in the package table on top, which only require sees from now on. */
+/* Replace the searchers in the package table on top. From now on only require sees that table. */
 static void
 replace_searchers(lua_State *L)
 {
@@ -115,8 +116,9 @@ replace_searchers(lua_State *L)
 
 /* ---- Memory ---- */
 
-/* Whether a table's hash would get too many keys. Its nodes are a new block of 2^n times 24 bytes
- * (ltable.c); the only other such block is that of an array made for 3 * 2^n elements. */
+/* Whether an allocation would give a table's hash too many keys. The nodes of a hash are a new
+ * block of 2^n times 24 bytes (ltable.c). The only other block of such a size is that of an array
+ * for 3 * 2^n elements. */
 static bool
 is_too_many_keys(const void *block, size_t kind, size_t size)
 {
@@ -126,7 +128,7 @@ is_too_many_keys(const void *block, size_t kind, size_t size)
            (keys & (keys - 1)) == 0;
 }
 
-/* A lua_Alloc. */
+/* The lua_Alloc of a sandbox. */
 static void *
 allocate_in_sandbox(void *user, void *block, size_t old_size, size_t new_size)
 {
@@ -139,9 +141,9 @@ allocate_in_sandbox(void *user, void *block, size_t old_size, size_t new_size)
     return sxe__lua_allocate(heap, block, old_size, new_size);
 }
 
-/* Scripts must not make weak tables. The collector finds "__mode" by the address of one string,
- * scripts by its bytes: overwrite these bytes, and __mode is a key like any other for scripts. The
- * string is the state's own, known to Lua from the beginning, and stays. */
+/* Keep scripts from making weak tables. The collector finds "__mode" by the address of one string,
+ * which the state made first and keeps; scripts find it by the string's bytes. Overwriting these
+ * bytes makes __mode a key like any other for scripts. */
 static void
 forget_weak_tables(lua_State *L)
 {
@@ -156,8 +158,8 @@ forget_weak_tables(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* Give strings a table of methods of their own, which a change of the table string does not
- * reach. */
+/* Give strings a table of methods of their own: a script that changes the table `string` does not
+ * change it. */
 static void
 protect_strings(lua_State *L)
 {
