@@ -15,17 +15,18 @@
 enum { DEPTH_MAX = 100, SOCKETS_LEAST = 64, PROBLEM_SIZE = 4096 };
 
 struct run {
-    lua_State *host;   /* of the caller */
+    lua_State *host;   /* the state of the program that called */
     lua_State *inside; /* the main thread of libsxe's state, once there are results */
     const char *code;
     size_t length;
-    int arguments; /* of the function; they follow it on the host's stack */
+    int arguments; /* number of the function's arguments, which are above it on the host's stack */
     bool has_failed;
     char problem[PROBLEM_SIZE];
 };
 
 static _Thread_local struct run *running;
-static const char results_key = 0; /* its address: the results in the registry of libsxe's state */
+/* Its address is the key of the results in the registry of libsxe's state. */
+static const char results_key = 0;
 
 /* ---- Copies: errors are raised in the state that gets the value ---- */
 
@@ -88,7 +89,7 @@ copy_arguments(lua_State *L)
     return running->arguments;
 }
 
-/* give(...): keep the results, and their number as the field 0. */
+/* give(...): keep the results; field 0 of the table is their number. */
 static int
 keep_results_of_run(lua_State *L)
 {
@@ -167,8 +168,9 @@ push_results(lua_State *host)
     return number;
 }
 
-/* A status of lua_pcall, whose results or error are on the host's stack; otherwise running->problem
- * has the error. Does not raise, because the state must be deleted after it. */
+/* Run the function. Returns a status of lua_pcall, with results or an error on the host's stack; or
+ * else running->problem has the error. Does not raise errors, because the state must be deleted
+ * after it. */
 static int
 run_inside(lua_State *host, struct sxe_lua *lua)
 {
@@ -188,7 +190,7 @@ run_inside(lua_State *host, struct sxe_lua *lua)
 
 struct code {
     bool is_begun;
-    luaL_Buffer buffer; /* has a place on the stack, above the function that is dumped */
+    luaL_Buffer buffer; /* keeps a place on the stack, above the function to be dumped */
 };
 
 static int
@@ -203,7 +205,7 @@ add_code(lua_State *host, const void *data, size_t length, void *user)
     return 0;
 }
 
-/* Replace the function, the first argument, by its bytecode. */
+/* Replace the first argument, a function, by its bytecode. */
 static void
 dump_function(lua_State *host)
 {
@@ -226,7 +228,7 @@ dump_function(lua_State *host)
     lua_pop(host, 1);
 }
 
-/* run(fn or text, ...): upvalue 1 is the configuration. */
+/* run(fn or text, ...): upvalue 1 is the configuration */
 static int
 l_run(lua_State *host)
 {
