@@ -18,9 +18,9 @@
 enum { HISTORY_MAX = 1000, LINE_MAX_BYTES = 4096, CTRL_D = 4 };
 
 static struct {
-    EditLine *el; /* NULL: not open */
+    EditLine *el; /* NULL: the editor is not open */
     History *history;
-    char path[PATH_MAX]; /* of the history; "": none */
+    char path[PATH_MAX]; /* the file of the history; "": none */
     sxe__lua_complete complete;
     const char *prompt;
     bool is_editing;
@@ -118,8 +118,8 @@ sxe__lua_editor_rest(void)
     el_set(editor.el, EL_UNBUFFERED, 0);
 }
 
-/* Whether the terminal has hung up. Without this, bytes that are no character would look like an
- * end. */
+/* Whether the terminal has hung up. Without this check, bytes that are no character would look like
+ * the end of the input. */
 static bool
 is_terminal_hung_up(void)
 {

@@ -16,23 +16,25 @@
 
 #include "sxe-http-parse.h"
 
-/* Tab was pressed after this text: what to insert there, and what to list if that is empty; both
- * NULL: nothing is known. They are good until the next call. */
+/* The answer to the Tab key: the text to insert after the typed text, and the names to list if that
+ * is empty. Both NULL: no name fits. They are valid until the next call. */
 struct sxe__lua_completion {
     const char *insert;
     const char *list;
 };
 typedef void (*sxe__lua_complete)(struct sxe_span text, struct sxe__lua_completion *completion);
 
-/* Open the editor on descriptors 0 and 1. history is a path, "": none. 0, -ENOTTY, -ENOMEM. */
+/* Open the editor on descriptors 0 and 1. history is a path; "": none. Returns 0, -ENOTTY or
+ * -ENOMEM. */
 int sxe__lua_editor_open(const char *history, sxe__lua_complete complete);
 void sxe__lua_editor_close(void); /* saves the history, or says why it cannot */
 
 void sxe__lua_editor_ask(const char *prompt); /* begins a new line; the prompt is borrowed */
 void sxe__lua_editor_rest(void);
 
-/* Call this when descriptor 0 is readable. LINE: the line is complete, and editing has stopped;
- * *line is the line without its end, valid until the next ask. */
+/* Call this when descriptor 0 is readable. Returns LINE if the line is complete, and editing has
+ * stopped: then *line is the line without its end, valid until sxe__lua_editor_ask is called
+ * again. */
 enum sxe__lua_typed { SXE__LUA_TYPING, SXE__LUA_TYPED_LINE, SXE__LUA_TYPED_END };
 enum sxe__lua_typed sxe__lua_editor_read(struct sxe_span *line);
 
@@ -40,6 +42,6 @@ enum sxe__lua_typed sxe__lua_editor_read(struct sxe_span *line);
 void sxe__lua_editor_say(int fd, const char *text, size_t length);
 
 void sxe__lua_editor_resized(void);
-void sxe__lua_editor_again(void); /* another program had the terminal: take it again */
+void sxe__lua_editor_again(void); /* takes the terminal again that another program had */
 
 #endif

@@ -30,7 +30,7 @@ static const char functions_key = 0;
 static struct {
     struct sxe_lua *lua; /* NULL: not started */
     void (*on_end)(void);
-    uint64_t task; /* the task that runs what was typed; 0: editing */
+    uint64_t task; /* the task that runs the typed code; 0: the user edits a line */
     volatile sig_atomic_t interrupts;
     pthread_t thread;
     struct sigaction interrupt_before;
@@ -81,7 +81,7 @@ interrupt_script(lua_State *L, lua_Debug *ar)
         luaL_error(L, "interrupted");
 }
 
-/* Arguments: the values that the typed code returned. */
+/* Show the results. Arguments: the values that the typed code returned. */
 static int
 show_values(lua_State *L)
 {
@@ -92,7 +92,7 @@ show_values(lua_State *L)
     return 0;
 }
 
-/* Argument: the error. */
+/* Show an error. Argument: the error. */
 static int
 show_error(lua_State *L)
 {
@@ -140,8 +140,8 @@ on_task_end(lua_State *L, int status, int values, void *user)
 
 /* ---- A line ---- */
 
-/* Add the line, the argument, to those typed before. Returns the chunk if it is complete; otherwise
- * true or nil. */
+/* Add the argument, a line, to the lines typed before. Returns the chunk if it is complete;
+ * otherwise true or nil. */
 static int
 add_input_line(lua_State *L)
 {
@@ -257,7 +257,7 @@ on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
 
 /* ---- Output of scripts and of the log ---- */
 
-/* sxe_log_sink; the watchdog's thread logs, too. */
+/* A sxe_log_sink. The watchdog's thread calls it, too. */
 static void
 on_log(void *user, int level, const char *line, size_t length)
 {
@@ -298,7 +298,7 @@ struct question {
     struct sxe__lua_completion *completion;
 };
 
-/* The completion's strings are kept in the table of functions. */
+/* Complete a text. The completion's strings are kept in the table of functions. */
 static int
 ask_for_completion(lua_State *L)
 {

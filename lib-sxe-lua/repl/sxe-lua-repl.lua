@@ -16,14 +16,14 @@ local rawlen, require, select, tostring, type = rawlen, require, select, tostrin
 local mathtype = math.type
 local globals, loaded, preload, strings = _G, package.loaded, package.preload, string
 
-local WIDTH <const> = 78    -- of a table on one line
-local ENTRIES <const> = 100 -- of a table that are shown
-local TEXT <const> = 200    -- bytes of a string in a table
-local LISTED <const> = 200  -- names that complete
+local WIDTH <const> = 78    -- the widest table that is shown on one line
+local ENTRIES <const> = 100 -- the most entries of a table that are shown
+local TEXT <const> = 200    -- the most bytes of a string in a table that are shown
+local LISTED <const> = 200  -- the most names that are listed
 
 -- ---- Lines ----
 
-local pending -- what was typed of a chunk that is not whole
+local pending -- the lines of a chunk that is not complete
 
 local function compile(text)
     local chunk = load("return " .. text, "=stdin")
@@ -36,7 +36,7 @@ local function compile(text)
     return nil, why, find(why, "near '?<eof>'?$") or find(why_else, "near '?<eof>'?$")
 end
 
--- The chunk that ends with this line; true: it goes on; nothing: it is wrong, and that was said.
+-- The chunk that ends with this line; true: the chunk is not complete; nothing: it has an error, which was printed.
 local function take(line)
     local text = pending and pending .. "\n" .. line or gsub(line, "^%s*=", "")
     local chunk, why, is_open = compile(text)
@@ -193,7 +193,7 @@ local function candidates(text)
     return found, prefix
 end
 
--- The names in columns, from left to right.
+-- The names as a text in columns, from left to right.
 local function listed(names)
     local width, lines = 0, {}
     local columns
@@ -234,7 +234,7 @@ local function complete(text)
     if #names > 1 then return nil, listed(names) end
 end
 
--- ---- What the prompt has beyond a script ----
+-- ---- Names that only the prompt has ----
 
 for name in next, ours do
     local short = match(name, "^sxe%.(%w+)$")
