@@ -24,15 +24,17 @@ enum contract { BUFFER, CONTENT, LENGTH };
  * set; in a free set, function[0] is the index of the next free one. */
 struct sets {
     uint32_t first_free;
-    struct sxe_span last; /* the last content that was made a string: clients repeat themselves */
-    int last_place;       /* of the string, in the registry */
+    /* The last content for which a string was made: clients repeat themselves. */
+    struct sxe_span last;
+    int last_place; /* the place of that string in the registry */
     struct sxe__lua_callbacks set[];
 };
 
 static _Thread_local struct sets *sets;
 
 const char sxe__lua_read_arg_key = 0;
-static const char fields_key = 0; /* socket index -> table of what scripts keep there */
+/* Its address is a key: a table socket index -> table of the script's fields. */
+static const char fields_key = 0;
 
 /* ---- Sets of callbacks ---- */
 
@@ -88,7 +90,7 @@ open_sets(lua_State *L)
     sets = made;
 }
 
-/* Take a free set. There is one for every socket. */
+/* Take a free set. There are as many sets as sockets. */
 static uint32_t
 take_set(const struct sxe__lua_callbacks *callbacks)
 {
@@ -146,7 +148,7 @@ set_callback(lua_State *L, struct sxe__lua_callbacks *callbacks, int which, int 
     luaL_unref(L, LUA_REGISTRYINDEX, before);
 }
 
-/* The set of a socket, which it shares with no other from now on. */
+/* The socket's own set: if it shares a set with other sockets, it gets a copy. */
 static struct sxe__lua_callbacks *
 own_set(lua_State *L, struct sxe__lua_slot *slot)
 {
@@ -264,7 +266,7 @@ has_callback(const struct sxe__lua_slot *slot, int which)
     return (slot->flags & SXE__LUA_CALLS) && sets->set[slot->owner].function[which] != LUA_REFNIL;
 }
 
-/* Push a socket's callback of that kind; false: it has none, and nothing is pushed. */
+/* Push a socket's callback of the given kind; false: there is none, and nothing is pushed. */
 bool
 sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which)
 {
@@ -280,7 +282,7 @@ sxe__lua_on_connected(SXE *s)
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
     lua_State *L = main_state();
 
-    /* An accepted socket came with its listener's user data, which is the set. */
+    /* An accepted socket has the user data of its listener, which is the set of callbacks. */
     if (slot->handle != sxe_handle(s)) {
         slot = sxe__lua_adopt(s);
         share_set(slot, (uint32_t)(uintptr_t)s->user_data);
@@ -292,7 +294,8 @@ sxe__lua_on_connected(SXE *s)
         sxe_close(s);
 }
 
-/* Called in a protected call, because there may be no memory for the string. */
+/* Push the content as a string. Called in protected mode, because there may be no memory for the
+ * string. */
 static int
 read_content(lua_State *L)
 {
@@ -319,7 +322,8 @@ is_buffer_repeated(const SXE *s)
     return length == sets->last.length && memcmp(SXE_BUF(s), sets->last.base, length) == 0;
 }
 
-/* Push the message handler, and above it what the callback returned; 0 or -EINVAL. */
+/* Call the read callback: push the message handler, and above it the callback's result. Returns 0
+ * or -EINVAL. */
 static int
 call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
 {

@@ -11,7 +11,8 @@ static const char class_name[] = "sxe pool";
 
 enum { ALIGNMENT = 64, NUMBER_MAX = 10000000 };
 
-/* A userdata with room for the pool's block, aligned; its user value is index -> table. */
+/* Push a userdata with aligned room for the pool's block; its user value is a table index ->
+ * table. */
 static void *
 block_of(void *memory)
 {
@@ -160,7 +161,7 @@ l_get_indexed_element(lua_State *L)
     return 1;
 }
 
-/* Pools of scripts have no timeouts; this checks those of pools in C. */
+/* This is for pools made in C: pools of scripts have no timeouts. */
 static int
 l_check_timeouts(lua_State *L)
 {

@@ -20,15 +20,16 @@ extern const char sxe__lua_read_arg_key; /* in the registry: the value of sxe.re
 
 enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBACKS };
 
-/* Callbacks that a listener shares with its connections, until one sets a function of its own. */
+/* Callbacks that a listener shares with its connections, until one of them sets a function of its
+ * own. */
 struct sxe__lua_callbacks {
     int function[SXE__LUA_CALLBACKS]; /* in the registry */
     uint32_t contract;                /* private: what the read callback gets */
     uint32_t users;                   /* private: sockets that have it */
 };
 
-/* Make a set of callbacks of the three arguments from first on; arguments after them are dropped.
- * Raises if one is neither a function nor nil, or sxe_init was not called. */
+/* Make a set of callbacks from the three arguments from `first` on; later arguments are ignored.
+ * Raises if one is neither a function nor nil, or if sxe_init was not called. */
 void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
 void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
 
@@ -38,22 +39,22 @@ void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
 /* Begin the slot of a socket, and give it these callbacks. Never raises. */
 void sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks);
 
-/* Push the handle of a socket that was made with these callbacks; NULL: push nil and errno's text.
- * The callbacks belong to the socket then, or are dropped. */
+/* Push the handle of a socket that was made with these callbacks, which then belong to it. If the
+ * socket is NULL, drop the callbacks, and push nil and errno's text. */
 int sxe__lua_callbacks_push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks);
 
-/* Set a callback of this socket alone to the function, or nil, at an index. */
+/* Set one callback of this socket only: to the function at an index, or to nil. */
 void sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function);
 
-/* Push a socket's callback of that kind; false: it has none, and nothing is pushed. */
+/* Push a socket's callback of the given kind; false: there is none, and nothing is pushed. */
 bool sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which);
 
 void sxe__lua_on_connected(SXE *s);
 void sxe__lua_on_read(SXE *s, int length);
 void sxe__lua_on_close(SXE *s);
 
-/* Values that scripts keep in a socket, s.key = value; the key is at stack index 2, the value at
- * 3. */
+/* Functions for the values that scripts keep in a socket, as in s.key = value. The key is at stack
+ * index 2, the value at 3. */
 void sxe__lua_open_fields(lua_State *L);
 void sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index);
 void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index);

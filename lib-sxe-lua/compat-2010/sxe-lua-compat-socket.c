@@ -49,7 +49,7 @@ l_compat_connect(lua_State *L)
     return sxe__lua_result(L, s == NULL ? -ENOTCONN : sxe_connect(s, ip, port), "sxe_connect");
 }
 
-/* Bytes of a string, a number or a socket's buffer. */
+/* The bytes of the value at an index: a string, a number or a socket's buffer. */
 static const char *
 check_bytes(lua_State *L, int argument, size_t *length)
 {
@@ -120,7 +120,7 @@ l_buf_clear(lua_State *L)
 
 typedef void *(*look)(const void *, size_t, const void *, size_t);
 
-/* As string.find does with a plain text: its first and last byte, or nil. */
+/* Find a plain text as string.find does: push the places of its first and last byte, or nil. */
 static int
 find_in_socket_buffer(lua_State *L, look look_for)
 {
@@ -246,7 +246,7 @@ set_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-/* sxe_id(s) is s.id, and so on. */
+/* The function sxe_id(s) returns s.id, and so on. */
 static int
 l_property(lua_State *L)
 {

@@ -21,7 +21,7 @@ struct child {
 
 static const char class_name[] = "child of sxe_spawn";
 
-static _Thread_local struct child *children; /* whose processes run */
+static _Thread_local struct child *children; /* all children whose processes run */
 
 /* ---- The end of a child ---- */
 
@@ -35,7 +35,7 @@ remove_spawned_child(const struct child *child)
     *link = child->next;
 }
 
-/* Take a child out of the registry: it may be collected. */
+/* Remove a child from the registry, so that Lua may collect it. */
 static void
 drop_child(lua_State *L, const struct child *child)
 {
@@ -52,7 +52,7 @@ on_compat_child_end(struct sxe__lua_process *process)
     drop_child(sxe__lua_main(sxe__lua_current()), child);
 }
 
-/* The finalizer: the state is closed while the child goes on. */
+/* A finalizer: the state is closed, but the child's process goes on. */
 static int
 collect_children(lua_State *L)
 {
@@ -102,8 +102,9 @@ spawn_compat_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct 
     return 0;
 }
 
-/* Make the socket of a child, with the three callbacks from argument 4 on; arguments after them are
- * dropped. Pushes its handle; or nil and why, and *made is NULL. */
+/* Make the socket of a child, with the three callbacks from argument 4 on; later arguments are
+ * ignored. Pushes the socket's handle; after a failure, pushes nil and the reason, and *made is
+ * NULL. */
 static int
 new_child_socket(lua_State *L, const char *path, SXE **made)
 {

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* In the registry: the functions that wait for sxe_init, and true once they ran. */
+/* In the registry: the list of functions that wait for sxe_init; true after they ran. */
 static const char queue_key = 0;
 static const char started_key = 0;
 

@@ -20,8 +20,8 @@ tap_of(lua_State *L)
     return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-/* Print the value as text, on a line of its own after `before`. Its further lines are comments, and
- * in a name a # is none, so that no text is taken for a result or a directive. */
+/* Print the value as text, on a line of its own after `before`. Further lines become comments, and
+ * a # in a name is escaped, so that TAP reads no part of the text as a result or a directive. */
 static void
 print_tap_value(lua_State *L, const char *before, int index, bool is_name)
 {
