@@ -46,7 +46,8 @@ struct sxe_lua_clock {
 /* The clock of this thread; never NULL. */
 SXE_PUBLIC const struct sxe_lua_clock *sxe_lua_get_clock(void);
 
-/* Replace this thread's, before sxe_lua_new. Borrowed; NULL: the system's again. */
+/* Replace the clock of this thread, before sxe_lua_new. The clock is borrowed; NULL restores the
+ * system's. */
 SXE_PUBLIC void sxe_lua_set_clock(const struct sxe_lua_clock *clock);
 
 #ifdef __cplusplus

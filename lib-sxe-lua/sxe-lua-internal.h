@@ -25,13 +25,13 @@ enum sxe__lua_reason {
     SXE__LUA_CANCELLED
 };
 
-/* The running task; 0 outside of one (a callback of 2010's kind). */
+/* The handle of the running task; 0 outside of a task, as in callbacks of 2010. */
 uint64_t sxe__lua_running(lua_State *L);
 
 /* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
- * context. If it is cancelled or times out, on_leave(what) is called first, to forget the handle.
- * Raises, naming the C function, where a wait is impossible. The C function returns what this
- * returns. */
+ * context. If the task is cancelled or times out, on_leave(what) is called first, to forget the
+ * task's handle. Where a wait is impossible this raises an error that names the function of C. The
+ * caller returns the result of this function. */
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
@@ -39,7 +39,7 @@ int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *wha
  * So do not begin work whose end the task would wait for. */
 bool sxe__lua_may_wait(lua_State *L);
 
-/* Why the continuation runs. */
+/* The reason why the continuation of a parked task runs. */
 enum sxe__lua_reason sxe__lua_woken(lua_State *L);
 
 /* Wake a parked task. False: the task is gone, or not parked. */
@@ -65,27 +65,29 @@ const struct sxe_lua_config *sxe__lua_config(void);
 
 /* ---- Results, options ---- */
 
-/* nil, message, code: how calls fail that may fail. */
+/* Return nil, message, code, as calls do that may fail. */
 int sxe__lua_fail(lua_State *L, const char *message);
 int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
 
-/* nil, "timeout" or nil, "cancelled", as the task was woken. */
+/* Return nil, "timeout" or nil, "cancelled", depending on what woke the task. */
 int sxe__lua_fail_woken(lua_State *L);
 
-/* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
+/* The deadline from the seconds at an argument, or in the field `timeout` of a table there; 0: none
+ * given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);
 /* Like sxe__lua_deadline, for a table that has other options too, which the caller checks. */
 uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
 
-/* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
- * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
+/* Raise an error unless there is a table at the stack index `table`, which is positive, and all its
+ * keys are in the list of names, which ends with NULL: "pool.open has no option 'nmae'"
+ * (sxe-lua-option.c). */
 void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
 
 /* The value on top as an integer. *is_integer: whether it is one; a string of digits is not. */
 lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
 
-/* An option of the table at a stack index, which is true or false; `otherwise`: it is missing.
- * Raises "http.static: listing must be true or false, not a string". */
+/* An option of the table at a stack index that must be true or false; `otherwise` if it is missing.
+ * Raises an error such as "http.static: listing must be true or false, not a string". */
 bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
                           bool otherwise);
 
@@ -106,8 +108,8 @@ void sxe__lua_json_mark_class(lua_State *L);
 
 /* ---- Names (sxe-lua-resolve.c) ---- */
 
-/* Make threads for look-ups, unless the loop has begun: once per module that looks names up. In a
- * protected call. */
+/* Make threads for look-ups, unless the loop has begun. Each module that looks names up calls this
+ * once, in a protected call. */
 void sxe__lua_open_resolve(lua_State *L);
 
 /* Park the running task until a thread has looked up the name's addresses of a family (AF_UNSPEC:

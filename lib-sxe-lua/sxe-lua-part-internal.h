@@ -47,8 +47,7 @@ void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
 
 int sxe__lua_now_s(lua_State *L); /* now(): seconds of a clock that is never set */
 
-/* atomic(fn): a function that calls fn, which cannot make way, because it is called by a function
- * of C. */
+/* atomic(fn): returns a function that calls fn from a function of C, so that fn cannot make way. */
 int sxe__lua_atomic(lua_State *L);
 
 /* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
