@@ -30,7 +30,7 @@ struct lua_State;
 struct sxe_lua_config;
 
 /* Push the module and return 1, as a function luaopen_... does. The configuration is borrowed for
- * ever, and is that of each run but for on_error. Raises without memory. */
+ * ever; each run uses it, except on_error. Raises without memory. */
 SXE_PUBLIC int sxe_lua_host_open(struct lua_State *host, const struct sxe_lua_config *config);
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@
 extern "C" {
 #endif
 
-/* Plan the requests, before sxe_init, so that a script that returns a handler needs not require
- * "sxe.http". 0, or -EINVAL after logging. */
+/* Plan for requests; call this before sxe_init. A script that returns a handler then needs not
+ * require "sxe.http". Returns 0, or -EINVAL after logging. */
 SXE_PUBLIC SXE_MUST_USE int sxe_lua_http_open(struct sxe_lua *lua);
 
 /* Bytes of a body that req:body() takes, unless told otherwise; after open. 1 MiB. */
@@ -47,7 +47,7 @@ SXE_PUBLIC void sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes);
 SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *request,
                                                      struct sxe_http_response *response);
 
-/* The script returned what can answer: a function, an http.router() or an http.static(). */
+/* Whether the script returned a handler: a function, an http.router() or an http.static(). */
 SXE_PUBLIC bool sxe_lua_http_has_handler(struct sxe_lua *lua);
 
 /* sxe_http_drain, sxe_http_stop and sxe_http_break_off for the servers of http.serve. */

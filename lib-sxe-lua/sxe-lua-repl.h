@@ -47,8 +47,9 @@ SXE_PUBLIC int sxe_lua_repl_plan(struct sxe_lua *lua);
  * -ENOTTY; -ENOMEM. */
 SXE_PUBLIC int sxe_lua_repl_start(struct sxe_lua *lua, const char *history, void (*on_end)(void));
 
-/* The terminal is as before, the history is saved, the log goes to standard error. Before sxe_fini;
- * harmless if it was not started. exit(3) does it, too. */
+/* Stop the shell: the terminal is as before, the history is saved, and the log goes to standard
+ * error. Call this before sxe_fini; it is harmless if the shell was not started. exit(3) does this,
+ * too. */
 SXE_PUBLIC void sxe_lua_repl_stop(void);
 
 #ifdef __cplusplus

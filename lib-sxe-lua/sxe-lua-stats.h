@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/* Call each for every counter, in the order in which they were made; names are good during the
- * call. */
+/* Call `each` for every counter, in the order in which they were made; the names are valid during
+ * the call. */
 SXE_PUBLIC void sxe_lua_each_stat(struct sxe_lua *lua,
                                   void (*each)(void *user, const char *group, const char *name,
                                                int64_t value),

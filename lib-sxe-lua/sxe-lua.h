@@ -98,7 +98,7 @@ struct sxe_lua_tls_facts {
  * sxe-tls.h for what use, start, on_ready and failure do, and apps/common/script-tls.c for a table
  * of lib-sxe-tls. */
 struct sxe_lua_tls {
-    /* NULL: *problem says why, until the next call. */
+    /* Make a client; NULL: *problem is the reason, valid until the next call. */
     struct sxe_tls *(*new_client)(const struct sxe_lua_tls_options *options, const char **problem);
     void (*delete_client)(struct sxe_tls *tls); /* no socket uses it any more */
     int (*use)(struct sxe_tls *tls, struct sxe *socket, const char *host);
@@ -115,12 +115,13 @@ struct sxe_lua_tls {
  * needs no zlib: see apps/common/script-inflate.c for a table of zlib. A stream is one body, in
  * gzip or in deflate. */
 struct sxe_lua_inflate {
-    void *(*create)(bool is_gzip); /* a stream, or NULL: no memory */
+    void *(*create)(bool is_gzip); /* make a stream; NULL: there is no memory */
     void (*destroy)(void *stream);
 
-    /* Decode what follows: the number of bytes in room, at most size, and in *used those of the
-     * input that were taken. Size bytes: there may be more without more input. -EBADMSG: the stream
-     * is damaged, or goes on after its end; -ENOMEM. */
+    /* Decode the bytes that follow. Returns the number of bytes put into room, at most size, and
+     * sets *used to the number of input bytes that were read. If it returns size, more bytes may
+     * come without more input. -EBADMSG: the stream is damaged, or goes on after its end;
+     * -ENOMEM. */
     ssize_t (*decode)(void *stream, const char *bytes, size_t length, size_t *used, char *room,
                       size_t size);
     bool (*is_whole)(const void *stream); /* whether the stream may end here */
@@ -151,23 +152,24 @@ struct sxe_lua_config {
     bool (*on_error)(const char *where, const char *text);
 };
 
-/* Before sxe_init: plans its tasks. NULL with errno: EINVAL a second one in this thread, ENOMEM,
- * EAGAIN no thread for the watchdog. Its reasons are logged. */
+/* Make a Lua state; call this before sxe_init, because it plans its tasks. NULL with errno, after
+ * logging why: EINVAL this thread has a state already; ENOMEM; EAGAIN there is no thread for the
+ * watchdog. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new(const struct sxe_lua_config *config);
 
-/* Compile and start a script, as a task: 0 when its top level has ended or waits, -EINVAL after
- * logging why it failed, -errno of reading it. Before sxe_init it may register (sxe_register) but
- * not wait. */
+/* Compile a script, and start it as a task. Returns 0 when its top level has ended or waits;
+ * -EINVAL after logging why it failed; or -errno of reading the file. Before sxe_init the script
+ * may register (sxe_register), but not wait. */
 SXE_PUBLIC int sxe_lua_load(struct sxe_lua *lua, const char *path);
 SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text,
                                  size_t length);
 
-/* How far scripts are: 0 the top level of each has ended, -EINPROGRESS one waits, -EINVAL one
- * failed, perhaps after sxe_lua_load returned, which was logged. */
+/* How far the scripts are: 0 the top level of each has ended; -EINPROGRESS one of them waits;
+ * -EINVAL one of them failed, perhaps after sxe_lua_load had returned, which was logged. */
 SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
 
-/* Errors so far that nobody but the log got: those of tasks count no more once a join raised them.
- */
+/* The number of errors that were only logged. The error of a task no longer counts once a join has
+ * raised it. */
 SXE_PUBLIC uint64_t sxe_lua_errors(const struct sxe_lua *lua);
 
 /* Format an error's text for a person: the error, its place with the lines around it, a hint if
@@ -175,13 +177,15 @@ SXE_PUBLIC uint64_t sxe_lua_errors(const struct sxe_lua *lua);
  * bytes written, without the NUL; text that does not fit is cut. */
 SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
 
-/* Where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the last
- * words of a process that has to end because its loop does not turn. A signal handler may call it;
- * it allocates nothing. Bytes written, as sxe_lua_explain; 0: no script runs. */
+/* Write where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the
+ * last message of a process that has to end because its loop does not turn. Allocates nothing, and
+ * a signal handler may call it. Returns the number of bytes, as sxe_lua_explain does; 0: no script
+ * runs. */
 SXE_PUBLIC size_t sxe_lua_describe_running(char *room, size_t size);
 
-/* After sxe_init: run what scripts queued with sxe_register, in order. 0; -EINVAL after logging
- * what failed; -EAGAIN, in a child of fork(2), no thread for the watchdog. */
+/* Call after sxe_init: runs what scripts queued with sxe_register, in order. Returns 0; -EINVAL
+ * after logging what failed; or -EAGAIN if, in a child of fork(2), there is no thread for the
+ * watchdog. */
 SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
 
 /* Call a global function ("name" or "table.name"). signature is arguments ">" results, of i int, l
@@ -191,7 +195,8 @@ SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
  * -ECANCELED it was cancelled; -EINPROGRESS it waits, and its results are dropped. */
 SXE_PUBLIC int sxe_lua_call(struct sxe_lua *lua, const char *function, const char *signature, ...);
 
-/* Functions of C as require "name". 0, or -ENOMEM after logging. */
+/* Let require "name" return a table of these functions of C. Returns 0, or -ENOMEM after
+ * logging. */
 SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
                               const struct luaL_Reg *functions);
 
@@ -215,8 +220,8 @@ SXE_PUBLIC int sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const
  * (which may be NULL). */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 
-/* The number of tasks, of all states, that wait for what comes from outside: for bytes at a socket,
- * or for a child. A task that was just woken is not counted until it waits again. */
+/* The number of tasks, of all states, that wait for an event from outside, such as bytes at a
+ * socket or the end of a child. A task that was just woken is not counted until it waits again. */
 SXE_PUBLIC unsigned sxe_lua_waiting(void);
 
 /* After sxe_run returned because nothing is left that could run: close what the script left open.
@@ -224,8 +229,8 @@ SXE_PUBLIC unsigned sxe_lua_waiting(void);
  * pipes are closed now. */
 SXE_PUBLIC void sxe_lua_finish(struct sxe_lua *lua);
 
-/* End all tasks (their <close> variables run) and free it: in its thread, after sxe_fini, and not
- * inside of a script. NULL is allowed. */
+/* End all tasks (their <close> variables run) and free the state. Call this in the state's thread,
+ * after sxe_fini, and not inside of a script. NULL is allowed. */
 SXE_PUBLIC void sxe_lua_delete(struct sxe_lua *lua);
 
 #ifdef __cplusplus

@@ -203,7 +203,7 @@ void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);
 void sxe__lua_open_strict(lua_State *L);
 void sxe__lua_open_clock(lua_State *L);
-void sxe__lua_open_sandbox(lua_State *L); /* after all that makes globals */
+void sxe__lua_open_sandbox(lua_State *L); /* call this after everything that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 

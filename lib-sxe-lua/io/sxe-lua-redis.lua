@@ -75,7 +75,7 @@ local end_link = atomic(function(link, why, code)
   if not link.is_over then link.why, link.code, link.is_over = why, code, true end
   forget(link)
   if link.conn then link.conn:close() end
-  if link.conn and (link.is_subscribed or link.first <= link.last) then c.reset(link.conn) end -- more replies would come
+  if link.conn and (link.is_subscribed or link.first <= link.last) then c.reset(link.conn) end -- stop its replies
   for i = link.first, link.last do
     local call = link.calls[i] or {} -- this call's task may have ended while it noted a reply
 

@@ -2,10 +2,10 @@
 -- SPDX-License-Identifier: MIT
 -- For editors: what require "sxe" is, and the globals of 2010 and 2011. docs/lua-handlers.md has examples.
 
----What a call that may fail gives beside nil: "timeout", "cancelled", "closed", or the system's message.
+---The reason that a call returns after nil if it fails: "timeout", "cancelled", "closed", or the system's message.
 ---@alias sxe.error string
 
----The system's errno, where there is one.
+---The errno of the system, if the reason has one.
 ---@alias sxe.code integer
 
 ---@alias sxe.seconds number
@@ -13,7 +13,7 @@
 ---@class sxe.options
 ---@field timeout? sxe.seconds
 
----The globals below are its fields, too.
+---The module has the globals below as its fields, too.
 ---@class sxe
 ---@field log_level integer|string what the log shows: 0 to 7, or a name
 ---@field read_arg "content"|"length" what a read callback of two parameters gets
@@ -58,7 +58,7 @@ function Socket:close() end
 ---Consume all that was received.
 function Socket:buf_clear() end
 
----Of a child of sxe_spawn.
+---Send a signal to the child of a socket of sxe_spawn.
 ---@param signal integer
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Socket:kill(signal) end
@@ -67,13 +67,13 @@ function Socket:kill(signal) end
 ---@operator len: integer
 local Buffer = {}
 
----Where the text is, as string.find says it of a plain one.
+---Find a plain text, as string.find does: the places of its first and last byte.
 ---@param text string
 ---@param from? integer
 ---@return integer? first, integer? last
 function Buffer:find(text, from) end
 
----The same without regard to case.
+---Find a plain text as Buffer:find does, but in any case.
 ---@param text string
 ---@param from? integer
 ---@return integer? first, integer? last
@@ -176,7 +176,7 @@ function sxe_spawn(command, a, b, connected, read, closed) end
 ---@return true? ok, sxe.error? why, sxe.code? code
 function sxe_spawn_kill(s, signal) end
 
----A pool of elements that are numbers from 0, each in one of so many states, which are numbers from 0.
+---Make a pool of `number` elements, each in one of `states` states; both are numbers from 0.
 ---@param name string
 ---@param number integer
 ---@param states integer

@@ -48,7 +48,7 @@ local client = {}
 ---@field url string that answered, after redirects
 local ClientResponse = {}
 
----The body as JSON.
+---Decode the body as JSON.
 ---@return any value, string? why
 function ClientResponse:json() end
 
@@ -60,7 +60,7 @@ function ClientResponse:read() end
 ---@return fun(): string?
 function ClientResponse:chunks() end
 
----Of a stream that is not read to its end.
+---Close a stream before its end.
 function ClientResponse:close() end
 
 ---@class sxe.client.cookie
@@ -75,13 +75,13 @@ function ClientResponse:close() end
 ---@class sxe.ClientJar
 local ClientJar = {}
 
----Take a Set-Cookie as from that URL.
+---Set a cookie from the text of a Set-Cookie field, as a reply from that URL would.
 ---@param url string
 ---@param text string
 ---@return true? ok, sxe.error? why
 function ClientJar:set(url, text) end
 
----What a call to that URL sends.
+---The Cookie field that a request to that URL sends.
 ---@param url string
 ---@return string? header, sxe.error? why
 function ClientJar:header(url) end
@@ -91,7 +91,7 @@ function ClientJar:list() end
 
 function ClientJar:clear() end
 
----An empty jar of cookies.
+---Make an empty jar of cookies.
 ---@return sxe.ClientJar
 function client.jar() end
 

@@ -36,29 +36,29 @@ local Hash = {}
 ---@return sxe.Hash self
 function Hash:add(text) end
 
----The bytes; the object is closed then.
+---Return the digest as bytes, and close the object.
 ---@return string bytes
 function Hash:finish() end
 
----A <close> variable does so at the end of its scope.
+---Close the object; a <close> variable does so at the end of its scope.
 function Hash:close() end
 
 ---@param bytes integer at most 1048576
 ---@return string
 function crypto.random_bytes(bytes) end
 
----Text of base64 for URLs.
+---A random text of base64 for URLs.
 ---@param bytes? integer 16 to 256 random bytes: 32
 ---@return string token
 function crypto.random_token(bytes) end
 
----An integer from least to most; all are equally likely.
+---A random integer from least to most; all are equally likely.
 ---@param least integer
 ---@param most integer
 ---@return integer
 function crypto.random_integer(least, most) end
 
----Whether two strings are equal, in a time that does not tell where they differ.
+---Whether two strings are equal. The time that this takes does not tell where they differ.
 ---@param a string
 ---@param b string
 ---@return boolean
@@ -69,7 +69,7 @@ function crypto.equal(a, b) end
 ---@field info? string what the key is for
 ---@field length? integer that of the digest
 
----A key of a secret that is random already (RFC 5869).
+---Derive a key from a secret that is random already (RFC 5869).
 ---@param digest sxe.crypto.digest
 ---@param secret string
 ---@param options? sxe.crypto.hkdf
@@ -80,7 +80,7 @@ function crypto.hkdf(digest, secret, options) end
 ---@field rounds? integer 600000
 ---@field length? integer that of the digest
 
----A key of a password (RFC 8018).
+---Derive a key from a password (RFC 8018).
 ---@param digest sxe.crypto.digest
 ---@param password string
 ---@param salt string
@@ -92,7 +92,7 @@ function crypto.pbkdf2(digest, password, salt, options) end
 ---@field algorithm? "aes-256-gcm"|"aes-128-gcm"|"chacha20-poly1305" "aes-256-gcm"
 ---@field aad? string must be the same when it is opened, and is not in the result
 
----A text that nobody can read or change without the key.
+---Seal a text: nobody can read or change it without the key.
 ---@param key string 32 bytes; 16 for aes-128-gcm
 ---@param text string
 ---@param options? sxe.crypto.sealing
@@ -148,7 +148,7 @@ function Key:sign(text, options) end
 ---@return boolean
 function Key:verify(text, signature, options) end
 
----A <close> variable does so at the end of its scope.
+---Close the object; a <close> variable does so at the end of its scope.
 function Key:close() end
 
 ---@param pem string

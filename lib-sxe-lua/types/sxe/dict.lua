@@ -25,19 +25,19 @@ local dict = {}
 ---@operator len: integer
 local Dict = {}
 
----Entries, also those that expired and were not met since.
+---The number of entries, with those that have expired but were not removed yet.
 ---@return integer
 function Dict:count() end
 
----Close it: each later call raises. A <close> variable does so at the end of its scope.
+---Close the dict: each later call raises an error. A <close> variable does so at the end of its scope.
 function Dict:close() end
 
----The value, which is now the one that was used last.
+---The value of a key; the entry becomes the one that was used last.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code
 function Dict:get(key) end
 
----The value, which stays as old as it is.
+---The value of a key; unlike get, this does not count as a use.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code
 function Dict:peek(key) end
@@ -48,7 +48,7 @@ function Dict:peek(key) end
 ---@return true? done, sxe.error? why, integer? code
 function Dict:put(key, value, ttl) end
 
----Put new if the value is old; nil: if there is none.
+---Put the value new if the value is old; old = nil: if there is no value.
 ---@param key string
 ---@param old string?
 ---@param new string
@@ -56,7 +56,7 @@ function Dict:put(key, value, ttl) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:cas(key, old, new, ttl) end
 
----The sum; a counter that is not there begins at 0, and lives ttl.
+---Add n to a counter, and return the sum. A missing counter begins at 0, and lives for ttl.
 ---@param key string
 ---@param n? integer 1
 ---@param ttl? sxe.seconds for ever
@@ -71,7 +71,7 @@ function Dict:counter(key) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:remove(key) end
 
----Make it the one that was used last.
+---Make the entry the one that was used last.
 ---@param key string
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:touch(key) end
@@ -81,12 +81,12 @@ function Dict:touch(key) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:expire(key, ttl) end
 
----Seconds that are left; math.huge: for ever.
+---The seconds that an entry has left to live; math.huge: for ever.
 ---@param key string
 ---@return number? seconds, sxe.error? why, integer? code
 function Dict:ttl(key) end
 
----What is pinned or dirty is not evicted.
+---Set the state of an entry. A pinned or dirty entry is not evicted.
 ---@param key string
 ---@param state sxe.dict.state
 ---@return boolean? done, sxe.error? why, integer? code
@@ -96,28 +96,28 @@ function Dict:mark(key, state) end
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function Dict:each() end
 
----Change several entries at once, or none. In a table, false removes. False: a condition does not hold.
+---Change several entries at once, or none. In a table, false removes an entry. Returns false if a condition does not hold.
 ---@param entries table<string, string|false>|fun(batch: sxe.DictBatch)
 ---@param ttl? sxe.seconds of those in a table
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:batch(entries, ttl) end
 
----The dict as it is now.
+---A snapshot: the dict as it is now.
 ---@return sxe.DictSnapshot? snapshot, sxe.error? why, integer? code
 function Dict:snapshot() end
 
 ---@return true? good, sxe.error? why, integer? code
 function Dict:check() end
 
----Write it to the disk, and wait for the disk, as nothing else in this process does meanwhile.
+---Write the dict to the disk, and wait for the disk. Nothing else in this process runs meanwhile.
 ---@return true? done, sxe.error? why, integer? code
 function Dict:sync() end
 
----What all processes counted since the dict was made.
+---The counts of all processes since the dict was made.
 ---@return { hits: integer, misses: integer, evictions: integer, expirations: integer } stats
 function Dict:stats() end
 
----How long the chains of the table are: looks at all of them.
+---The lengths of the chains of the hash table; this looks at all of them.
 ---@return { buckets: integer, used: integer, versions: integer, longest: integer }? chains, sxe.error? why, integer? code
 function Dict:chains() end
 
@@ -132,7 +132,7 @@ function DictBatch:put(key, value, ttl) end
 ---@param key string
 function DictBatch:remove(key) end
 
----A condition: the batch is done only if the value is that one, nil: if there is none.
+---Add a condition: the batch is done only if the key has this value; nil: only if it has none.
 ---@param key string
 ---@param value string?
 function DictBatch:expect(key, value) end

@@ -14,18 +14,18 @@ local encoding = {}
 ---@return string text
 function encoding.encode_base64(bytes, options) end
 
----Strict: any text but the one that encode_base64 makes of these bytes is refused.
+---Decode base64. Any text that encode_base64 would not make is refused.
 ---@param text string
 ---@param options? sxe.encoding.base64
 ---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
 function encoding.decode_base64(text, options) end
 
----Small letters.
+---Encode bytes as hexadecimal digits, in small letters.
 ---@param bytes string
 ---@return string text
 function encoding.encode_hex(bytes) end
 
----Small letters and capitals.
+---Decode hexadecimal digits, in small letters or capitals.
 ---@param text string
 ---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
 function encoding.decode_hex(text) end

@@ -1,7 +1,7 @@
 ---@meta sxe.file
 -- SPDX-License-Identifier: MIT
 
----Files, in threads, so that the loop never waits for a disk.
+---Files: threads read and write them, so that the loop never waits for a disk.
 ---@class sxe.file
 local file = {}
 
@@ -36,7 +36,7 @@ local file = {}
 ---@return string? data, sxe.error? why, sxe.code? code
 function file.read(path, options) end
 
----A file that stays open until close, <close> or the collector.
+---Open a file. It stays open until close, <close> or the collector closes it.
 ---@param path string
 ---@param how? "r"|"w"|"a"|"r+"|"w+"|"a+" as io.open has it, "r"
 ---@param options? sxe.file.opening

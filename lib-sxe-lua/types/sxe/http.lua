@@ -5,7 +5,7 @@
 ---@field stats sxe.Counters requests, errors, truncated, refused, gone
 local http = {}
 
----What a handler returns is the reply: text, a table as JSON, a status, status and body; nil: what res said.
+---A handler returns the reply: a text, a table as JSON, a status, or a status and a body; nil: it used res.
 ---@alias sxe.handler fun(req: sxe.Request, res: sxe.Response): any, any
 
 ---@class sxe.http.limits
@@ -85,7 +85,7 @@ local http = {}
 ---@field escaped_params table<string, string>|fun(): table<string, string> the same, not decoded
 local Request = {}
 
----The whole body; above max bytes 413.
+---Read the whole body; the reply is 413 if it has more than max bytes.
 ---@param max? integer
 ---@return string? body, sxe.error? why
 function Request:body(max) end
@@ -95,7 +95,7 @@ function Request:body(max) end
 ---@return sxe.Request
 function Request:chunks() end
 
----The body as JSON; 400 if it is not JSON.
+---Decode the body as JSON; the reply is 400 if it is not JSON.
 ---@param max? integer
 ---@return any value, sxe.error? why
 function Request:json(max) end
@@ -141,21 +141,21 @@ function Response:redirect(url, status) end
 ---@param options? sxe.res.cookie
 function Response:cookie(name, value, options) end
 
----A file of the directory in which the program was started.
+---Reply with a file of the directory in which the program was started.
 ---@param name string
 ---@return true
 function Response:file(name) end
 
----A part of the reply; waits for a slow client.
+---Write a part of the reply; this waits for a slow client.
 ---@param text string|number
 ---@return true? ok, sxe.error? why
 function Response:write(text) end
 
----The reply ends before the handler does.
+---End the reply before the handler ends.
 ---@return true? ok, sxe.error? why
 function Response:finish() end
 
----The client sees that the reply is not whole.
+---Break the reply off: the client sees that it is not whole.
 function Response:abort() end
 
 ---Begin a stream of server-sent events.
@@ -175,7 +175,7 @@ local Events = {}
 ---@return true? ok, sxe.error? why
 function Events:send(event) end
 
----What clients ignore, and proxies take for life.
+---Send a comment: clients ignore it, and proxies see that the connection is alive.
 ---@param text? string
 ---@return true? ok, sxe.error? why
 function Events:comment(text) end

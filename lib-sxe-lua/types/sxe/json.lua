@@ -15,7 +15,7 @@ function json.encode(value) end
 ---@return any value, string? why
 function json.decode(text) end
 
----A list also when it is empty.
+---Mark a table as a list, even if it is empty.
 ---@param table? table
 ---@return table
 function json.array(table) end

@@ -30,7 +30,7 @@ local pool = {}
 ---@operator len: integer
 local Pool = {}
 
----The oldest in a state, which goes to another; nil: there is none.
+---Move the oldest element of one state to another, and return it; nil: the state has no element.
 ---@param from string
 ---@param to string
 ---@param timeout? sxe.seconds wait for one
@@ -44,7 +44,7 @@ function Pool:take(from, to, timeout) end
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:move(element, to, from, lease) end
 
----Make it the youngest.
+---Make the element the youngest of its state.
 ---@param element sxe.Element|integer
 ---@param lease? sxe.lease only if it is held
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
@@ -58,7 +58,7 @@ function Pool:count(state) end
 ---@return sxe.Element?
 function Pool:oldest(state) end
 
----Seconds since the oldest came there.
+---The seconds since the oldest element came into the state.
 ---@param state string
 ---@return number?
 function Pool:age(state) end
@@ -72,30 +72,30 @@ function Pool:at(index) end
 ---@return fun(): sxe.Element?
 function Pool:each(state) end
 
----The sum. One that does not fit raises, or wraps in a shared pool.
+---Add to a field, and return the sum. A sum that does not fit raises an error, or wraps in a shared pool.
 ---@param element sxe.Element|integer
 ---@param field string
 ---@param n? number 1
 ---@return number? sum, sxe.error? why
 function Pool:add(element, field, n) end
 
----All its fields, at one moment.
+---Read all fields of an element, as they are at one moment.
 ---@param element sxe.Element|integer
 ---@return table<string, any>? fields, sxe.error? why, integer? code
 function Pool:read(element) end
 
----Write all of them at once; what is not there becomes 0.
+---Write all fields of an element at once; a field without a value becomes 0.
 ---@param element sxe.Element|integer
 ---@param fields table<string, any>
 ---@param lease? sxe.lease only if it is held
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:write(element, fields, lease) end
 
----Write it to the disk, and wait for the disk, as nothing else in this process does meanwhile.
+---Write the pool to the disk, and wait for the disk. Nothing else in this process runs meanwhile.
 ---@return true? done, sxe.error? why, integer? code
 function Pool:sync() end
 
----Its other fields are those of the pool; nil when it is gone.
+---An element has the fields of its pool, too; they are nil when the element is gone.
 ---@class sxe.Element
 ---@field index integer 0 to count - 1
 ---@field state string

@@ -128,7 +128,7 @@ function Transaction:exec(query) end
 ---@return integer? number, sxe.error? why, string? code, sxe.postgres.error? fields
 function Transaction:copy_in(query, source) end
 
----A savepoint.
+---Call a function inside of a savepoint.
 ---@param fn fun(tx: sxe.PostgresTransaction): ...
 ---@return true? ok, any result, any ...
 function Transaction:transaction(fn) end
@@ -145,7 +145,7 @@ function Transaction:transaction(fn) end
 ---@return true? ok, any result, any ...
 function Postgres:transaction(fn, options) end
 
----Its calls fail, "closed".
+---Close the client: its calls fail with "closed".
 function Postgres:close() end
 
 ---@param options sxe.postgres.options|string

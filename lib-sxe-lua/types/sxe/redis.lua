@@ -34,7 +34,7 @@ local Redis = {}
 ---@return any value, sxe.error? why, string|sxe.code? code
 function Redis:call(name, ...) end
 
----Its commands fail, "closed".
+---Close the client: its commands fail with "closed".
 function Redis:close() end
 
 ---A function that runs a script in the server, by its hash.
@@ -53,11 +53,11 @@ local Pipeline = {}
 ---@return sxe.Pipeline
 function Pipeline:call(name, ...) end
 
----Send all; a list of replies, in which an error is a table.
+---Send all commands. Returns the list of replies, in which an error is a table.
 ---@return any[]? replies, sxe.error? why, string|sxe.code? code
 function Pipeline:exec() end
 
----Forget them.
+---Forget the commands.
 function Pipeline:close() end
 
 ---@return sxe.Pipeline

@@ -56,7 +56,7 @@ function Session:get(name) end
 ---@param value any nil removes it
 function Session:set(name, value) end
 
----Another id with the same values, when a client logs in.
+---Give the session another id, when a client logs in; its values stay.
 function Session:renew() end
 
 ---Remove the values and the cookie.
@@ -66,7 +66,7 @@ function Session:destroy() end
 ---@return boolean
 function Session:is_new() end
 
----For a form; another one at each call.
+---A token for a form: another one at each call.
 ---@return string
 function Session:token() end
 

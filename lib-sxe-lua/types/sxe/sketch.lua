@@ -27,28 +27,28 @@ function Hll:add(...) end
 ---@return number? count, sxe.error? why, integer? code
 function Hll:count() end
 
----Count what the other counts, too; it may be more precise.
+---Merge the other sketch into this one; the other may be more precise.
 ---@param other sxe.Hll
 ---@return true? done, sxe.error? why, integer? code
 function Hll:merge(other) end
 
----Forget all.
+---Remove all that was added.
 function Hll:clear() end
 
 ---The string in which Redis keeps a HyperLogLog; the precision must be at least 14.
 ---@return string? string, sxe.error? why, integer? code
 function Hll:export() end
 
----Merge what GET of Redis returns; the precision must be at most 14.
+---Merge a HyperLogLog of Redis, as its GET returns it; the precision must be at most 14.
 ---@param string string
 ---@return true? done, sxe.error? why, integer? code
 function Hll:import(string) end
 
----Write it to its disk, and wait for that.
+---Write the sketch to the disk, and wait for the disk.
 ---@return true? done, sxe.error? why, integer? code
 function Hll:sync() end
 
----Close it: each later call raises. A <close> variable does so at the end of its scope.
+---Close the sketch: each later call raises an error. A <close> variable does so at the end of its scope.
 function Hll:close() end
 
 ---@class sxe.sketch.bloom.opening
@@ -71,7 +71,7 @@ local Bloom = {}
 ---@return boolean is_new
 function Bloom:add(thing) end
 
----Whether a string was added: false is certain.
+---Whether a string was added. False is certain; true may be wrong.
 ---@param thing string
 ---@return boolean has
 function Bloom:has(thing) end
@@ -80,23 +80,23 @@ function Bloom:has(thing) end
 ---@return number count
 function Bloom:count() end
 
----The share of strings that were not added of which it says true, now.
+---The share of strings that were not added, but for which has() returns true at present.
 ---@return number share
 function Bloom:error_rate() end
 
----Have what the other has, too; it must have the same capacity and error.
+---Merge the other filter into this one; it must have the same capacity and error.
 ---@param other sxe.Bloom
 ---@return true? done, sxe.error? why, integer? code
 function Bloom:merge(other) end
 
----Forget all.
+---Remove all that was added.
 function Bloom:clear() end
 
----Write it to its disk, and wait for that.
+---Write the sketch to the disk, and wait for the disk.
 ---@return true? done, sxe.error? why, integer? code
 function Bloom:sync() end
 
----Close it: each later call raises. A <close> variable does so at the end of its scope.
+---Close the sketch: each later call raises an error. A <close> variable does so at the end of its scope.
 function Bloom:close() end
 
 ---@class sxe.sketch.topk.opening
@@ -143,14 +143,14 @@ function TopK:list(max) end
 ---@return true? done, sxe.error? why, integer? code
 function TopK:merge(other) end
 
----Forget all.
+---Remove all that was added.
 function TopK:clear() end
 
----Write it to its disk, and wait for that.
+---Write the sketch to the disk, and wait for the disk.
 ---@return true? done, sxe.error? why, integer? code
 function TopK:sync() end
 
----Close it: each later call raises. A <close> variable does so at the end of its scope.
+---Close the sketch: each later call raises an error. A <close> variable does so at the end of its scope.
 function TopK:close() end
 
 ---Make a HyperLogLog, or open the one that is there.
