@@ -27,8 +27,8 @@ local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local NEVER <const> = 1e8
 local CONNECT_TIMEOUT <const> = 5 -- seconds
-local PORTION <const> = 100 -- rows
-local NILS <const> = 10000 -- in an array
+local PORTION <const> = 100 -- rows that a cursor gets at a time
+local NILS <const> = 10000 -- the most nils in an array
 local NO_END <const> = math.maxinteger
 local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
 local ENDED <const> = "postgres: a query of the function ended the transaction"
@@ -45,7 +45,7 @@ local DEFAULTS <const> = {
   max = 10, waiters = 1000, timeout = 30, idle_timeout = 60, prepare = true, statements = 100,
   rows_max = 100000, bytes_max = 64 << 20, arrays = false,
 }
--- The options of one query.
+-- The options that one query may have.
 local OF_QUERY <const> = {
   timeout = "number", prepare = "boolean", rows_max = "number", bytes_max = "number", arrays = "boolean",
 }
@@ -86,14 +86,14 @@ local function new_link(pool, holder)
   return { pool = pool, holder = holder, conn = c.new(), is_new = true, statements = {}, number = 0, clock = 0 }
 end
 
--- The link that was made for a holder, which does not know of it yet.
+-- Find the link that was made for a holder, which does not know of the link yet.
 local function link_made_for(pool, holder)
   for _, link in ipairs(pool.links) do
     if link.holder == holder then return link end
   end
 end
 
--- Holders that wait get new links, as long as there may be more.
+-- Make new links for the holders that wait, as long as the pool may have more.
 local function serve_line(pool)
   local links, holder = pool.links, first_in_line(pool)
 
@@ -118,7 +118,7 @@ local end_link = insist(function(link)
   serve_line(link.pool)
 end)
 
--- The first in line has the link from now on; or nobody has it.
+-- Pass a link on to the first holder in line; without one, the link rests.
 local function pass_on(link)
   local pool = link.pool
   local holder = first_in_line(pool)
@@ -133,7 +133,7 @@ local function pass_on(link)
   end
 end
 
--- A holder is over: its task has its rows, or failed, or ended.
+-- End a holder: its task has its rows, or failed, or ended.
 local end_holder = insist(function(guard)
   local holder = guard.holder
   local link = holder.link
@@ -144,15 +144,15 @@ local end_holder = insist(function(guard)
   pass_on(link)
 end)
 
--- The pool refers to a holder, and nothing but its coroutine to the guard of it: if the coroutine is dropped, the
--- collector finds the guard.
+-- The metatable of guards. The pool refers to a holder, but only the holder's coroutine refers to its guard: if the
+-- coroutine is dropped, the collector finds the guard.
 local guards = { __close = end_holder, __gc = end_holder }
 
 local function guard_of(holder)
   return setmetatable({ holder = holder }, guards)
 end
 
--- The number of tasks that wait. The line loses those that gave up.
+-- The number of tasks that wait; those that gave up are removed from the line.
 local function count_line(pool)
   local line, number = pool.line, 0
   local rest = { first = 1 }
@@ -170,11 +170,12 @@ local function count_line(pool)
   return number
 end
 
--- A link that rests, or a new one; or the holder joins the line; or nil, why.
+-- Choose a link for a holder: one that rests, or a new one. Otherwise the holder joins the line; or nil, why.
 local choose = atomic(function(pool, holder)
   local links = pool.links
 
-  -- Before the links are looked at: memory is taken, so the collector may end a holder, whose link rests then.
+  -- Make the event before looking at the links: this takes memory, so the collector may end a holder, whose link rests
+  -- then.
   if #links >= pool.options.max then holder.event = task.event() end
   for i = #links, 1, -1 do
     local link = links[i]
@@ -185,7 +186,7 @@ local choose = atomic(function(pool, holder)
         link.holder = holder
         return true
       end
-      end_link(link) -- the server ended it, or its time to rest is over
+      end_link(link) -- the server ended it, or it has rested for too long
     end
   end
   if #links < pool.options.max then
@@ -211,7 +212,7 @@ local function split_list(text)
   return list
 end
 
--- A list of where the server may be: { host =, address =, port = }; or nil, why, code.
+-- The list of the server's addresses: { host =, address =, port = }; or nil, why, code.
 local function targets_of(pool, deadline)
   local params, targets = pool.params, {}
   local hosts, ports, addresses = split_list(params.host), split_list(params.port), split_list(params.hostaddr)
@@ -236,7 +237,7 @@ local function targets_of(pool, deadline)
   return nil, "postgres: " .. params.host .. ": " .. why, "08001"
 end
 
--- What libpq is told of a target, each name before its value.
+-- The parameters of a target for libpq, each name before its value.
 local function list_of(pool, target)
   local list = {}
 
@@ -255,7 +256,7 @@ local function list_of(pool, target)
   return list
 end
 
--- Open a link: true; or nil, why, code. Each address gets its part of the time.
+-- Open a link. Returns true; or nil, why, code. Each address gets its part of the time.
 local function open_link(link, deadline)
   local pool = link.pool
   local ok, why, code, targets
@@ -272,13 +273,13 @@ local function open_link(link, deadline)
     count "failures"
     return nil, why, code
   end
-  -- Other clients of a pooler share the server's connections: no two of them may give one name to two texts.
+  -- Other clients of a pooler share the server's connections, so no two clients may give two texts the same name.
   link.prefix = "sxe_" .. gsub(encoding.uuid4(), "-", "") .. "_"
   link.is_new = nil
   return true
 end
 
--- A link for the holder: the link; or nil, why, code.
+-- Get a link for the holder. Returns the link; or nil, why, code.
 local function take(holder, deadline)
   local pool = holder.pool
   local ok, why, code
@@ -302,7 +303,7 @@ end
 
 -- ---- Queries ----
 
--- Send, and wait for the rows; or nil, why, code, fields.
+-- Send a query, and wait for its rows. Returns them; or nil, why, code, fields.
 local function exchange(link, of, kind, name, sql, ...)
   local ok, why, code = c.send(link.conn, kind, name, sql, ...)
 
@@ -315,7 +316,7 @@ local function forget(link, sql)
   link.number = link.number - 1
 end
 
--- Have the server forget the statement of a text, unless it has done so itself: true; or nil, why, code, fields.
+-- Let the server forget the statement of a text, unless it has done so itself. Returns true; or nil, why, code, fields.
 local function deallocate(link, of, sql)
   local ok, why, code, fields = exchange(link, of, "script", "", "DEALLOCATE " .. link.statements[sql].name)
 
@@ -335,7 +336,7 @@ local function drop_oldest(link, of)
   return deallocate(link, of, sql)
 end
 
--- The statement of a text in this connection, which is prepared if it is not yet; or nil, why, code, fields.
+-- The prepared statement of a text in this connection, which is prepared if need be; or nil, why, code, fields.
 local function statement_of(link, of, sql)
   local statement = link.statements[sql]
   local ok, why, code, fields = true, nil, nil, nil
@@ -360,8 +361,8 @@ local function statement_of(link, of, sql)
 end
 
 -- Whether a statement that failed did not run, and may be prepared and sent once more: the server had forgotten it, or
--- a table of it has other columns now. The code alone does not say so: a procedure may raise the same one after it has
--- committed; but then the error has a context. A statement that may be of no more use is not used again.
+-- a table in it has other columns now. The code alone does not say so, because a procedure may raise the same code
+-- after a commit; but then the error has a context. A statement that may be of no more use is not used again.
 local function has_not_run(link, sql, statement, code, fields)
   local is_own = fields and not fields.context
 
@@ -408,7 +409,7 @@ local function check_seconds(who, options, name)
   options[name] = min(options[name], NEVER)
 end
 
--- The type and range of each option that is there.
+-- Check the type and range of each option that is given.
 local function check_values(who, options, types)
   for name, value in pairs(options) do
     local wanted = types[name]
@@ -422,7 +423,7 @@ local function check_values(who, options, types)
   end
 end
 
--- The text of a query and its options: those of the pool, and its own if it is a table.
+-- The text of a query, and its options: those of the pool, and those of the query if it is a table.
 local function options_of(options, query)
   local of, sql = {}, query
 
@@ -442,7 +443,7 @@ local function options_of(options, query)
   return of, sql
 end
 
--- Do something with a link of the pool.
+-- Call a function with a link of the pool.
 local function with_link(pool, deadline, fn, ...)
   local guard <close> = guard_of{ pool = pool }
   local link, why, code = take(guard.holder, deadline)
@@ -455,7 +456,7 @@ end
 
 local Transaction = {}
 local transactions = { __index = Transaction, __name = "sxe.postgres.transaction", __metatable = false }
-local states = setmetatable({}, { __mode = "k" }) -- of transactions: what scripts must not change
+local states = setmetatable({}, { __mode = "k" }) -- by transaction: its state, which scripts must not change
 local ISOLATION <const> = {
   ["read committed"] = true, ["repeatable read"] = true, serializable = true, ["read uncommitted"] = true,
 }
@@ -467,31 +468,33 @@ local function state_of(transaction)
   return state
 end
 
--- The first error of a transaction is why it cannot be committed.
+-- Note the first error of a transaction: it is the reason why the transaction cannot be committed.
 local function note_error(state, why, code, fields)
   if not state.why then state.why, state.code, state.fields = why, code, fields end
 end
 
--- Whether a query of the function ended the transaction. The connection may be in another one, in which nothing of this
--- one holds: after "ROLLBACK; BEGIN", and after "COMMIT AND CHAIN".
+-- Whether a query of the function ended the transaction. The connection may be in another transaction, which keeps
+-- nothing of this one: after "ROLLBACK; BEGIN", and after "COMMIT AND CHAIN".
 local function has_ended(link)
   return link.has_crossed or c.status(link.conn) == "idle"
 end
 
--- A ROLLBACK that leaves the connection in a transaction was one to a savepoint, unless a chained one began.
+-- Note a query that ended the transaction. A ROLLBACK that leaves the connection in a transaction was one to a
+-- savepoint, unless it began a chained transaction.
 local function note_crossing(link, sql)
   local how = c.take_crossing(link.conn)
 
   if how == "crossed" or how and find(lower(sql), "chain", 1, true) then link.has_crossed = true end
 end
 
--- Do something in a transaction, unless a query has ended it: what would follow were in none.
+-- Call a function in a transaction. If a query has ended the transaction this fails: the function would run outside of
+-- it.
 local function act(state, sql, fn, ...)
   local link = state.link
   local result, why, code, fields = nil, ENDED, "25P01", nil
 
   if not has_ended(link) then
-    c.take_crossing(link.conn) -- by commands of this file
+    c.take_crossing(link.conn) -- forget the crossings by commands of this file
     result, why, code, fields = fn(link, ...)
     note_crossing(link, sql)
   end
@@ -507,7 +510,7 @@ function Transaction.query(transaction, query, ...)
   return act(state, sql, query_in, of, sql, ...)
 end
 
--- Without a timeout of its own, the pool's.
+-- Send a command of this file; it has the pool's timeout, as it has none of its own.
 local function command(state, sql)
   local of = options_of(state.link.pool.options, sql)
 
@@ -523,20 +526,20 @@ function Transaction.exec(transaction, query)
   return nil, why, code, fields
 end
 
--- The end of a state, and of those in it.
+-- The metatable that ends a state at the end of a scope.
 local enders = { __close = function(state) state.is_over = true end }
 
 local function new_state(link, outer)
   return setmetatable({ link = link, depth = outer and outer.depth + 1 or 0 }, enders)
 end
 
--- Undo what a state did: true; or nil, why, code, and the link is of no more use.
+-- Undo the changes of a state. Returns true; or nil, why, code: then the link cannot be used again.
 local function undo(state)
   if state.depth == 0 then return command(state, "ROLLBACK") end
   return command(state, format("ROLLBACK TO sxe%d; RELEASE sxe%d", state.depth, state.depth))
 end
 
--- Keep what a state did, if no query of it failed.
+-- Keep the changes of a state, if none of its queries failed.
 local function keep(state)
   local status = c.status(state.link.conn)
   local is_ended = has_ended(state.link)
@@ -555,7 +558,7 @@ local function keep(state)
   return nil, why, code, fields
 end
 
--- Whether the server refused what others did at the same time: the transaction may be tried again.
+-- Whether the server refused a transaction because of what others did at the same time: then it may be tried again.
 local function is_conflict(code)
   return code == "40001" or code == "40P01"
 end
@@ -586,7 +589,7 @@ local function check_function(fn)
   if type(fn) ~= "function" then error("postgres: a transaction is a function, not a " .. type(fn), 0) end
 end
 
--- A conflict is one of the whole transaction.
+-- Note a conflict in the outer transaction, too: all of it has to be tried again.
 local function note_conflict(outer, ok, why, code, fields, ...)
   if not ok and is_conflict(code) then note_error(outer, why, code, fields) end
   return ok, why, code, fields, ...
@@ -606,7 +609,7 @@ function Transaction.transaction(transaction, fn)
   return note_conflict(outer, run_in(state, fn))
 end
 
--- The transaction once, in a link of its own.
+-- Try the transaction once, in its own link.
 local function attempt(link, begin, fn)
   local state <close> = new_state(link)
   local ok, why, code, fields
@@ -618,7 +621,7 @@ local function attempt(link, begin, fn)
   return run_in(state, fn)
 end
 
--- What begins a transaction with these options, and how often it is tried again.
+-- The command that begins a transaction with these options, and the number of times that it is tried again.
 local function check_transaction(options)
   local parts = { "BEGIN" }
 
@@ -672,7 +675,7 @@ end
 
 -- A cursor is a holder; the loop has its guard, and closes it, or the collector does.
 
--- Send the query of a cursor: its first rows; or nil, why.
+-- Send the query of a cursor. Returns its first rows; or nil, why.
 local function begin_cursor(cursor)
   local link, why = take(cursor, cursor.of.deadline)
 
@@ -702,8 +705,8 @@ local function next_row(guard)
   return cursor.rows[cursor.at]
 end
 
--- For a loop, which takes a connection when it begins: errors are raised there, and a loop that ends early has the
--- query cancelled.
+-- The iterator of a loop. It takes a connection when the loop begins, where it raises errors; if the loop ends early,
+-- the query is cancelled.
 function Db.rows(db, query, ...)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
@@ -715,7 +718,7 @@ end
 
 -- ---- COPY ----
 
--- Begin to copy: true; or nil, why, code, fields.
+-- Begin to copy. Returns true; or nil, why, code, fields.
 local function begin_copy(link, of, sql, wanted)
   local way, why, code, fields = exchange(link, of, "copy", "", sql)
 
@@ -724,7 +727,7 @@ local function begin_copy(link, of, sql, wanted)
   return nil, "postgres: COPY " .. (wanted == "in" and "FROM STDIN" or "TO STDOUT") .. " is expected", "0A000"
 end
 
--- Give the server what the source has. Returns why that ended early, and a code.
+-- Send the server the data of the source. Returns why this ended early, and a code.
 local function feed(link, of, source)
   for chunk in source do
     if type(chunk) ~= "string" then error("postgres: a source gives strings, not a " .. type(chunk), 0) end
@@ -748,7 +751,7 @@ local function copy_into(link, of, sql, source)
   return rows.n
 end
 
--- A source that gives a string once, or the function itself.
+-- The source as a function: for a string, one that returns it once.
 local function source_of(source)
   if type(source) == "function" then return source end
   if type(source) ~= "string" then error("postgres: a source is a function or a string, not a " .. type(source), 0) end
@@ -782,7 +785,7 @@ local function begin_copy_out(cursor)
   return begin_copy(link, cursor.of, cursor.sql, "out")
 end
 
--- The next row of text; nil: all have come.
+-- The next row of text; nil: all rows have come.
 local function next_copied(guard)
   local cursor = guard.holder
   local of = cursor.of
@@ -800,7 +803,7 @@ local function next_copied(guard)
   if not ok or why then error(why, 0) end
 end
 
--- For a loop, as Db.rows.
+-- The iterator of a loop, like that of Db.rows.
 function Db.copy_out(db, query)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
@@ -812,7 +815,7 @@ end
 -- ---- Notifications ----
 
 local Subscription = {}
-local listeners = setmetatable({}, { __mode = "k" }) -- of subscriptions: the link, which is theirs
+local listeners = setmetatable({}, { __mode = "k" }) -- by subscription: its own link
 
 function Subscription.read(sub, timeout)
   local listener = listeners[sub]
@@ -834,7 +837,7 @@ function Subscription.messages(sub)
   end
 end
 
--- The connection is closed, as it would go on to get notifications that no other task wants.
+-- The connection is closed, because otherwise it would go on to get notifications that no other task wants.
 function Subscription.close(sub)
   end_link(listeners[sub].link)
 end
@@ -886,7 +889,7 @@ function Db.transaction(db, fn, options)
   return unpack(results, 1, results.n)
 end
 
--- Calls that wait fail, "closed".
+-- Close the pool: calls that wait fail with "closed".
 function Db.close(db)
   local pool = rawget(db, POOL)
   local line = pool.line
@@ -902,7 +905,7 @@ local metatable = { __index = Db, __close = Db.close, __gc = Db.close, __name = 
 
 -- ---- Options ----
 
--- The options, with defaults.
+-- Check the options, and fill in the defaults.
 local function check_options(options)
   local all = {}
   local is_good, why
@@ -950,7 +953,7 @@ local function add_tls(params, tls)
   params.sslcert, params.sslkey = tls.cert, tls.key
 end
 
--- The time-out of a connection string counts if the options have none. Libpq's 0 is: no end.
+-- Use the timeout of a connection string if the options have none. Libpq's 0 means no end.
 local function add_connect_timeout(options, text)
   local seconds = tonumber(text or CONNECT_TIMEOUT)
 
@@ -958,7 +961,7 @@ local function add_connect_timeout(options, text)
   options.connect_timeout = options.connect_timeout or seconds > 0 and min(seconds, NEVER) or NEVER
 end
 
--- What libpq is told: from the environment, the connection string, and the options.
+-- The parameters for libpq: from the environment, the connection string, and the options.
 local function params_of(options)
   local params = c.defaults()
   local from, why = {}, nil
@@ -1006,13 +1009,14 @@ local function quote(text)
   return '"' .. gsub(text, '["\\]', "\\%0") .. '"'
 end
 
--- How many items a list has: the field n, as nil is null, or its length.
+-- The number of items in a list: its field n, because nil is null, or its length.
 local function items_of(list)
   if list.n == nil then return #list end
   return tointeger(list.n) or error("postgres.array: n must be a whole number, not " .. tostring(list.n), 0)
 end
 
--- The list in PostgreSQL's text form. Nils cost the writer of a list nothing, so they are counted, in all its lists.
+-- The text form of a list in PostgreSQL. Nils cost the writer of a list nothing, so they are counted, in inner lists,
+-- too.
 local function text_of_list(list, depth, nils)
   local texts = {}
 
