@@ -59,7 +59,8 @@ end
 
 -- ---- Transactions ----
 
--- What scripts must not change: of each transaction its changes and what it read (a value or false, by key), its snapshot.
+-- The state of each transaction, which scripts must not change: its changes, the values that it read (false: no value)
+-- by key, and its snapshot.
 local states = setmetatable({}, { __mode = "k" })
 
 local function state_of(txn, level)
@@ -104,7 +105,7 @@ function Transaction:del(key)
   check_call(self, key, 3).changes[key] = false
 end
 
--- The changes of this transaction between two bounds, in order.
+-- The keys that this transaction changed between two bounds, in order.
 local function changed_keys(changes, low, high, is_reverse)
   local keys = {}
 
@@ -118,7 +119,8 @@ local function changed_keys(changes, low, high, is_reverse)
   return keys
 end
 
--- Walk through the snapshot and the changes at once: of two keys the one that comes first, of two equal ones the change.
+-- Walk through the snapshot and the changes at once: take the first of two different keys, and the change of two equal
+-- ones.
 function Transaction:each(options)
   local state = state_of(self, 3)
   local low, high, is_reverse = bounds_of(options, 3)
@@ -147,7 +149,7 @@ function Transaction:each(options)
   end
 end
 
--- Call the function with a transaction: the transaction's state, and what the function returned.
+-- Call the function with a new transaction. Returns the transaction's state, and the results of the function.
 local function attempt(store, make)
   local snapshot <close>, why, code = store:snapshot()
 
