@@ -16,9 +16,9 @@ local KEYS_MAX <const> = 16
 local LEEWAY_MAX <const> = 3600
 local URL <const> = { url = true }
 
--- The digest of an HMAC, and the bytes that its secret has at least (RFC 7518, 3.2).
+-- The digest of each HMAC, and the least bytes of its secret (RFC 7518, 3.2).
 local SECRETS <const> = { HS256 = { "sha256", 32 }, HS384 = { "sha384", 48 }, HS512 = { "sha512", 64 } }
--- The kind of the key, and the options of key:sign.
+-- The kind of key for each algorithm, and the options of key:sign.
 local SIGNATURES <const> = {
   RS256 = { "rsa", { pkcs1 = true, digest = "sha256" } }, PS256 = { "rsa", { digest = "sha256" } },
   RS384 = { "rsa", { pkcs1 = true, digest = "sha384" } }, PS384 = { "rsa", { digest = "sha384" } },
@@ -41,7 +41,8 @@ local function check_options(options, types, call)
   return options
 end
 
--- The result of a function in C, whose errors become those of the caller's function at a level, without a place in here.
+-- Call a function of C, and return its result. Its errors are raised at a level of the caller, without a place in this
+-- file.
 local function run_for(call, level, f, ...)
   local good, result = pcall(f, ...)
 
@@ -80,7 +81,7 @@ end
 
 -- ---- Signing ----
 
--- A part of a token, if verify_jwt could read it again.
+-- Encode a part of a token, if verify_jwt could read it again.
 local function encode(value, what)
   local encode_base64 = require "sxe.encoding".encode_base64
   local text = run_for("crypto.sign_jwt: " .. what, 3, require "sxe.json".encode, value)
@@ -119,7 +120,7 @@ local function is_signed_by(key, name, text, signature)
   return key:verify(text, signature, SIGNATURES[name][2])
 end
 
--- The algorithm of the key that signed the text; nil: none of them did.
+-- The algorithm of the key that signed the text; nil: none of these keys did.
 local function find_signer(keys, wanted, text, signature)
   local found
 
@@ -134,7 +135,7 @@ local function find_signer(keys, wanted, text, signature)
   return found
 end
 
--- The object that a part of the token is; nil: it is something else.
+-- The object that a part of the token holds; nil: the part is no object.
 local function decode_object(part)
   local text = require "sxe.encoding".decode_base64(part, URL)
   local value = text and find(text, "^[ \t\r\n]*{") and require "sxe.json".decode(text)
@@ -150,7 +151,7 @@ local function is_for(audience, aud)
   return false
 end
 
--- Why the claims are not good now and for the caller; nil: they are.
+-- The reason why the claims are not valid now and for the caller; nil: they are valid.
 local function find_fault(claims, options)
   local now, leeway = options.now or time(), options.leeway or 0
   local wrong = check_times(claims)
