@@ -28,13 +28,15 @@
 extern "C" {
 #endif
 
-/* A list being walked. All zeros: the field is missing. A copy is walked independently. */
+/* The place in a list that a program walks. All zeros: the field is missing. A copy walks on
+ * independently. */
 struct sxe_http_list {
     struct sxe_span rest;                 /* private: rest of the line; base NULL: no field */
     const struct sxe_http_parser *parser; /* private: finds further lines; NULL: there are none */
     const char *data;                     /* private */
     const struct sxe_http_field *field;   /* private: the present line */
-    bool backslash_is_plain; /* rw: true: a backslash quotes no byte, as in entity tags */
+    /* The caller may set it: a backslash quotes no byte, as in entity tags. */
+    bool backslash_is_plain;
 };
 
 /* The list of a known field in all its lines; parser and data must stay while it is walked. */

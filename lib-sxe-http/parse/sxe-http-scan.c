@@ -38,7 +38,8 @@ enum { LANE = 16 };
      (c) == ';' || (c) == '=' || (c) == '?' || (c) == '@' || (c) == '[' || (c) == ']' ||    \
      (c) == '_' || (c) == '|' || (c) == '~')
 
-/* The row of a lower half: bit i says whether the byte with the upper half i is in the set. */
+/* The row for the lower half `low` of a byte: bit i says whether the byte with the upper half i is
+ * in the set. */
 #define ROW(is, low)                                                                     \
     ((is(low)) | (is((low) + 16)) << 1 | (is((low) + 32)) << 2 | (is((low) + 48)) << 3 | \
      (is((low) + 64)) << 4 | (is((low) + 80)) << 5 | (is((low) + 96)) << 6 |             \
