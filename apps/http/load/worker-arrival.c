@@ -60,8 +60,8 @@ count_ahead(struct load__worker *worker, uint64_t number)
     load__pass_arrival(worker, &worker->ahead);
 }
 
-/* Walk with worker->ahead over arrivals that worker->arrivals will send later. A call counts at
- * most WALK_MAX; the next call continues. */
+/* Count the arrivals that are due but not sent: move worker->ahead from worker->arrivals, the next
+ * one to be sent, up to now. A call counts at most WALK_MAX; the next call continues. */
 void
 load__count_waiting(struct load__worker *worker, uint64_t now_ns)
 {
@@ -147,8 +147,8 @@ ask_for_tick(struct load__worker *worker)
     const struct load_due *top = load_heap_top(&worker->heap);
     uint64_t due_ns = arrival_due_ns(worker);
 
-    /* Move the tick, even to a later time: its arrival may have been sent already, after a
-     * reply. */
+    /* Move the tick to the next arrival, which may be later than before: a reply may have freed a
+     * socket for the arrival that the tick was for. */
     load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
 }
 

@@ -173,9 +173,10 @@ static int
 allocate_worker_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Each socket has at most one REOPEN, TIMEOUT and HELD, and `depth` QUERYs if it thinks. The
-     * run has at most one of RAMP, START, LOOK, DRAINED and PATIENCE, and two of END: one for the
-     * time of the plan, one when the parent ends the run. That is 7; 8 leaves one spare. */
+    /* The heap has room for all that may be due. Each socket has at most one REOPEN, TIMEOUT and
+     * HELD, and, with a think time, `depth` QUERYs. The run has at most one of RAMP, START, LOOK,
+     * DRAINED and PATIENCE, and two of END: one for the time of the plan, one when the parent ends
+     * the run. That is 7; 8 leaves one spare. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
@@ -211,7 +212,8 @@ init_sxe(struct load__worker *worker)
     config.timeout_ms[SXE_STATE_CONNECTING] =
         timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
     sxe_configure(&config);
-    /* 1 more, because a lost socket connects again before its old connection is freed. */
+    /* Plan one socket more, because a lost socket connects again before its old connection is
+     * freed. */
     sxe_register(worker->number + 1, 0);
     return sxe_init();
 }

@@ -369,11 +369,11 @@ beyond_of(const struct load_threshold *threshold, const struct load_histogram *h
     return beyond;
 }
 
-/* Fewer samples beyond the value may be chance; ten, as for a percentile. */
+/* Fewer samples beyond the value may be chance. A percentile needs ten of them, too. */
 #define BEYOND_LEAST 10.0
-/* for a part of a whole: at least this many samples, to see that the load is answered */
+/* the least samples for a share, so that the answered load shows */
 #define SAMPLES_MIN  200.0
-#define SAMPLES_MEAN 1000.0 /* for a figure that is no part of a whole: at least this many */
+#define SAMPLES_MEAN 1000.0 /* the least samples for any other figure */
 
 void
 load_threshold_evidence(const struct load_threshold *threshold, const struct load_result *result,

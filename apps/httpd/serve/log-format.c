@@ -21,7 +21,7 @@ static const struct {
     const char *name;
     enum log_variable variable;
     bool is_number; /* whether the variable may stand outside of the strings of JSON */
-    unsigned texts; /* how many texts of clients it has */
+    unsigned texts; /* how many texts that a client chose are in the variable */
 } variables[] = {
     {"remote_addr", LOG_REMOTE_ADDR, false, 1},
     {"remote_user", LOG_REMOTE_USER, false, 1},
@@ -113,7 +113,7 @@ close_bracket(struct reader *reader, char byte)
     return true;
 }
 
-/* Follow the strings and brackets of JSON. */
+/* Follow the strings and brackets of JSON, byte by byte, to know where a variable stands. */
 static bool
 follow_json(struct reader *reader, char byte)
 {
