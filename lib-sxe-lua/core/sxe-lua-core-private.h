@@ -166,9 +166,10 @@ struct sxe__lua_contents {
     const struct sxe__lua_module *modules; /* the last one has no name */
     void (*open)(lua_State *L);            /* once, in a protected call */
     void (*close)(void);                   /* after the tasks have ended, before lua_close */
-    const char *(*id_of)(uint64_t origin); /* of the request that is a task's origin, for the log */
-    int (*start)(struct sxe_lua *lua);     /* sxe_lua_init */
-    lua_Hook interrupt;                    /* the watchdog's hook */
+    /* Returns the id of the request that is a task's origin, for the log. */
+    const char *(*id_of)(uint64_t origin);
+    int (*start)(struct sxe_lua *lua); /* sxe_lua_init */
+    lua_Hook interrupt;                /* the watchdog's hook */
 };
 
 struct sxe_lua {
@@ -183,12 +184,12 @@ struct sxe_lua {
     uint64_t errors;  /* logged errors, less those that a joiner of their task got */
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
-    struct sxe__lua_workers *workers; /* those that the state has; NULL: sxe.worker is not open */
-    struct sxe__lua_worker *worker;   /* the state is this worker's; NULL: it is no worker's */
+    struct sxe__lua_workers *workers; /* the workers of the state; NULL: sxe.worker is not open */
+    struct sxe__lua_worker *worker;   /* the worker that this state is in; NULL: it is in none */
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
 };
 
-/* Keys in the registry: the addresses of these. */
+/* The addresses of these variables are keys in the registry. */
 extern const char sxe__lua_methods_key; /* class -> methods */
 
 /* Like sxe_lua_new, but with these contents, which the state borrows. */

@@ -54,7 +54,7 @@ enum sxe__lua_task_state {
     SXE__LUA_READY,
     SXE__LUA_RUNNING,
     SXE__LUA_PARKED,
-    /* ready, but runs after the tasks that are READY: its group has computed too much. */
+    /* Ready, but runs after the tasks that are READY: its group has computed too much. */
     SXE__LUA_LATER,
     SXE__LUA_TASK_STATES
 };

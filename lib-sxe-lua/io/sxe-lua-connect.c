@@ -29,8 +29,8 @@ enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, OWNER, RACE };
 
 struct race {
     uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of the sockets that are connecting */
-    size_t places[SXE_RESOLVE_ADDRESSES_MAX];    /* where their addresses begin; each is after the
-                                                  * one before */
+    /* For each socket, the offset of its address in ADDRESSES, in rising order. */
+    size_t places[SXE_RESOLVE_ADDRESSES_MAX];
     size_t tried;     /* offset of the first address that was not tried */
     uint64_t next_ns; /* time at which the next address is tried */
     unsigned number;

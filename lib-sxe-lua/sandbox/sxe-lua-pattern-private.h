@@ -25,7 +25,7 @@ struct sxe__lua_match {
     const char *subject_end;
     const char *pattern_end;
     uint64_t steps;
-    /* private, like the next ones: the step at which the watchdog is polled again. */
+    /* Private, like the next ones: the step at which the watchdog is polled again. */
     uint64_t look_at;
     unsigned depth;
     unsigned captured;

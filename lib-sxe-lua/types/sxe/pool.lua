@@ -20,8 +20,8 @@ local pool = {}
 ---@field wait? sxe.seconds try so long while others have the lock: 0.1
 ---@field verified? boolean compare the sum of a file that was closed: true
 
----Each move or touch of an element gives it another one; to move, touch or write with it does
----nothing if it is not the last one: nil, "lost".
+---Each move or touch of an element gives it another lease. To move, touch or write an element with an older lease does
+---nothing: nil, "lost".
 ---@alias sxe.lease integer
 
 ---@class sxe.Pool
