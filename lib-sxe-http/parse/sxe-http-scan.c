@@ -50,8 +50,8 @@ enum { LANE = 16 };
             X(14), X(15)                                                                        \
     }
 
-/* One row for all three sets, in lanes of 16 bits. A lane also has bits for bytes from 0x80 on,
- * which a value may have. */
+/* The rows of all three sets for the lower half `low`, side by side in lanes of 16 bits. A lane
+ * also has bits for bytes from 0x80 on, which a value may have. */
 #define LANES(low)                                                                                 \
     ((uint64_t)ROW(IS_TARGET, low) << 2 * LANE | (uint64_t)(0xff00 | ROW(IS_VALUE, low)) << LANE | \
      (uint64_t)ROW(IS_TOKEN, low))
@@ -121,7 +121,7 @@ sxe_http_is_field_value(struct sxe_span text)
 
 static const uint8_t upper_bits[16] = {1, 2, 4, 8, 16, 32, 64, 128};
 
-/* 16 bytes, and for each of them the bit that its upper half selects in a row. */
+/* 16 bytes, and for each of them a byte with the bit that the upper half selects in a row. */
 struct half {
     __m128i bytes;
     __m128i bits;
