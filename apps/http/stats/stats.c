@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define TAIL      0.025 /* the probability on each side of an interval */
-#define EXACT_MAX 400   /* how many pairs U's distribution is computed for at most */
+#define EXACT_MAX 400   /* the most pairs for which the distribution of U is computed */
 #define SMALLER   20    /* sqrt(EXACT_MAX): most values that the smaller side can have then */
 
 static int
@@ -126,7 +126,7 @@ outside_exact(unsigned a_number, unsigned b_number, double most)
     return outside;
 }
 
-/* How many deviations from the mean of a normal distribution leave that probability on each
+/* How many deviations from the mean of a normal distribution leave the given probability on each
  * side. */
 static double
 deviations_of(double tail)

@@ -371,7 +371,7 @@ beyond_of(const struct load_threshold *threshold, const struct load_histogram *h
 
 /* Fewer samples beyond the value may be chance. A percentile needs ten of them, too. */
 #define BEYOND_LEAST 10.0
-/* the least samples for a share, so that the answered load shows */
+/* the least samples for a share, which show that the load is answered */
 #define SAMPLES_MIN  200.0
 #define SAMPLES_MEAN 1000.0 /* the least samples for any other figure */
 

@@ -17,7 +17,7 @@
 #include "passwords.h"
 #include "sxe-work.h"
 
-#define WAYS 4 /* a digest may stand in any of so many places of the table */
+#define WAYS 4 /* a digest may stand in any of this many places of the table */
 
 struct attempt;
 
