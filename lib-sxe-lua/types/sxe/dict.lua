@@ -96,7 +96,7 @@ function Dict:mark(key, state) end
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function Dict:each() end
 
----Change several entries at once, or none. In a table, false removes an entry. Returns false if a condition does not hold.
+---Change several entries at once, or none. In a table, false removes an entry. False: a condition does not hold.
 ---@param entries table<string, string|false>|fun(batch: sxe.DictBatch)
 ---@param ttl? sxe.seconds of those in a table
 ---@return boolean? done, sxe.error? why, integer? code
