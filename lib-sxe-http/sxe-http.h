@@ -416,9 +416,9 @@ SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off
 #define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
 /* Send the status and the fields. A body of this length follows, or one of unknown length: chunked,
  * or in HTTP/1.0 until the connection closes. Writing more bytes than the length returns -EINVAL;
- * ending before the length is reached breaks the connection. Call sxe_http_read first if the body of
- * the request will be read: while nobody reads it, and more than 64 KiB of it are to come, the reply
- * says `Connection: close`. */
+ * ending before the length is reached breaks the connection. Call sxe_http_read first if the body
+ * of the request will be read: while nobody reads it, and more than 64 KiB of it are to come, the
+ * reply says `Connection: close`. */
 SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
 SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
                               size_t length); /* copies the bytes */

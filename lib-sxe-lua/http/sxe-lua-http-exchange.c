@@ -35,17 +35,16 @@ static const char ctx_key = 0;
 bool
 sxe__lua_http_open_exchanges(void)
 {
-    void *exchanges;
+    if (HTTP->exchanges == NULL) {
+        void *exchanges = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (HTTP->exchanges != NULL)
-        return true;
-    exchanges = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (exchanges == MAP_FAILED)
-        return false;
-    __lsan_register_root_region(exchanges, MEMORY_SIZE);
-    HTTP->exchanges = exchanges;
-    HTTP->ids = (sxe__lua_id *)(HTTP->exchanges + SXE__LUA_EXCHANGES);
+        if (exchanges == MAP_FAILED)
+            return false;
+        __lsan_register_root_region(exchanges, MEMORY_SIZE);
+        HTTP->exchanges = exchanges;
+        HTTP->ids = (sxe__lua_id *)(HTTP->exchanges + SXE__LUA_EXCHANGES);
+    }
     return true;
 }
 
