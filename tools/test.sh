@@ -92,7 +92,7 @@ flavour() { # flavour MODE
 : >"$work/skipped"
 : >"$work/failed"
 modes="release coverage"
-took="16 minutes on two idle cores, with the builds of a fresh clone"
+took="14 minutes on two idle cores, with the builds of a fresh clone"
 if [ "${1:-}" = check ]; then
     modes=release
     took="three minutes on two idle cores, with the build of a fresh clone; make test runs both flavours"
