@@ -257,7 +257,7 @@ poll_while_busy(void)
         become_calm();
 }
 
-/* ---- Timeouts: one timer for all states of all pools ---- */
+/* ---- Timeouts: one timer for all states of all pools, and for dials ---- */
 
 void
 sxe__on_timeout(void *array, unsigned id, void *user)
@@ -287,7 +287,15 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
     sxe_pool_check_timeouts();
+    sxe__dial_check();
     sxe__finish();
+}
+
+/* The earlier of two times, of which 0 is never. */
+static SXE_TIME
+earlier(SXE_TIME a, SXE_TIME b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /* Set the timer earlier if a timeout is due before it. Never set it later: a timer that fires too
@@ -295,7 +303,7 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
 static void
 arm_timeouts(void)
 {
-    SXE_TIME due = sxe_pool_get_next_timeout();
+    SXE_TIME due = earlier(sxe_pool_get_next_timeout(), sxe__dial_due());
     SXE_TIME now = sxe_time_turn_ns();
 
     if (due == 0) {

@@ -332,6 +332,7 @@ sxe_fini(void)
         memset(c, 0, sizeof(*c));
         return -EINVAL;
     }
+    sxe__dial_close();
     for (unsigned id = 0; id < c->number; id++) {
         SXE *s = sxe__socket(id);
 

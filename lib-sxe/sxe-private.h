@@ -20,6 +20,7 @@
  *     sxe-loop.c     waits for epoll and calls the files above; deferred calls, timeouts, timers
  *     sxe-work.c     work that blocks: the only file with threads
  *     sxe-resolve.c  addresses of names, looked up by sxe-work.c
+ *     sxe-dial.c     connects to a name: its addresses race
  *     sxe-plan.c     register, configure, init, fini
  *     sxe.c          making, closing, looking at sockets
  */
@@ -221,6 +222,11 @@ struct sxe__context {
     struct sxe__workers *workers; /* NULL: no threads are registered */
     struct sxe__name *names;      /* the pool of sxe-resolve.c; NULL: not registered */
     unsigned names_group;         /* the group of works for look-ups */
+    unsigned spares;              /* how many attempts of sxe-dial.c may be spare */
+    unsigned spares_used;
+    /* the dials that wait for the time of their next attempt, the one that is due first at first */
+    struct sxe_dial *dials_first;
+    struct sxe_dial *dials_last;
 
     socklen_t sender_length;
     uint64_t receiver; /* the handle of the socket that received the last datagram */
@@ -383,5 +389,11 @@ void sxe__work_close(void);            /* waits until the running works have end
 void sxe__resolve_close(void);         /* call it after sxe__work_close */
 /* how many threads all groups together registered */
 size_t sxe__work_threads(const struct sxe__context *c);
+
+/* ---- sxe-dial.c ---- */
+
+SXE_TIME sxe__dial_due(void); /* when sxe__dial_check has something to do; 0: never */
+void sxe__dial_check(void);   /* begin the attempts that are due */
+void sxe__dial_close(void);   /* forget all dials; call it before the sockets are given back */
 
 #endif
