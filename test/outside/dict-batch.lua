@@ -17,8 +17,8 @@ local function run(text)
     return ran.output
 end
 
--- promise: docs/lua-handlers.md: A batch is over with its function: a call on one that is over raises, and a function
---   that closes its batch, or the dict, before it returns makes `d:batch` raise, with nothing done.
+-- promise: docs/lua-handlers.md: A batch ends with its function: a later call on the batch raises an error. If the
+-- function closes its batch, or the dict, before it returns, d:batch raises an error and nothing was changed.
 test("a batch that closes itself, or is used after its function, raises", function()
     equal(run [[
         local kept
@@ -31,8 +31,8 @@ test("a batch that closes itself, or is used after its function, raises", functi
     ]], "true\nfalse\nfalse\nfalse\nfalse\n1\t1\ttrue\n")
 end)
 
--- promise: docs/lua-handlers.md: True, or `nil, message, code` and nothing was done; nor is
---   it after an error in the function.
+-- promise: docs/lua-handlers.md: d:batch returns true, or nil, message, code if nothing was changed. After an error
+-- in the function nothing was changed either.
 test("batches that fail leave the dict as it was, and those after them work", function()
     equal(run [[
         local many = {}

@@ -19,7 +19,7 @@ local function run(text)
     return ran.output
 end
 
--- promise: docs/lua-handlers.md: ends a dict: each later call raises, "the dict is closed".
+-- promise: docs/lua-handlers.md: closes a dict: each later call raises the error "the dict is closed".
 test("a dict that is closed inside a loop, a finalizer or a batch raises, and nothing else breaks", function()
     equal(run [[
         local function filled()
@@ -51,8 +51,8 @@ test("a dict that is closed inside a loop, a finalizer or a batch raises, and no
     ]], ("false\ttrue\n"):rep(5) .. "true\n")
 end)
 
--- promise: docs/lua-handlers.md: A batch is over with its function: a call on one that is over raises, and a function
---   that closes its batch, or the dict, before it returns makes `d:batch` raise, with nothing done.
+-- promise: docs/lua-handlers.md: A batch ends with its function: a later call on the batch raises an error. If the
+-- function closes its batch, or the dict, before it returns, d:batch raises an error and nothing was changed.
 test("a batch inside a batch, a batch that waits, one that is abandoned, and one in a finalizer", function()
     equal(run [[
         local d = new()
@@ -80,7 +80,7 @@ test("a batch inside a batch, a batch that waits, one that is abandoned, and one
     ]], "true\touter\tinner\nlate\tbetween\nlate\ntrue\tmine\tfinalizer\nfalse\t2\ttrue\n")
 end)
 
--- promise: docs/lua-handlers.md: 16 may be open.
+-- promise: docs/lua-handlers.md: 16 snapshots may be open.
 test("16 snapshots can be open; garbage-collected ones are closed, and their memory is free again", function()
     equal(run [[
         local d = new()
@@ -95,7 +95,7 @@ test("16 snapshots can be open; garbage-collected ones are closed, and their mem
     ]], "nil\n60\t60\ttrue\n")
 end)
 
--- promise: docs/lua-handlers.md: A dict has values by keys, both strings, in memory that is there from the start;
+-- promise: docs/lua-handlers.md: A dict is a hash table of strings, in memory that is reserved at the start.
 test("any string can be a key or a value: empty, zero bytes, the prefix of another", function()
     equal(run [[
         local d = new()

@@ -18,7 +18,8 @@ local function run(text)
     return ran.output
 end
 
--- promise: docs/lua-handlers.md: The new file has the permissions of the one that it replaces, unless `mode` names others
+-- promise: docs/lua-handlers.md: The new file has the permissions of the file that it replaces, unless `mode` names
+-- others
 test("a file that is replaced keeps its permissions", function()
     equal(run[[
         for _, start in ipairs{ 0, 0.01 } do -- before the first wait, and after a wait, when another thread writes

@@ -73,8 +73,8 @@ local function check_cancelled(server, connect, stage, way)
     equal((count(server)), 0)
 end
 
--- promise: docs/lua-handlers.md: A client is gone when it has closed, half-closed or reset its connection. That counts
---   while the handler waits, and while its reply, which may be a stream of events, has begun and not ended.
+-- promise: docs/lua-handlers.md: A client is gone when it has closed, half-closed or reset its connection. The server
+-- checks this while the handler waits, and while its reply, which may be a stream of events, has begun and not ended.
 test("a handler is cancelled when its client leaves, by a close, a half-close or a reset, at each stage", function()
     with_transports(function(server, connect)
         for _, stage in ipairs(STAGES) do

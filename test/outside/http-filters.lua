@@ -34,8 +34,8 @@ local function ask(line, ...)
     return http.ask(server, http.request(line, ...))
 end
 
--- promise: docs/lua-handlers.md: Filters of an outer router run first, and those of one router in the
---   order in which they were added.
+-- promise: docs/lua-handlers.md: Filters of an outer router run first, and filters of one router run in the order in
+-- which they were added.
 test("filters of outer routers run first", function()
     equal(ask("GET /z").body, "r")
     equal(ask("GET /api/y").body, "ra")
@@ -43,7 +43,7 @@ test("filters of outer routers run first", function()
     equal(ask("GET //api/./q/../deep//x").body, "rad")
 end)
 
--- promise: docs/lua-handlers.md: They run before the replies `404`, `405` and that to OPTIONS too
+-- promise: docs/lua-handlers.md: Filters also run before the replies 404, 405 and the reply to OPTIONS.
 test("filters run before 404, 405 and OPTIONS", function()
     for _, line in ipairs{"GET /none", "PUT /z", "OPTIONS /z", "OPTIONS /api/deep/x", "GET /api/none",
                           "PUT /api/deep/x", "OPTIONS *", "BREW /api/deep/none", "GET /api/deep/files",
@@ -57,8 +57,8 @@ test("filters run before 404, 405 and OPTIONS", function()
     equal(ask("GET /api/deep/files/README.md").status, 200)
 end)
 
--- promise: docs/lua-handlers.md: The filter's own result replaces that; without one, the handler's
---   reply stands.
+-- promise: docs/lua-handlers.md: The filter's own results replace the handler's; if the filter returns nothing, the
+-- handler's reply stands.
 test("a filter may replace what next() returns", function()
     equal(ask("GET /api/deep/x", "Wrap: 1").body, "(rad)")
     equal(ask("GET /api/deep/x").body, "rad")
@@ -77,7 +77,7 @@ test("each request has its own ctx", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: Nils at the end of what is returned say nothing: `404, nil, nil` is `404`.
+-- promise: docs/lua-handlers.md: Nils at the end of the results do not count: `404, nil, nil` is `404`.
 test("a filter may return more variables than next() has results", function()
     local passing <close> = script.start([[
         local r = require "sxe.http".router()

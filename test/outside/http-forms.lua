@@ -23,7 +23,7 @@ local function names(count)
     return table.concat(list, "&")
 end
 
--- promise: docs/lua-handlers.md: More than 1000 names are `413`, in `req.query()` `414`.
+-- promise: docs/lua-handlers.md: More than 1000 names make the reply `413`, in `req.query()` `414`.
 test("the number of names is limited, however they are written", function()
     equal(post(names(1000)).body, "1000")
     equal(post(names(1001)).status, 413)
@@ -34,7 +34,7 @@ test("the number of names is limited, however they are written", function()
     equal(post(names(10)).body, "10")
 end)
 
--- promise: docs/lua-handlers.md: one that is multipart/form-data is `415`
+-- promise: docs/lua-handlers.md: A form of the type multipart/form-data makes the reply `415`
 test("a multipart form is not parsed as another kind", function()
     local text = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
     equal(post(text, "Content-Type: multipart/form-data; boundary=x").status, 415)

@@ -59,8 +59,9 @@ local function ask(line, ...)
     return http.ask(server, http.request(line, "Connection: close", ...))
 end
 
--- promise: docs/lua-handlers.md: `filter(req, res, next)` runs before each handler of the router, and of the routers
---   and files that are mounted in it; what it returns is the reply, if it returns something.
+-- promise: docs/lua-handlers.md: `filter(req, res, next)` runs before each handler of the router, and before the
+-- handlers of the routers and files that are mounted in it. If the filter returns something, its results are the
+-- reply.
 test("no spelling of a path gets past a filter", function()
     for _, path in ipairs(GUARDED) do
         equal(ask("GET " .. path, "Key: 1").body, "SECRET", path)
@@ -74,8 +75,8 @@ test("no spelling of a path gets past a filter", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: They run before the replies `404`, `405` and that to OPTIONS too: where no route takes
---   a path, the filters of the outer router run, then those of each router that is mounted above the path.
+-- promise: docs/lua-handlers.md: Filters also run before the replies `404`, `405` and the reply to OPTIONS. If no
+-- route takes a path, the filters of the outer router run, then those of each router that is mounted above the path.
 test("no method gets past a filter", function()
     for _, path in ipairs(GUARDED) do
         for _, method in ipairs{"HEAD", "POST", "OPTIONS", "TRACE", "BREW", "get"} do
@@ -90,13 +91,13 @@ test("no method gets past a filter", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: `next()` can be called once.
+-- promise: docs/lua-handlers.md: A filter can call next() once.
 test("next() cannot be called twice", function()
     equal(ask("GET /open", "Wrap: twice").body, "false")
     equal(ask("GET /none", "Wrap: twice").body, "false")
 end)
 
--- promise: docs/lua-handlers.md: If the handler sends a file, `req` and `res` are over when `next()` returns.
+-- promise: docs/lua-handlers.md: If the handler sends a file, `req` and `res` have ended when `next()` returns.
 test("a filter cannot change the reply of a file", function()
     equal(ask("GET /admin/files/x", "Key: 1", "Wrap: file").body, "SECRET")
     equal(ask("GET /open", "Wrap: file").body, "true")
@@ -123,7 +124,8 @@ end
 return r
 ]]
 
--- promise: docs/lua-handlers.md: In a filter as in a handler, `nil, message` is an error, `500` and in the log
+-- promise: docs/lua-handlers.md: In a filter, as in a handler, `nil, message` is an error: `500`, with a line in the
+-- log
 test("a filter that fails lets no request pass", function()
     local failing <close> = script.start(FAILING)
     for _, name in ipairs{"denied", "file", "late", "around"} do
@@ -136,8 +138,8 @@ test("a filter that fails lets no request pass", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: `req.path` and `req.params` raise nothing there: what cannot be decoded is as in
---   `req.escaped_path`.
+-- promise: docs/lua-handlers.md: In fn, req.path and req.params raise no error: parts that cannot be decoded are as
+-- in req.escaped_path.
 test("on_error says which path was refused", function()
     local named <close> = script.start([[
         local r = require "sxe.http".router()

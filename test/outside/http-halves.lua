@@ -39,8 +39,8 @@ local function read_to_end(sock, path)
     return is_whole and text or nil
 end
 
--- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
---   whole.
+-- promise: docs/lua-handlers.md: If the reply has begun, the server resets the connection, so that no client takes
+-- half a reply for a whole one.
 test("nil and a message after parts of a reply is an error", function()
     local server <close> = script.start(TEXT)
 
@@ -150,8 +150,8 @@ test("clients whose connections wait to be accepted at SIGTERM are answered", fu
     end
 end)
 
--- promise: docs/lua-handlers.md: A handler that stops its own server must not wait for it, because its own reply is
---   still to be sent. It starts a task, `task.start(server.stop, server, 5)`, and returns.
+-- promise: docs/lua-handlers.md: A handler that stops its own server must not wait for the stop, because its own
+-- reply is not sent yet. It starts a task, `task.start(server.stop, server, 5)`, and returns.
 test("a handler that stops its server still replies", function()
     for _, stop in ipairs{"task.start(server.stop, server, 5)", "server:stop(0.001)"} do
         for _, reply in ipairs{'return "bye"', 'res:write "b" return "ye"', 'task.sleep(0.01) return "bye"'} do
@@ -168,7 +168,7 @@ test("a handler that stops its server still replies", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: When a task ends, however it ends, its locks are released, and the log has a warning.
+-- promise: docs/lua-handlers.md: When a task ends for any reason, its locks are released, and the log has a warning.
 test("the locks of a task are released when it ends", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local task = require "sxe.task"

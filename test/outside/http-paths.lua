@@ -44,8 +44,8 @@ for _, target in ipairs{"/one/a%2Fb", "/one/%2fetc", "/one/a%5cb", "/one/a%00", 
     end)
 end
 
--- promise: docs/lua-handlers.md: `req.escaped_path` and `req.escaped_params` are the same texts not
---   decoded, for handlers that want those
+-- promise: docs/lua-handlers.md: `req.escaped_path` and `req.escaped_params` are the same texts, not decoded, for
+-- handlers that need such paths
 test("a handler can read the escaped path", function()
     equal(ask("/raw/a%2fb%20").body, "a%2Fb%20 /raw/a%2Fb%20")
 end)

@@ -71,7 +71,7 @@ local function post(target, body)
     return http.ask(server, http.request("POST " .. target, "Content-Length: " .. #body) .. body)
 end
 
--- promise: docs/lua-handlers.md: A name or value that HTTP does not allow raises.
+-- promise: docs/lua-handlers.md: A name or value that HTTP does not allow raises an error.
 test("no value of a handler adds a line to the head", function()
     for i = 1, 12 do
         local reply = get("/" .. i)
@@ -81,14 +81,14 @@ test("no value of a handler adds a line to the head", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: a list with holes, or with other keys, raises.
+-- promise: docs/lua-handlers.md: A list with holes, or with other keys, raises an error.
 test("a header whose value is a list with holes raises", function()
     equal(get("/13").status, 500)
     equal(get("/14").status, 500)
 end)
 
--- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
---   whole.
+-- promise: docs/lua-handlers.md: If the reply has begun, the server resets the connection, so that no client takes
+-- half a reply for a whole one.
 test("half a reply ends with a reset", function()
     for _, path in ipairs{"/half", "/abort"} do
         local sock <close> = server:connect()
@@ -98,8 +98,8 @@ test("half a reply ends with a reset", function()
     equal(get("/keep").body, "kept")
 end)
 
--- promise: docs/lua-handlers.md: A name that is not there is `404`, one that leads outside by `..` is `400`, and one that
---   begins with `/` raises.
+-- promise: docs/lua-handlers.md: A name that leads outside by .. makes the reply 400, and a name that begins with /
+-- raises an error.
 test("no file outside the directory is sent", function()
     equal(get("/up?name=../x").status, 400)
     equal(get("/up?name=test/../../x").status, 400)
@@ -107,13 +107,13 @@ test("no file outside the directory is sent", function()
     equal(get("/up?name=/etc/passwd").status, 500)
 end)
 
--- promise: docs/lua-handlers.md: The request ends with the reply: later its properties raise.
+-- promise: docs/lua-handlers.md: The request ends with its reply: after that, reading a property raises an error.
 test("a request object that was kept does not see the next request", function()
     equal(get("/keep").body, "kept")
     equal(get("/use?secret=1").body, "none")
 end)
 
--- promise: docs/lua-handlers.md: **`events:send(data)`** or **`events:send{data =, event =, id =, retry =}`** sends one
+-- promise: docs/lua-handlers.md: `events:send(data)` or `events:send{data =, event =, id =, retry =}` sends an event
 test("data of several lines is one event; a name with line ends raises", function()
     local body = http.ask(server, http.request("GET /lines", "Connection: close")).body
     check(body:find("\r\ndata: a\ndata: b\ndata: c\ndata: d\n\n\r\n", 1, true), body)
@@ -122,15 +122,15 @@ test("data of several lines is one event; a name with line ends raises", functio
     check(not pcall(sock.read_reply, sock))
 end)
 
--- promise: docs/lua-handlers.md: After `req:body()` there are no parts left; after `req:chunks()`, `req:body()`,
---   `req:json()` and `req:form()` raise.
+-- promise: docs/lua-handlers.md: After `req:body()`, `req:chunks()` returns no part. After `req:chunks()`, the calls
+-- `req:body()`, `req:json()` and `req:form()` raise an error.
 test("a body can be read in one way only", function()
     equal(post("/same", "hello").body, "true")
     equal(post("/after", "hello").body, "5")
     equal(post("/parts", "hello").body, "false false false")
 end)
 
--- promise: docs/lua-handlers.md: An error in a handler is `500` with an id
+-- promise: docs/lua-handlers.md: The client gets `500` with an id
 test("an error whose metamethods fail is 500 with the id that the log has", function()
     local failing <close> = script.start([[
         local r = require "sxe.http".router()

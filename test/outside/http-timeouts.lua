@@ -73,7 +73,8 @@ test("half a body gets 408", function()
     end, "--body-timeout", "0.2")
 end)
 
--- promise: docs/lua-handlers.md: a client that is too slow gets `408`, however its bytes are spread.
+-- promise: docs/lua-handlers.md: All waits for the client's bytes are added up: a client that is too slow gets `408`,
+-- whether it pauses once or often.
 test("a body that is too slow gets 408", function()
     each_kind(function(sock, kind, what)
         sock:send(post(kind[3], 100000, "x"))
@@ -207,7 +208,7 @@ test("a reply whose first byte came in time may take longer than the handler's t
     proc:signal "KILL"
 end)
 
--- promise: docs/lua-handlers.md: Bodies that are not whole do not count as the script's memory.
+-- promise: docs/lua-handlers.md: Bodies that are not complete do not count as the script's memory.
 test("incomplete bodies do not count as the script's memory, and end with their clients", function()
     local server <close> = script.start(APP, "--lua-memory", "16m", "--max-body", "2m")
     local socks = {}
@@ -225,7 +226,8 @@ test("incomplete bodies do not count as the script's memory, and end with their 
     check(tonumber(server:ask "/memory") < 8000000, "those that ended are")
 end)
 
--- promise: docs/lua-handlers.md: beyond that the reply is `503`.
+-- promise: docs/lua-handlers.md: Together they may have `limits.bodies` bytes (`--body-memory` of `sxe-httpd`);
+-- beyond that the reply is `503`.
 test("if the memory of all bodies is used up, requests get 503 until some is free", function()
     local server <close> = script.start(APP, "--body-memory", "1m")
     for _ = 1, 3 do

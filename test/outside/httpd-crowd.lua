@@ -100,8 +100,8 @@ test("a client that comes before as many others as there are places but one is s
     end
 end)
 
--- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
---   `nil, "cancelled"`.
+-- promise: docs/lua-handlers.md: When its client is gone, a handler is cancelled: the call in which it waits returns
+-- `nil, "cancelled"`.
 test("whenever and however a client leaves, no task and no <close> variable is left", function()
     local server <close> = script.start(APP)
     equal(server:ask "/count", "equal 1")

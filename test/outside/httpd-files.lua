@@ -48,7 +48,8 @@ test("a server that root started says so, others do not", function()
     equal(server.proc:errors():find("started as root", 1, true) ~= nil, id:read("l") == "0", server.proc:errors())
 end)
 
--- promise: docs/lua-handlers.md: and raises for a directory that cannot be opened, and for a `cache_control` with control bytes.
+-- promise: docs/lua-handlers.md: It raises an error for a directory that cannot be opened, and for a `cache_control`
+-- with control bytes.
 test("http.static refuses a Cache-Control with control bytes", function()
     for _, value in ipairs{"a\\r\\nB: c", "a\\n", "\\x7f", "\\1"} do
         local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e",

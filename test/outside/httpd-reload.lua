@@ -145,7 +145,8 @@ test("a client that has its reply and stays connected does not delay the end, no
     os.execute("rm -r " .. directory)
 end)
 
--- promise: docs/lua-handlers.md: A client that has all of its reply, and keeps its connection open, does not delay it.
+-- promise: docs/lua-handlers.md: A client that has its whole reply, and keeps its connection open, does not delay the
+-- stop.
 test("server:stop returns when clients have their replies, not when they close", function()
     local ran = require "cli".run("sxe-lua", "-e", [[
         local http, task, tcp = require "sxe.http", require "sxe.task", require "sxe.tcp"

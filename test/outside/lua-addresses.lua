@@ -35,7 +35,7 @@ local function connected_at(port)
     return line
 end
 
--- promise: docs/lua-handlers.md: the next one begins 250 ms after the last, or at once when one has failed.
+-- promise: docs/lua-handlers.md: the next attempt begins 250 ms after the last one, or at once when one has failed.
 test("an address that refuses is passed over", function()
     equal(connected_at(wire.free_port()), "127.0.0.2")
 end)
@@ -51,7 +51,7 @@ print("deaf", flush=True)
 signal.pause()
 ]]
 
--- promise: docs/lua-handlers.md: The first that is connected wins, and the others are closed.
+-- promise: docs/lua-handlers.md: The first attempt that connects wins, and the others are closed.
 test("an address that never replies is passed over", function()
     if not os.execute "python3 -c '' 2>/dev/null" then
         print("skipped: an address that never replies, because python3 is not installed")
@@ -94,7 +94,7 @@ task.start(function()
 end)
 ]]
 
--- promise: docs/lua-handlers.md: all but the first of a race give theirs to a task that has none.
+-- promise: docs/lua-handlers.md: If another task needs a socket, all attempts but the first give theirs up.
 test("a race of addresses takes no socket that another connection needs", function()
     if not os.execute "python3 -c '' 2>/dev/null" then
         print("skipped: races near the limit, because python3 is not installed")

@@ -20,7 +20,8 @@ local function ends(text, expected, listener)
     equal(status, 0, text)
 end
 
--- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
+-- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process for which no task waits does not
+-- keep the script alive.
 test("connections that no task waits for end with the script, garbage-collected or not", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     ends("assert(tcp.connect('127.0.0.1', PORT))", "", listener)
@@ -34,7 +35,8 @@ test("connections that no task waits for end with the script, garbage-collected 
          "while not conn do task.sleep(0.001) end t:cancel() print(t:join())", "\n", listener)
 end)
 
--- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
+-- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process for which no task waits does not
+-- keep the script alive.
 test("a server's connections, UDP sockets and pipes that no task waits for end with the script", function()
     ends("socket = assert(udp.open('127.0.0.1', 0))")
     ends("assert(udp.open('127.0.0.1', 0)) collectgarbage()")
@@ -54,7 +56,8 @@ test("a server's connections, UDP sockets and pipes that no task waits for end w
          "one\ntrue\texit\t0\n")
 end)
 
--- promise: docs/lua-handlers.md: A task keeps it alive that can go on, sleeps, waits with a time limit, or waits for what comes from outside: a connection, a datagram, a file, the end of a process.
+-- promise: docs/lua-handlers.md: A task keeps the script alive if it can run, sleeps, waits with a time limit, or
+-- waits for something from outside: a connection, a datagram, a file, the end of a process.
 test("sxe-lua waits for a task that waits for input from outside", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
@@ -78,7 +81,8 @@ test("sxe-lua waits for a task that waits for input from outside", function()
     ends([[task.start(function() print(#require "sxe.file".read("/dev/zero", { length = 5 })) end)]], "5\n")
 end)
 
--- promise: docs/lua-handlers.md: A task that waits only for other tasks does not keep it alive when none of these can go on.
+-- promise: docs/lua-handlers.md: A task that waits only for other tasks does not keep the script alive when none of
+-- these tasks can run.
 test("tasks that wait for each other end, and the script's own wait is an error", function()
     ends("task.start(function() task.event():wait() end)")
     ends("local q = task.queue() task.start(function() q:get() end) task.start(function() q:get() end)")
@@ -91,7 +95,7 @@ test("tasks that wait for each other end, and the script's own wait is an error"
     check(errors:find("nothing is left that could wake it", 1, true), errors)
 end)
 
--- promise: docs/lua-handlers.md: At the end connections are closed once what was written is sent
+-- promise: docs/lua-handlers.md: At the end each connection is closed once its output is sent
 test("written data is sent, although no task waits for it", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     for _, kept in ipairs{"local conn", "conn"} do
@@ -106,7 +110,8 @@ test("written data is sent, although no task waits for it", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
+-- promise: docs/lua-handlers.md: Then sxe-lua waits for child processes that still run: their input ends, and their
+-- output pipes are closed.
 test("child processes find their pipes closed, and sxe-lua waits for them", function()
     local path = os.tmpname()
     ends(("spawn{'sh', '-c', 'cat; echo done > %s', stdin = 'pipe'}"):format(path))
@@ -122,7 +127,8 @@ test("child processes find their pipes closed, and sxe-lua waits for them", func
     end
 end)
 
--- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
+-- promise: docs/lua-handlers.md: Then `sxe-lua` waits for child processes that still run: their input ends, and their
+-- output pipes are closed.
 test("SIGTERM ends a script that waits for its child processes", function()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. [[
         spawn{"sleep", "1000"} print "started" io.stdout:flush()]]}
@@ -133,7 +139,8 @@ end)
 
 -- ---- The exit status of sxe-lua ----
 
--- promise: docs/lua-handlers.md: An error that `join`, `task.deadline` or `task.parallel` raised is received, before or after the task ended, by one or by several.
+-- promise: docs/lua-handlers.md: An error counts as received if join, task.deadline or task.parallel raised it,
+-- before or after the task ended, once or several times.
 test("an error that a join raised does not change the exit status", function()
     local failing = "local function fail() error('no', 0) end\n"
     for _, text in ipairs{
@@ -153,7 +160,8 @@ test("an error that a join raised does not change the exit status", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: is 1 after an error that nobody received: the script's own, a callback's, or one that ended a task which no `join` raised.
+-- promise: docs/lua-handlers.md: is 1 after an error that no code received: an error of the script's top level or of
+-- a callback, or an error that ended a task and that no `join` raised.
 test("an error that no join raised makes the exit status 1", function()
     local failing = "local function fail() error('no', 0) end\n"
     for _, text in ipairs{
@@ -188,7 +196,7 @@ end)
 
 -- ---- Signals ----
 
--- promise: docs/lua-handlers.md: Under `nohup`, where SIGHUP is ignored when it starts, SIGHUP stays ignored.
+-- promise: docs/lua-handlers.md: If SIGHUP is ignored when sxe-lua starts, as under nohup, it stays ignored.
 test("SIGHUP ends a script, but neither a script under nohup nor its child processes", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local script = FIRST .. ([[
@@ -211,7 +219,7 @@ test("SIGHUP ends a script, but neither a script under nohup nor its child proce
     end
 end)
 
--- promise: docs/lua-handlers.md: A connection that is garbage is closed as by `close`.
+-- promise: docs/lua-handlers.md: A connection that is collected as garbage is closed as by `close`.
 test("connections that were forgotten are closed, and what was written to them arrives", function()
     local script = [[
         local tcp, task = require "sxe.tcp", require "sxe.task"

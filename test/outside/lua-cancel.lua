@@ -15,8 +15,8 @@ end
 
 local CLOSED = 'local _ <close> = setmetatable({}, {__close = function() print "closed" end})\n'
 
--- promise: docs/lua-handlers.md: A task that computes and does not wait is interrupted: after its time slice, an error,
---   "cancelled", is raised where it is.
+-- promise: docs/lua-handlers.md: A task that computes and does not wait is interrupted: after its time slice the
+-- error "cancelled" is raised at the place where it computes.
 test("a task that computes for ever ends when it is cancelled, others go on", function()
     equal(run([[
         local t = task.start(function() ]] .. CLOSED .. [[ while true do end end)
@@ -27,8 +27,8 @@ test("a task that computes for ever ends when it is cancelled, others go on", fu
     ]]), "closed\nnil\tcancelled\ncancelled\n")
 end)
 
--- promise: docs/lua-handlers.md: A task that has been told, by that error or by a call that returned `nil, "cancelled"`,
---   may compute for 50 time slices (half a second of CPU) to clean up before it is interrupted again.
+-- promise: docs/lua-handlers.md: After that error, or after a call that returned `nil, "cancelled"`, the task may
+-- compute for 50 time slices (half a second of CPU) to clean up before it is interrupted again.
 test("a task that cleans up may compute for several time slices", function()
     for _, wait in ipairs{"while true do end", "task.sleep(1000)"} do
         equal(run([[
@@ -50,8 +50,8 @@ test("a task that cleans up may compute for several time slices", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: A task that catches 100 errors about its cancelling, or four that interrupted it, and
---   goes on, is ended where it is; its `<close>` variables are closed.
+-- promise: docs/lua-handlers.md: A task that catches 100 errors about its cancellation, or four that interrupted it,
+-- and continues, is ended at once; its `<close>` variables are closed.
 test("a task that catches all errors ends, too, whether it waits or computes", function()
     for _, body in ipairs{
         "pcall(task.sleep, 1)",

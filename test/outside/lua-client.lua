@@ -335,7 +335,8 @@ end)
 -- promise: docs/http-client.md: An unknown option, a value of the wrong type and a negative number raise an error
 test("numbers below 0, and a second method, raise", function() equal(try "negative", "4") end)
 
--- promise: docs/lua-handlers.md: **`response:json()`** is the body as JSON; that of a stream raises.
+-- promise: docs/lua-handlers.md: `response:json()` decodes the body as JSON. For a response with `stream = true` it
+-- raises an error.
 test("the JSON of a stream raises", function()
     check(try("json_of_stream"):find("false client: the body of a stream", 1, true))
 end)

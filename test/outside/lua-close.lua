@@ -61,7 +61,7 @@ test("as many connections as --sockets says can be open at once", function()
         os.exit(0)]], "--sockets", "200")
 end)
 
--- promise: docs/lua-handlers.md: ends a dict: each later call raises, "the dict is closed".
+-- promise: docs/lua-handlers.md: closes a dict: each later call raises the error "the dict is closed".
 test("a dict is closed by a call, by its scope, twice, and by a finalizer in the middle of a call", function()
     runs("true\tfalse\tfalse\n", [[
         local dict = require "sxe.dict"
@@ -77,8 +77,8 @@ test("a dict is closed by a call, by its scope, twice, and by a finalizer in the
         print(ok, (pcall(d.get, d, "a")), (pcall(e.get, e, "a")))]])
 end)
 
--- promise: docs/lua-handlers.md: The further lines of a text are comments, and a `#` in a name is written `\#`: no text counts as
---   a result.
+-- promise: docs/lua-handlers.md: The second and further lines of a text become comments, and a `#` in a name is
+-- written `\#`, so no text counts as a result.
 test("no text of a test is taken for a result or a directive", function()
     runs("1..2\nnot ok 1 - x \\# skip\n# ok 2\n# a\n# ok 3\nnot ok 2\n#      got: a\0b\n# expected: a\n# \nfalse 0\n1\n", [[
         local tap = require "sxe.tap"

@@ -88,7 +88,8 @@ test("a cookie that was changed is not accepted", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: Header fields that the handler had set are not in the reply to an error; the cookies are.
+-- promise: docs/lua-handlers.md: Header fields that the handler had set are not in the reply to an error; cookies
+-- are.
 test("an error keeps what the session was set to", function()
     local server <close> = script.start(APP)
     local first = post(server, "/wrong", "")

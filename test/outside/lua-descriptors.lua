@@ -69,8 +69,8 @@ local function list_of_tests_own()
     return output
 end
 
--- promise: docs/lua-handlers.md: A program that a script runs finds nothing open of what the modules of `sxe` opened,
---   whether by this module, `io.popen` or `os.execute`.
+-- promise: docs/lua-handlers.md: A program that a script starts, with this module, io.popen or os.execute, inherits
+-- no descriptor that the modules of sxe opened.
 test("a program of a script gets no descriptor of the script's modules", function()
     local own <const> = list_of_tests_own()
     for _, call in ipairs{

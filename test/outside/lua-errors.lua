@@ -22,7 +22,7 @@ test("an error whose __tostring fails is logged as such", function()
     check(ran.errors:find("__tostring failed", 1, true), ran.errors)
 end)
 
--- promise: docs/lua-handlers.md: A zero byte is shown as a backslash and `0` in the text would be, `\\0`
+-- promise: docs/lua-handlers.md: A zero byte is shown as `\\0`, like a backslash and `0` in the text
 test("a zero byte is in the line of the log", function()
     local ran = cli.run("sxe-lua", "-e", [[require "sxe.log".info("a\0b\1")]])
     equal(ran.status, 0)
@@ -49,7 +49,7 @@ test("--dev: a browser gets an error page in which all text of request and scrip
     equal(server:ask("/"):sub(1, 7), "error: ")
 end)
 
--- promise: docs/lua-handlers.md: Options are checked where a misspelt name would otherwise be a silent default.
+-- promise: docs/lua-handlers.md: Options are checked.
 test("each table of options refuses an unknown name", function()
     for _, call in ipairs{
         [[require "sxe.tcp".serve("127.0.0.1", 0, { handler = print, timout = 0.1, conections = 1 })]],
@@ -71,8 +71,8 @@ test("each table of options refuses an unknown name", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: Names are UTF-8; those of groups are different ones, `"script"` where none is given, and so are
---   those of the counters in a group.
+-- promise: docs/lua-handlers.md: Names are UTF-8. The names of groups (by default `"script"`) must differ, and so
+-- must the names of the counters in a group.
 test("counters whose names would not be keys of JSON are refused", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local stats = require "sxe.stats"
@@ -84,7 +84,8 @@ test("counters whose names would not be keys of JSON are refused", function()
     equal(ran.status, 0, ran.errors)
 end)
 
--- promise: docs/lua-handlers.md: In `sxe.file` a path with one returns `nil, "path: Invalid argument", 22`, because no file has it.
+-- promise: docs/lua-handlers.md: In `sxe.file` a path with a zero byte returns `nil, "path: Invalid argument", 22`,
+-- because no file can have such a name.
 test("a path with a zero byte is refused", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local file = require "sxe.file"
@@ -96,7 +97,8 @@ test("a path with a zero byte is refused", function()
     equal(ran.status, 0, ran.errors)
 end)
 
--- promise: docs/lua-handlers.md: A sum that does not fit 64 bits is `nil, message, 75`, and the counter stays as it is.
+-- promise: docs/lua-handlers.md: A sum that does not fit into 64 bits returns `nil, message, 75`, and the counter
+-- stays as it is.
 test("no counter of a dict wraps around, in memory or in a file", function()
     local name = os.tmpname()
     os.remove(name)
@@ -114,7 +116,8 @@ test("no counter of a dict wraps around, in memory or in a file", function()
     equal(ran.status, 0, ran.errors)
 end)
 
--- promise: docs/lua-handlers.md: Methods in small letters raise; one that is not known, such as `PURGE`, is a method of the script's own.
+-- promise: docs/lua-handlers.md: A method in small letters raises an error. An unknown method, such as `PURGE`, is
+-- allowed.
 test("router:route takes methods in capitals only", function()
     local function routes(methods)
         return cli.run("sxe-lua", "-e", ("require 'sxe.http'.router():route(%q, '/a', print)"):format(methods))

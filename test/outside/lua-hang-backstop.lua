@@ -135,7 +135,7 @@ local function start(text)
     return wire.spawn{wire.program "sxe-lua", "-e", text}
 end
 
--- promise: docs/lua-handlers.md: SIGTERM, SIGHUP and, without a shell, Ctrl-C end it, with all tasks.
+-- promise: docs/lua-handlers.md: SIGTERM, SIGHUP and, without a shell, Ctrl-C end the script and all its tasks.
 for _, signal in ipairs{"TERM", "INT", "HUP"} do
     test("a script that loops ends with SIG" .. signal, function()
         local proc <close> = start([[
@@ -146,8 +146,8 @@ for _, signal in ipairs{"TERM", "INT", "HUP"} do
     end)
 end
 
--- promise: docs/lua-handlers.md: A script that keeps the loop from turning is ended 5 seconds after the
---   signal, or one second after another signal.
+-- promise: docs/lua-handlers.md: A script that blocks the loop is ended 5 seconds after the signal, or one second
+-- after another signal.
 test("a script that hangs ends with SIGTERM", function()
     local texts = {
         [[local text = ("a"):rep(60) text:find(("a?"):rep(60) .. text)]],

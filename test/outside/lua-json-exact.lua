@@ -11,8 +11,8 @@ local function run(text)
     return output
 end
 
--- promise: docs/lua-handlers.md: Numbers come back as they were: integers are written with all their digits, floats with
---   as many as it takes.
+-- promise: docs/lua-handlers.md: Decoding returns the same numbers: integers are written with all digits, floats with
+-- as many digits as necessary.
 test("integers near the borders and random floats come back", function()
     equal(run [[
         local function check(value)
@@ -37,8 +37,8 @@ test("integers near the borders and random floats come back", function()
     ]], "-0\t-inf\t-inf\n")
 end)
 
--- promise: docs/lua-handlers.md: integers beyond 64 bits, and whole numbers from 2^53 on that are written with a
---   fraction or an exponent, become floats.
+-- promise: docs/lua-handlers.md: Integers beyond 64 bits, and whole numbers from 2^53 on that are written with a
+-- fraction or an exponent, become floats.
 test("an integer beyond 64 bits becomes a float", function()
     equal(run [[
         for _, text in ipairs{"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
@@ -48,8 +48,7 @@ test("an integer beyond 64 bits becomes a float", function()
     ]], "integer\nfloat\ninteger\nfloat\ninteger\nfloat\ninteger\nfloat\nfloat\n")
 end)
 
--- promise: docs/lua-handlers.md: A string that is not UTF-8 is refused, and the message says at which byte; `json.encode`
---   writes the bytes of a string as they are.
+-- promise: docs/lua-handlers.md: A string that is not UTF-8 is refused, and the message names the byte.
 test("a string that is not UTF-8 is refused, with the position", function()
     equal(run [[
         for _, text in ipairs{'"ab\xff"', '"\xc3\x28"', '["ok", "\xed\xa0\x80"]', '{"\xc0\xaf":1}', '"\xe2\x82"'} do
@@ -60,9 +59,9 @@ test("a string that is not UTF-8 is refused, with the position", function()
     ]], "nil\tat byte 4\nnil\tat byte 2\nnil\tat byte 9\nnil\tat byte 3\nnil\tat byte 2\ntrue\t3\n")
 end)
 
--- promise: docs/lua-handlers.md: It raises for a function, a coroutine, a cycle, more than 1000 values in one another, a
---   key that is neither a text nor a number, NaN, infinity, and a list of more than 10 that has more holes than values;
---   fewer are null.
+-- promise: docs/lua-handlers.md: It raises an error for a function, a coroutine, a cycle, values nested more than
+-- 1000 deep, a key that is neither a string nor a number, NaN, and infinity. Holes in a list become null. A list of
+-- more than 10 items that has more holes than values raises an error.
 test("a value that JSON does not have raises, and the next call works", function()
     equal(run [[
         local cycle, deep = {}, {}

@@ -19,7 +19,7 @@ local function idle_server()
         task.start(function() print(server.port) io.stdout:flush() end)]]}
 end
 
--- promise: docs/lua-handlers.md: waits so long and returns true, or `nil, "cancelled"`.
+-- promise: docs/lua-handlers.md: waits for that time and returns true, or `nil, "cancelled"`.
 test("a wait of a request that was there when the reply before it was sent ends in time", function()
     local proc <close> = idle_server()
     local sock <close> = wire.connect("127.0.0.1", tonumber(proc:line(20)))

@@ -15,7 +15,8 @@ local function prints(expected, text)
     equal(ran.status, 0, text)
 end
 
--- promise: docs/lua-handlers.md: An option that the call does not have, or whose value is of another type, raises; the message names it.
+-- promise: docs/lua-handlers.md: An option that the call does not have, or whose value is of another type, raises an
+-- error that names the option.
 test("an option of the wrong type, or of another call, is refused by name", function()
     for _, case in ipairs{
         {"half_close", [[require "sxe.http".serve{ port = 0, handler = print, half_close = "no" }]]},
@@ -81,7 +82,7 @@ test("an option of the wrong type, or of another call, is refused by name", func
     end
 end)
 
--- promise: docs/lua-handlers.md: Raises for an unknown option, for a limit or `connections` of 0,
+-- promise: docs/lua-handlers.md: The call raises an error for an unknown option, for a limit or `connections` of 0,
 test("a limit of 0 raises", function()
     for _, option in ipairs{"limits = { body = 0 }", "limits = { bodies = 0 }", "limits = { line = 0 }", "limits = { head = 0 }",
                             "limits = { fields = 0 }", "limits = { requests = 0 }", "limits = { address = 0 }",
@@ -92,7 +93,8 @@ test("a limit of 0 raises", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: An item whose task is cancelled ends the call in the same way, which returns `nil, "cancelled"`.
+-- promise: docs/lua-handlers.md: If the task of an item is cancelled, the others are cancelled, too, and
+-- task.parallel returns nil, "cancelled".
 test("one item that is cancelled ends the call and the other items", function()
     prints("nil\tcancelled\n", [[
         print(task.parallel({ 1, 2, 3 }, function(i)
@@ -103,7 +105,8 @@ test("one item that is cancelled ends the call and the other items", function()
     prints("3\t2\t3\n", "local r = task.parallel({ 1, 2 }, function(i) return i + 1 end, 1) print(r.n + 1, r[1], r[2])")
 end)
 
--- promise: docs/lua-handlers.md: `fn()` run as a task when `t` is cancelled, and before it; several run in the order in which they were given.
+-- promise: docs/lua-handlers.md: fn() runs as a task when t is cancelled, before t continues. Several functions run
+-- in the order in which they were set.
 test("each function of on_cancel runs once", function()
     prints("one two three\n", [[
         local said = {}
@@ -119,7 +122,7 @@ test("each function of on_cancel runs once", function()
         print(table.concat(said, " "))]])
 end)
 
--- promise: docs/lua-handlers.md: return the new value, which stops at the largest and the smallest integer,
+-- promise: docs/lua-handlers.md: return the new value, which stops at the largest and the smallest integer.
 test("a counter does not wrap around", function()
     prints("true\ttrue\ttrue\ttrue\ttrue\n", [[
         local c = require "sxe.stats"{ "a", "b" }
@@ -128,7 +131,8 @@ test("a counter does not wrap around", function()
               c:dec("a", math.mininteger) == math.maxinteger, c:inc("b", math.mininteger) == math.mininteger)]])
 end)
 
--- promise: docs/lua-handlers.md: 64 KiB of them at least are kept while nobody takes them, each counted with 36 bytes for its sender;
+-- promise: docs/lua-handlers.md: At least 64 KiB of datagrams that the script has not taken are kept, and each
+-- datagram counts with 36 more bytes for its sender;
 test("64 KiB of datagrams are kept, of any size", function()
     for _, size in ipairs{0, 1, 30, 500, 5000, 60000} do
         local number = 65536 // (size + 36)
@@ -145,8 +149,8 @@ test("64 KiB of datagrams are kept, of any size", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: If the error was a refused body (`413`), reading the body there raises the same error
---   again.
+-- promise: docs/lua-handlers.md: If the error was a refused body (`413`), reading the body in `fn` raises the same
+-- error again.
 test("a refused body is refused again, in on_error and after a pcall", function()
     local server <close> = script.start([[
         local http = require "sxe.http"
@@ -175,7 +179,7 @@ test("a refused body is refused again, in on_error and after a pcall", function(
     end
 end)
 
--- promise: docs/lua-handlers.md: a list for several lines (reading gives the first);
+-- promise: docs/lua-handlers.md: a list to send a field several times (reading returns the first value)
 test("a list of header lines is sent completely, and its first line is read back", function()
     local server <close> = script.start([[
         return function(_, res)

@@ -7,7 +7,7 @@ local function runs(expected, script)
     equal(proc:wait(60), 0, proc:errors())
 end
 
--- promise: docs/lua-handlers.md: When the call is cancelled, no further item begins.
+-- promise: docs/lua-handlers.md: When the call itself is cancelled, no further item begins.
 test("a cancelled task.parallel begins no further item", function()
     runs("1\n3\n", [[
         local task = require "sxe.task"
@@ -25,7 +25,8 @@ test("a cancelled task.parallel begins no further item", function()
 end)
 
 -- A regression test: this took 5 seconds of CPU, and four times as long for twice as many items.
--- promise: docs/lua-handlers.md: at most `limit` at a time, and returns the results, their number in `n`.
+-- promise: docs/lua-handlers.md: at most `limit` at a time. It returns a table of the results, with their count in
+-- `n`.
 test("more items than there can be tasks are all done, and are cancelled quickly", function()
     runs("40000\ttrue\n", [[
         local task = require "sxe.task"
@@ -41,8 +42,8 @@ test("more items than there can be tasks are all done, and are cancelled quickly
 end)
 
 -- A regression test: each of 16,000 items got a time slice before the task that was to end them, which took minutes.
--- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
---   `nil, "cancelled"`.
+-- promise: docs/lua-handlers.md: When its client is gone, a handler is cancelled: the call in which it waits returns
+-- `nil, "cancelled"`.
 test("cancelled items that compute end without another time slice", function()
     runs("true\n", [[
         local task = require "sxe.task"
@@ -60,7 +61,7 @@ test("cancelled items that compute end without another time slice", function()
         print(more < 25 or more)]])
 end)
 
--- promise: docs/lua-handlers.md: It may wrap anything, `task.parallel` too.
+-- promise: docs/lua-handlers.md: fn may be any function, task.parallel too.
 test("task.deadline in a cancelled task begins nothing", function()
     runs("nil\tcancelled\nfalse\tcancelled\n1\n", [[
         local task = require "sxe.task"
@@ -76,7 +77,7 @@ test("task.deadline in a cancelled task begins nothing", function()
         print(#task.all())]])
 end)
 
--- promise: docs/lua-handlers.md: The first that fails cancels the others, and its error is raised
+-- promise: docs/lua-handlers.md: The first call that fails cancels the others, and its error is raised
 test("the error of the first that failed is raised, whatever the others raise when they are cancelled", function()
     runs("FIRST\nFIRST\nFIRST\nFIRST\nTHIRD\n", [[
         local task = require "sxe.task"

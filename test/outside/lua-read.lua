@@ -18,8 +18,8 @@ local function said(text)
     return ran.output
 end
 
--- promise: docs/lua-handlers.md: After a failed read of `"a"`, or of more than a buffer, 16 KiB, the bytes that had come
---   are the fourth result.
+-- promise: docs/lua-handlers.md: After a failed read of `"a"`, or of more than a buffer (16 KiB), the bytes that had
+-- arrived are the fourth result.
 test("a large read that fails returns the bytes that came", function()
     equal(said "print(conn:read(20000))", "nil\tclosed\tnil\tabc\nrest\n")
 end)
@@ -29,7 +29,7 @@ test("a small read that fails leaves the bytes in the buffer", function()
     equal(said "print(conn:read(10)) print(conn:read())", "nil\tclosed\nabc\nrest\n")
 end)
 
--- promise: docs/lua-handlers.md: A last line without its end is left for `conn:read()`.
+-- promise: docs/lua-handlers.md: conn:lines() leaves a last line without its end to conn:read().
 test("conn:lines() leaves a last line without a line end", function()
     equal(said "for line in conn:lines() do print(line) end print(conn:read())", "abc\nrest\n")
 end)

@@ -161,7 +161,8 @@ test("the text of a store stays on the server", function()
           server.proc:errors())
 end)
 
--- promise: docs/lua-handlers.md: A status from 500 on is logged, with the table's `detail`, which no client sees.
+-- promise: docs/lua-handlers.md: A table's status of 500 or more is logged, with the table's `detail`, which no
+-- client sees.
 test("the detail of an error is for the log", function()
     local server <close> = script.start [[
 return function(req)

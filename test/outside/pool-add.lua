@@ -27,7 +27,8 @@ local script = [[
     assert(dict:add("i", math.maxinteger) == math.maxinteger)
     assert(dict:add("i") == nil and dict:counter "i" == math.maxinteger)]]
 
--- promise: docs/lua-handlers.md: A sum that does not fit wraps in a shared pool, and raises in one of the script's own.
+-- promise: docs/lua-handlers.md: A sum that does not fit wraps in a shared pool, and raises an error in a pool of the
+-- script alone.
 test("a sum beyond 2^63 wraps in a shared pool, and raises in another", function()
     local path = os.tmpname()
     os.remove(path)

@@ -22,8 +22,8 @@ local function run(text)
     return ran.output
 end
 
--- promise: docs/lua-handlers.md: Pass it to `p:move`, `p:touch` or `p:write`: if it is not the element's last one,
---   nothing is changed and the result is `nil, "lost"`.
+-- promise: docs/lua-handlers.md: Pass a lease to `p:move`, `p:touch` or `p:write`: if it is not the element's last
+-- lease, nothing is changed and the result is `nil, "lost"`.
 test("a lease of another element, an outdated lease and an impossible one change nothing", function()
     equal(run [[
         local a, mine = p:take("free", "busy")
@@ -46,7 +46,7 @@ test("a lease of another element, an outdated lease and an impossible one change
     ]], ("14\t0\t2\n"):rep(3))
 end)
 
--- promise: docs/lua-handlers.md: A value that does not fit raises, and changes nothing.
+-- promise: docs/lua-handlers.md: A value that does not fit raises an error, and changes nothing.
 test("a value that does not fit leaves the element as it was, also the fields beside it", function()
     equal(run [[
         local a = p:take("free", "busy")
@@ -63,8 +63,8 @@ test("a value that does not fit leaves the element as it was, also the fields be
     ]], ("7\n"):rep(3))
 end)
 
--- promise: docs/lua-handlers.md: One that went back to the first state since is gone: its fields
---   are nil, and to assign one raises; it is never somebody else's.
+-- promise: docs/lua-handlers.md: After an element has returned to the first state, the script's `element` is gone:
+-- its fields are nil, and assigning a field raises an error. It never names another use of the same index.
 test("an element that was freed reads as nil, although its slot is used again", function()
     equal(run [[
         local a, lease = p:take("free", "busy")
@@ -82,8 +82,8 @@ test("an element that was freed reads as nil, although its slot is used again", 
     ]], ("16\n"):rep(3))
 end)
 
--- promise: docs/lua-handlers.md: A loop over `p:each(state)` meets those that are in a state, oldest first; they may
---   be moved meanwhile.
+-- promise: docs/lua-handlers.md: p:each(state) is an iterator over the elements of a state, oldest first; the loop
+-- may move them.
 test("a loop meets each element once, although elements leave the state and come back", function()
     equal(run [[
         for _ = 1, 16 do p:take("free", "busy") end

@@ -17,7 +17,7 @@ local function run(text)
     return output
 end
 
--- promise: docs/lua-handlers.md: Many processes add to one at once.
+-- promise: docs/lua-handlers.md: Many processes may add to one sketch at once.
 test("processes that add at once count together", function()
     local procs = {}
     for i = 1, 3 do
@@ -36,7 +36,7 @@ print(h:count() == all:count(), h:export() == all:export(), math.abs(h:count() -
     os.remove(file)
 end)
 
--- promise: docs/lua-handlers.md: 4 to 18, by default 14, whose standard error is 0.8 %.
+-- promise: docs/lua-handlers.md: 4 to 18, by default 14; its standard error is then 0.8 %.
 test("each other precision is refused by a message that says which there are", function()
     equal(run[[
 local sketch = require "sxe.sketch"
@@ -50,7 +50,7 @@ assert(not done and why:find("multiple of 8", 1, true), why)
 print(sketch.hll{name = "h"}.precision)]], "14\n")
 end)
 
--- promise: docs/lua-handlers.md: With a file and no name, the file says the precision.
+-- promise: docs/lua-handlers.md: With a file and no name, the precision comes from the file.
 test("an existing file sets the precision", function()
     equal(run[[
 local sketch = require "sxe.sketch"
@@ -59,8 +59,8 @@ print(sketch.hll{file = path}.precision)]], "9\n")
     os.remove(file)
 end)
 
--- promise: docs/lua-handlers.md: **`hll:close()`**, which a `<close>` variable does itself, ends a sketch: each later call
--- raises.
+-- promise: docs/lua-handlers.md: hll:close(), or the end of a <close> variable, closes a sketch: each later call
+-- raises an error.
 test("each call of a closed sketch raises", function()
     equal(run[[
 local sketch = require "sxe.sketch"

@@ -2,7 +2,7 @@
 --
 -- Host names in sxe.udp, on machines whose hosts file lists ::1 first or 127.0.0.1 first.
 
--- promise: docs/lua-handlers.md: a name is resolved each time, to an address of the socket's own family.
+-- promise: docs/lua-handlers.md: It resolves a name each time, to an address of the socket's own family.
 test("a datagram to localhost arrives from a socket of IPv4, twice", function()
     local script = [[
         local udp, task = require "sxe.udp", require "sxe.task"
@@ -39,7 +39,7 @@ test("a second socket at a port is refused, and the first goes on", function()
     equal(proc:line(20), "refused", proc:errors())
 end)
 
--- promise: docs/lua-handlers.md: A datagram comes whole.
+-- promise: docs/lua-handlers.md: A datagram arrives whole.
 test("a datagram of any size is received as it was sent", function()
     local script = [[
         local udp, task = require "sxe.udp", require "sxe.task"
@@ -77,8 +77,8 @@ test("more bytes than a datagram can carry are not sent", function()
     equal(proc:line(120), "refused", proc:errors())
 end)
 
--- promise: docs/lua-handlers.md: Where no socket is free, `tcp.connect` and `udp.open` wait for those that are being closed,
---   and collect garbage, before they fail.
+-- promise: docs/lua-handlers.md: If no socket is free, `tcp.connect` and `udp.open` wait for sockets that are being
+-- closed, and collect garbage, before they fail.
 test("sockets that were closed or forgotten make room for others", function()
     local script = [[
         local udp, task = require "sxe.udp", require "sxe.task"
