@@ -97,7 +97,7 @@ test("a client that half-closes gets the replies that were made at once", functi
     end)
 end)
 
--- promise: docs/http.md: with `config.half_close` every request goes on after the client's half-close
+-- promise: docs/http.md: with `config.half_close` every request continues after the client's half-close
 test("with --half-close a client that half-closes gets replies that come later", function()
     with_transports(function(server, connect)
         local sock <close> = connect()
@@ -109,7 +109,7 @@ test("with --half-close a client that half-closes gets replies that come later",
     end, "--half-close")
 end)
 
--- promise: docs/http.md: On a unix socket a close is told from a half-close at once.
+-- promise: docs/http.md: On a unix socket the server can tell a close from a half-close at once.
 test("with --half-close a unix client that closes counts as gone", function()
     local path = os.tmpname()
     os.remove(path)

@@ -114,8 +114,8 @@ hear(int peer, const char *last)
     return text;
 }
 
-/* promise: docs/http.md: `100 (Continue)` is sent when you ask for the body, and never after the
- * head of a reply. */
+/* promise: docs/http.md: The library sends `100 (Continue)` when you ask for the body, and never
+ * after the head of a reply. */
 START_TEST(a_client_that_waits_is_asked_before_the_reply_begins)
 {
     int peer = begin();
@@ -129,7 +129,7 @@ START_TEST(a_client_that_waits_is_asked_before_the_reply_begins)
 }
 END_TEST
 
-/* promise: docs/http.md: Both may happen in one call of the handler, and the connection is kept. */
+/* promise: docs/http.md: Both calls may be in one call of the handler, and the connection is kept. */
 START_TEST(a_client_that_waits_may_ask_again_on_its_connection)
 {
     int peer = begin();
@@ -149,8 +149,8 @@ START_TEST(a_client_that_waits_may_ask_again_on_its_connection)
 }
 END_TEST
 
-/* promise: docs/http.md: A client that sent bytes of the body with the head, or speaks HTTP/1.0, is
- * not asked. */
+/* promise: docs/http.md: The library sends no `100` to a client that sent bytes of the body with
+ * the head, or speaks HTTP/1.0. */
 START_TEST(a_client_that_does_not_wait_is_not_asked)
 {
     static const char *const texts[] = {HEAD("1") "Content-Length: 3\r\n\r\nabc",

@@ -15,7 +15,8 @@ return function(req, res)
 end
 ]])
 
--- promise: docs/http.md: `100 (Continue)` is sent when you ask for the body, and never after the head of a reply.
+-- promise: docs/http.md: The library sends `100 (Continue)` when you ask for the body, and never after the head of a
+-- reply.
 test("100 is sent when a task reads before the reply begins, on a connection that is kept open", function()
     local sock <close> = server:connect()
     for _ = 1, 3 do

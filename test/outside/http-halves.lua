@@ -99,7 +99,7 @@ test("a reply that its client has not read after --stop-timeout is reset, althou
 end)
 
 -- promise: docs/http.md: if it *shrinks*, the connection is reset, and nothing is sent in place of the missing bytes
---   (the kernel may clear bytes that it has accepted and not sent: zeros);
+-- (but the kernel may replace bytes that it has accepted and not yet sent by zeros);
 test("a file that becomes shorter while it is sent ends with a reset", function()
     local directory = os.tmpname()
     os.remove(directory)

@@ -23,7 +23,7 @@ local function ask(target)
     return http.ask(server, http.request("GET " .. target))
 end
 
--- promise: docs/http.md: So a route that guards `/admin/x` guards every way to write it.
+-- promise: docs/http.md: So a route that protects `/admin/x` protects every spelling of that path.
 for _, target in ipairs{"/admin/x", "//admin/x", "/x/..//admin/x", "/./admin/x", "/%61dmin/x",
                         "/admin//x", "/admin/./x", "/admin/y/../x", "//x//..//%2e//ADMIN/../admin/x",
                         "/%2e/admin/x", "/y/%2e%2E/admin/x", "http://a//admin/x", "/admin/%78"} do

@@ -161,7 +161,7 @@ test("an error whose metamethods fail is 500 with the id that the log has", func
     check(not pcall(sock.read_reply, sock))
 end)
 
--- promise: docs/http.md: if more is to come, the reply says `Connection: close`.
+-- promise: docs/http.md: If the rest is longer, the reply says `Connection: close`.
 test("a reply in parts that comes before a large body says that the connection closes", function()
     for length, close in pairs{["200000"] = "close", ["65537"] = "close", ["65536"] = false, ["3"] = false} do
         local sock <close> = server:connect()

@@ -44,8 +44,8 @@ end_server(struct sxe_http_request *request, struct sxe_http_response *response)
     return sxe_http_reply_text(response, 200, "bye");
 }
 
-/* promise: docs/http.md: Each `done` that was given before is then called once, in the order of the
- * calls of `sxe_http_drain` and `sxe_http_stop`. */
+/* promise: docs/http.md: Then the library also calls each done of earlier calls of sxe_http_drain
+ * and sxe_http_stop once, in the order of those calls. */
 START_TEST(each_done_is_called_once)
 {
     static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -56,7 +56,8 @@ local function check_408(said, what)
     check(said:find "^HTTP/1%.1 408 " or said:find "^HTTP/1%.1 405 ", what .. ": " .. said)
 end
 
--- promise: docs/http.md: `head_timeout_ms` to the first byte after accept; from that to a whole head | 10 s | closed; 408 |
+-- promise: docs/http.md: `head_timeout_ms` from accept to the first byte; from that byte to a complete head | 10 s |
+-- closed; 408 |
 httpd.test_at_a_pace("half a head gets 408", function(pace)
     each_kind(function(sock, _, what)
         sock:send "GET / HTTP/1.1\r\nHost: a\r\n"

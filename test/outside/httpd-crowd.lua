@@ -54,7 +54,7 @@ local function good(server)
     return http.ask(server, http.request("GET /good", "Connection: close")).status
 end
 
--- promise: docs/http.md: the longest waiting one is closed, see below; all busy: 503
+-- promise: docs/http.md: the connection that has waited longest is closed, see below; if all are busy: 503
 test("a good client is served while others hold all connections but one", function()
     for what, bytes in pairs(HELD) do
         local server <close> = script.start(APP, "--connections", "8", "--stop-timeout", "100ms")
@@ -76,8 +76,7 @@ local WAITS = {
     ["a close after an upload"] = {"POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\nx", true},
 }
 
--- promise: docs/http.md: One order holds for all of them, so a new connection is the last to be closed, whichever way
---   others hold their places.
+-- promise: docs/http.md: The order is the same for all these kinds, so a new connection is the last to be closed.
 test("a client that comes before as many others as there are places but one is served", function()
     for what, how in pairs(WAITS) do
         for after, way in pairs(WAITS) do

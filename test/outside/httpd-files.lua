@@ -10,7 +10,8 @@ local function field(server, name)
     return server:get("/hello.txt").headers[name]
 end
 
--- promise: docs/http.md: Files come with `X-Content-Type-Options: nosniff`, so a browser takes the type that is sent
+-- promise: docs/http.md: Replies have X-Content-Type-Options: nosniff, so a browser uses the type that the server
+-- sends;
 test("files come with nosniff, parts and listings too; --sniff leaves it out", function()
     local server <close> = site.start("--listing")
     equal(field(server, "x-content-type-options"), "nosniff")
@@ -21,7 +22,8 @@ test("files come with nosniff, parts and listings too; --sniff leaves it out", f
     equal(field(own, "x-content-type-options"), "nosniff")
 end)
 
--- promise: docs/http.md: a hash of size, time of change and time of change of the inode, which tells a client none of them.
+-- promise: docs/http.md: a hash of the file's size, its modification time and its inode change time. A client cannot
+-- compute these values from it.
 test("the entity tag holds neither size, nor inode, nor time", function()
     local server <close> = site.start()
     local tag = field(server, "etag")

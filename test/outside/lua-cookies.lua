@@ -39,7 +39,7 @@ test("any bytes come back", function()
     end
 end)
 
--- promise: docs/http.md: Of cookies with the same name the first one counts
+-- promise: docs/http.md: If several cookies have the same name, the first one counts
 test("of cookies with the same name the first counts, and malformed lines do no harm", function()
     local server <close> = script.start(ECHO)
     for line, wanted in pairs{

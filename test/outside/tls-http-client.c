@@ -50,8 +50,8 @@ call_times(struct sxe_http_client *client, unsigned times)
     ck_assert_int_eq(sxe_run(), 0);
 }
 
-/* promise: docs/http.md: With `tls` and `use_tls` its connections speak TLS, a handshake each;
- * pool, timeouts and retries are the same. */
+/* promise: docs/http.md: With `tls` and `use_tls` the client's connections speak TLS, with a
+ * handshake for each connection. Connection reuse, timeouts and retries are the same. */
 START_TEST(calls_over_tls_share_connections_and_strangers_are_refused)
 {
     struct sxe_http_config serving = {.handler = hello};
