@@ -151,6 +151,7 @@ struct sxe_http_upstream_state {
     unsigned under_way;
     unsigned connections; /* open ones, and those that are being opened */
     bool is_down;         /* it is left out */
+    unsigned tunnels;     /* WebSockets, which are also under way and connections */
 };
 
 /* Get the state of address `index`. 0; -EINVAL: there is no such address. */

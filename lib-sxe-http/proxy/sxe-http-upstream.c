@@ -227,6 +227,7 @@ sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
         .under_way = address->under_way,
         .connections = address->tunnels + client->config.connections_max -
                        sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
-        .is_down = address->is_sick || address->down_until > sxe_time_turn_ns()};
+        .is_down = address->is_sick || address->down_until > sxe_time_turn_ns(),
+        .tunnels = address->tunnels};
     return 0;
 }

@@ -6,7 +6,7 @@
 -- Sentinels choose another master when one fails. So a new connection is opened in three steps: find asks the Sentinels in
 -- turn, beginning with the one that answered last; the link connects to the address; verify asks the server itself, which
 -- may not know yet that it is a replica. After an attempt that failed, the next one of all tasks waits for a pause, which
--- doubles.
+-- doubles, and begins with the next Sentinel: one that a partition cuts off names an old master for as long as it lasts.
 local core = ...
 local json, stats, task = require "sxe.json", require "sxe.stats", require "sxe.task"
 local c, exchange, is_host, is_port = core.c, core.exchange, core.is_host, core.is_port
@@ -45,8 +45,8 @@ local function ask(sentinel, options, deadline)
   return list[1], port
 end
 
--- Find the address of the master. Returns host, port; or nil, why, code.
-function Sentinel.find(sentinel, deadline)
+-- Find the address of the master, for a link. Returns host, port; or nil, why, code.
+function Sentinel.find(sentinel, link, deadline)
   local all = sentinel.all
   local first = sentinel.first
   local seconds = sentinel.retry_at - c.now()
@@ -61,7 +61,7 @@ function Sentinel.find(sentinel, deadline)
 
     host, port, code = ask(sentinel, all[at], deadline)
     if host then
-      sentinel.first = at
+      sentinel.first, link.asked = at, at
       return host, port
     end
     if port == "cancelled" or FINAL[code] then return nil, port, code end
@@ -85,8 +85,15 @@ function Sentinel.verify(sentinel, link, host, port, deadline)
   return true
 end
 
--- Count an attempt that failed.
-function Sentinel.fail(sentinel)
+-- When to give an attempt up with the address that was found, so that another Sentinel can be asked before the deadline.
+function Sentinel.end_of_attempt(sentinel, deadline)
+  return min(deadline, c.now() + sentinel.all[1].timeout / 2)
+end
+
+-- Count an attempt to open a link that failed.
+function Sentinel.fail(sentinel, link)
+  -- Of several attempts that believed the same Sentinel, the first one that fails moves on.
+  if link.asked == sentinel.first then sentinel.first = sentinel.first % #sentinel.all + 1 end
   sentinel.retry_at = c.now() + min(PAUSE * 2 ^ sentinel.pauses, PAUSE_MAX)
   sentinel.pauses = min(sentinel.pauses + 1, PAUSES)
 end

@@ -324,8 +324,11 @@ local function connect(link, deadline)
   if options.unix then
     link.conn, why, code = tcp.connect("unix:" .. options.unix, { timeout = left_of(deadline) })
   else
-    if sentinel then host, port, code = sentinel:find(deadline) end
-    if not host then return nil, port, code end
+    if sentinel then
+      host, port, code = sentinel:find(link, deadline)
+      if not host then return nil, port, code end
+      deadline = sentinel:end_of_attempt(deadline)
+    end
     link.conn, why, code = tcp.connect(host, port, { timeout = left_of(deadline), tls = options.tls })
   end
   if not link.conn then return nil, why, code end
@@ -353,7 +356,7 @@ local function open_link(link, deadline)
   if not ok then
     if why == "cancelled" then return nil, why end
     pool.failures, pool.why, pool.code = pool.failures + 1, why, code
-    if pool.sentinel then pool.sentinel:fail() end
+    if pool.sentinel then pool.sentinel:fail(link) end
     return nil, why, code
   end
   link.is_opening = nil

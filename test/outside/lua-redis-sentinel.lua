@@ -100,6 +100,33 @@ print(db:get "a" == tostring(101 + right), db:role()[1])
     equal(proc:wait(300), 0, proc:errors())
 end)
 
+-- promise: docs/redis.md: So one that still names the old master, since a partition cuts it off, stops nobody.
+test("a Sentinel that names a server which is gone, in front of a good one", function()
+    local group <close> = start_group()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
+local asked = 0
+local stale = tcp.serve("127.0.0.1", 0, { handler = function(conn)
+  for line in function() return conn:read "l" end do
+    line = line:upper():gsub("\r", "")
+    if line == "HELLO" then conn:write "%%1\r\n+proto\r\n:3\r\n" end
+    if line:find "^GET%%-MASTER" then
+      asked = asked + 1
+      conn:write "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n"
+    end
+  end
+end })
+task.sleep(0)
+local db = redis.new{ sentinels = { "127.0.0.1:" .. stale.port, "127.0.0.1:%d" }, master = "mine", password = "secret",
+  sentinel_password = "word", timeout = 100 }
+for i = 1, 3 do print(db:set("a", i)) end
+print(asked)
+stale:close()
+]]):format(group.sentinel.port), env = {SXE_LOG_LEVEL = "error"}}
+    equal(proc:output(300), "OK\nOK\nOK\n1\n", proc:errors())
+    equal(proc:wait(300), 0, proc:errors())
+end)
+
 -- promise: docs/redis.md: then the command fails with the last reason. A wrong password, or a user that may not use a command,
 --   fails at once.
 test("a name that the Sentinel does not know, and a wrong password", function()

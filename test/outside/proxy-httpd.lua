@@ -6,6 +6,7 @@ local cli = require "cli"
 local http = require "http"
 local httpd = require "httpd"
 local script = require "script"
+local workers = require "workers"
 
 local request = http.request
 
@@ -498,6 +499,69 @@ test("a WebSocket passes, in both directions, and ends with either end", functio
         ends[1]:close()
         equal(ends[2]:recv_all(), "bye")
     end
+end)
+
+local function open_websocket(server, upstream)
+    local client = server:connect()
+    client:send(request("GET /chat", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: k",
+                        "Sec-WebSocket-Version: 13"))
+    local sock = upstream:accept()
+    head_of(sock)
+    sock:send "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a\r\n\r\n"
+    check(client:recv_until("\r\n\r\n"):find "^HTTP/1.1 101 ")
+    return client, sock
+end
+
+local function check_passes(client, sock)
+    client:send "ping"
+    equal(sock:recv(4), "ping")
+    sock:send "pong"
+    equal(client:recv(4), "pong")
+end
+
+-- promise: docs/proxy.md: After a reload, an upgrade or SIGTERM, WebSockets that are open go on for `--stop-timeout`, and the old
+--   worker with them; then they end.
+test("WebSockets go on after a reload and SIGTERM, until their end or --stop-timeout", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    for _, signal in ipairs{"HUP", "USR2", "TERM"} do
+        local server = start(upstream, "-w", "1", "--stop-timeout", "10m")
+        local client, sock = open_websocket(server, upstream)
+        local old = workers.await(server, 1)
+        server.proc:signal(signal)
+        local pid
+        if signal == "HUP" then
+            workers.await(server, 2)
+        elseif signal == "USR2" then
+            httpd.wait_until(function()
+                pid = server.proc:errors():match "process (%d+) serves in place of this one"
+                return pid
+            end, "the new program serves")
+        else
+            httpd.wait_until(function() return not pcall(wire.connect, "127.0.0.1", server.port) end, "no place is open")
+        end
+        for _ = 1, 20 do check_passes(client, sock) end
+        client:close()
+        equal(sock:recv_all(), "")
+        sock:close()
+        if signal == "HUP" then
+            workers.await(server, 1, old)
+            server:stop()
+        else
+            equal(server.proc:wait(300), 0, server.proc:errors())
+        end
+        if pid then
+            workers.kill(tonumber(pid), "TERM")
+            httpd.wait_until(function() return not pcall(wire.connect, "127.0.0.1", server.port) end, "its end")
+        end
+    end
+    local server = start(upstream, "-w", "1", "--stop-timeout", "1")
+    local client, sock = open_websocket(server, upstream)
+    server.proc:signal "TERM"
+    check_passes(client, sock)
+    equal(client:recv_all(), "")
+    equal(server.proc:wait(300), 0)
+    client:close()
+    sock:close()
 end)
 
 -- promise: docs/proxy.md: Requests for other protocols (`h2c`), or for several, and those with a body, are sent on without Upgrade.

@@ -105,7 +105,8 @@ static void
 on_server_stopped(struct sxe_http *http)
 {
     SXE_UNUSED_PARAMETER(http);
-    sxe_stop();
+    if (!upstreams_have_tunnels()) /* else on_progress_of_end sees the end of the last one */
+        sxe_stop();
 }
 
 /* This process has the passwords of an earlier file, so its clients get less than --stop-timeout

@@ -332,6 +332,21 @@ upstreams_publish(void)
     }
 }
 
+bool
+upstreams_have_tunnels(void)
+{
+    for (const struct upstream *upstream = first_open; upstream != NULL;
+         upstream = upstream->next_open) {
+        struct sxe_http_upstream_state state;
+
+        for (unsigned i = 0; sxe_http_upstream_look(upstream->made, i, &state) == 0; i++) {
+            if (state.tunnels > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 void
 upstream_plan_print(const struct upstream *upstream)
 {

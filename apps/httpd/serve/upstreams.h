@@ -90,6 +90,9 @@ int upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
 /* Write the counts of all open upstreams to the shared metrics. */
 void upstreams_publish(void);
 
+/* Whether WebSockets pass. */
+bool upstreams_have_tunnels(void);
+
 void upstream_plan_print(const struct upstream *upstream);
 
 /* Send the request on. If no server has an address, answer 502, and log a line. */

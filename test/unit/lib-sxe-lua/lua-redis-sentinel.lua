@@ -198,6 +198,30 @@ local cases = {
       fails_with(one.at .. " is not a master, although the Sentinels name it as 'mine'", {}, get)
     end
   end,
+  function() -- a Sentinel that names a replica, or a server that is gone, for ever: the next attempt asks the next one
+    local gone = tcp.serve("127.0.0.1", 0, { handler = print })
+    task.sleep(0)
+    local dead = { port = gone.port }
+    gone:close()
+    one.rules.ROLE = REPLICA
+    for _, named in ipairs{ one, dead } do
+      name_master(two)
+      sentinels[1].rules.SENTINEL = address_of(named)
+      local asked = #sentinels[1].log
+      local db <close> = open()
+      equal(db:get "a", "a")
+      equal(two.log[#two.log], "GET a")
+      equal(#sentinels[1].log, asked + 2)
+    end
+  end,
+  function() -- a server that answers nothing leaves half of the time for the next Sentinel's
+    one.rules.HELLO = function() task.sleep(60) end
+    name_master(two)
+    sentinels[1].rules.SENTINEL = address_of(one)
+    local db <close> = open{ timeout = 2 }
+    equal(db:get "a", "a")
+    cut_all()
+  end,
   function() -- a failover: connections end, and each later command goes to the new master
     local db <close> = open()
     equal(db:get "a", "a")
@@ -238,7 +262,7 @@ local cases = {
     equal(why:match "^%u+", "NOPERM")
     one.rules.HELLO = "-WRONGPASS no\r\n"
     fails("WRONGPASS no", db:get "a")
-    sentinels[1].rules.HELLO = "-WRONGPASS no, said the Sentinel\r\n"
+    for _, sentinel in ipairs(sentinels) do sentinel.rules.HELLO = "-WRONGPASS no, said the Sentinel\r\n" end
     fails("WRONGPASS no, said the Sentinel", db:get "a")
   end,
   function() -- a task that is cancelled, a client that is closed: while the Sentinel is asked, and in the pause
