@@ -66,8 +66,8 @@ local function addresses_of(ran)
     return table.concat(list, ", ")
 end
 
--- promise: docs/load-generator.md: New connections take the addresses of a name in turn, IPv4 and IPv6, in each
---   worker, too; up to 16 are used.
+-- promise: docs/load-generator.md: New connections use the addresses of a name in turn, IPv4 and IPv6, also in each
+-- worker; up to 16 addresses are used.
 test_at("all addresses are used, of both families", {"::1", "127.0.0.1", "127.0.0.2"}, function(port, load)
     local ran = load("-c", "6", "--requests", "60", ("http://three.example:%d/"):format(port))
     for address in ("::1 127.0.0.1 127.0.0.2"):gmatch "%S+" do
@@ -86,16 +86,16 @@ test_at("an address that refuses is an error", {"127.0.0.2"}, function(port, loa
     equal(ran.output:match '"refused": (%d+)', "4")
 end)
 
--- promise: docs/load-generator.md: The report has a row of each address: its connections, and how many failed
---   with the first reason.
+-- promise: docs/load-generator.md: The report has a row for each address: its connections, and how many failed, with
+-- the first reason.
 test_at("the report names an address that refuses", {"127.0.0.2"}, function(port, load)
     local ran = load("-c", "8", "--requests", "80", ("http://two.example:%d/"):format(port))
     check(ran.errors:find "127%.0%.0%.2 +4 +0", ran.errors)
     check(ran.errors:find "127%.0%.0%.3 +0 +4  Connection refused", ran.errors)
 end)
 
--- promise: docs/load-generator.md: Where not all rows have room, their heading says how many more there are; four that
---   failed are kept, unless the reasons of the verdict take their lines.
+-- promise: docs/load-generator.md: If not all rows fit, their heading says how many are missing; up to four rows of
+-- failed addresses are kept, unless the reasons of the verdict need their lines.
 test_at("the row of an address that refuses is kept", {"127.0.0.5"}, function(port, load)
     local ran = load("-c", "18", "-R", "500", "-d", "1", "--probe", "20", ("http://nine.example:%d/"):format(port))
     local rows = select(2, ran.errors:gsub("127%.0%.0%.%d+ +0 +2  Connection refused", ""))
@@ -123,9 +123,9 @@ test_at("a host with one address has no rows", {"127.0.0.2"}, function(port, loa
     check(addresses_of(ran):find("127.0.0.2 1 0", 1, true), addresses_of(ran))
 end)
 
--- promise: docs/load-generator.md: If the addresses of one family accept connections before the start and none of
---   the other family does, as with `::1` and 127.0.0.1 of `localhost` and a server that listens at one of them, the
---   other family is not used, and its rows say so.
+-- promise: docs/load-generator.md: If the addresses of one family accept connections before the start and none of the
+-- other family does, the other family is not used, and its rows say so. This happens with `::1` and 127.0.0.1 of
+-- `localhost` and a server that listens at one of them.
 test_at("localhost is IPv4 for a server that listens there alone", {"127.0.0.1"}, function(port, load)
     local ran = load("-c", "4", "--requests", "20", ("http://localhost:%d/"):format(port))
     equal(addresses_of(ran), "127.0.0.1 4 0, ::1 0 0")

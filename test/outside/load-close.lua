@@ -18,8 +18,8 @@ local function serve(sock, replies)
     end
 end
 
--- promise: docs/load-generator.md: A connection that rests at the end of a run is closed in order: all
---   of its replies were read, and the server sees FIN, and no reset.
+-- promise: docs/load-generator.md: A connection without a request in flight at the end of a run is closed in order:
+-- all of its replies were read, and the server sees FIN, and no reset.
 test("an idle connection is closed with FIN", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "2", "--requests", "20")
@@ -41,8 +41,8 @@ test("an idle connection is closed with FIN", function()
     client:finish():check_report{queries = 20, ok = 20, failed = 0}
 end)
 
--- promise: docs/load-generator.md: One that has a request in flight is waited for first, as long as
---   `--drain` says.
+-- promise: docs/load-generator.md: A connection with a request in flight is waited for first, as long as `--drain`
+-- says.
 test("a connection with a request in flight is drained, and then closed with FIN", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-d", "0.1")
@@ -54,8 +54,8 @@ test("a connection with a request in flight is drained, and then closed with FIN
     client:finish():check_report{ok = 1, failed = 0}
 end)
 
--- promise: docs/load-generator.md: A request that is not answered by then, or times out, or whose reply
---   is none, ends its connection with a reset.
+-- promise: docs/load-generator.md: A request that is not answered by then, or times out, or gets bytes that are no
+-- reply, ends its connection with a reset.
 test("a request without a reply within the drain is reset", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-d", "0.1", "--drain", "0.1")
@@ -66,8 +66,8 @@ test("a request without a reply within the drain is reset", function()
     equal(client:count("unanswered"), 1, client.output)
 end)
 
--- promise: docs/load-generator.md: After a reply with `Connection: close` the connection is closed in
---   order, too, and the next request has a new one.
+-- promise: docs/load-generator.md: After a reply with `Connection: close` the connection is closed in order, too, and
+-- the next request uses a new one.
 test("a connection whose server wants no more requests is closed with FIN", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", "2")
@@ -92,8 +92,9 @@ local function check_one_a_connection(...)
     client:finish():check_report{queries = 3, ok = 3, failed = 0}
 end
 
--- promise: docs/load-generator.md: A request that itself asks for the close, by `Connection: close` or as HTTP/1.0
---   without `keep-alive`, is the last one on its connection, whatever the reply says and however many `--pipeline` allows.
+-- promise: docs/load-generator.md: A request that itself asks for the close, with `Connection: close` or as HTTP/1.0
+-- without `keep-alive`, is the last one on its connection, whatever the reply says and however many requests
+-- `--pipeline` allows.
 test("a request that asks for the close is its connection's last", function()
     check_one_a_connection("-H", "Connection: close")
     check_one_a_connection("-H", "connection: te, Close", "--pipeline", "3")

@@ -28,8 +28,8 @@ local function compare(a, b, ...)
     return ran
 end
 
--- promise: docs/load-generator.md: `--min-effect P%` is the minimum effect, 2 % if it is not given:
---   a regression is shown only if a time's whole interval is above 1.02, or a rate's is below 0.98.
+-- promise: docs/load-generator.md: `--min-effect P%` is the minimum effect, by default 2 %: a regression is shown
+-- only if a time's whole interval is above 1.02, or a rate's is below 0.98.
 test("a small difference is no regression", function()
     local usual = {rate = 1, p50 = 1, p99 = 1}
     for _, case in ipairs{
@@ -103,9 +103,9 @@ test("a server that is dead or hung passes no comparison", function()
     os.remove(good)
 end)
 
--- promise: docs/load-generator.md: b's share is `more: a regression` if two things hold: between equal programs chance
---   gives so large a difference in fewer than one of 200 comparisons; and b's share exceeds that of a by more than the
---   minimum effect
+-- promise: docs/load-generator.md: b's share is `more: a regression` if two conditions hold: between equal programs
+-- chance gives so large a difference in fewer than one of 200 comparisons; and b's share exceeds a's share by more
+-- than the minimum effect
 test("a server that fails half of the time passes no comparison and no gate", function()
     local good = measure("fixed:1", "--requests", "200")
     for _, law in ipairs{"storm:0.5,1", "resets:0.5,1", "lying:0.5,1"} do
@@ -127,7 +127,7 @@ test("a server that fails half of the time passes no comparison and no gate", fu
     os.remove(good)
 end)
 
--- promise: docs/load-generator.md: `not sent` the part of what was offered
+-- promise: docs/load-generator.md: `not sent` is the part of the offered requests that was not sent
 test("a server that takes half of the load passes no comparison", function()
     local good = measure("fixed:1", "-R", "400", "--open", "-d", "0.5", "-c", "64")
     local bad = measure("capped:50", "-R", "400", "--open", "-d", "0.5")
@@ -159,9 +159,8 @@ test("a comparison with a suspect result is suspect", function()
     end
 end)
 
--- promise: docs/load-generator.md: Whatever reads such a file (`merge`, `compare`, `--baseline`,
---   `html`) refuses one that does not fit together, with exit status 2 and the name of what is
---   wrong
+-- promise: docs/load-generator.md: A program that reads such a file (`merge`, `compare`, `--baseline`, `html`)
+-- refuses an inconsistent one, with exit status 2 and the name of the wrong value
 test("every command refuses a file whose numbers contradict each other", function()
     local good = measure("storm:0.1,1", "--requests", "300")
     local file <close> = io.open(good)

@@ -26,7 +26,7 @@ httpd.test_at_a_pace("an outage at the end of a run with -n lowers its rate", fu
     check(rate <= 10, client.output)
 end)
 
--- promise: docs/load-generator.md: A run with `-n` or `--requests` sends all of them, however many time out.
+-- promise: docs/load-generator.md: It sends all of its requests, however many time out.
 test("a server that accepts and never answers gets all requests of a run", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     for _, many in ipairs{{"-n", "4"}, {"--requests", "8"}} do
@@ -39,9 +39,9 @@ test("a server that accepts and never answers gets all requests of a run", funct
     end
 end)
 
--- promise: docs/load-generator.md: Only when the server is gone, that is, when no connection could be
---   opened and no byte came for two timeouts, it ends early: it says so, those that were not sent
---   are skipped as `server gone`, and the exit status is 1.
+-- promise: docs/load-generator.md: It ends early only when the server is gone, that is, when no connection could be
+-- opened and no byte came for two timeouts. Then it says so, the unsent requests are skipped as `server gone`, and
+-- the exit status is 1.
 httpd.test_at_a_pace("a run with --requests ends when the server is gone, and says so", function(pace)
     local listener = wire.listen("127.0.0.1", 0)
     local port = listener:port()
@@ -75,8 +75,8 @@ local function await(what, ready)
     error(what)
 end
 
--- promise: docs/load-generator.md: `in flight` is 0 at the end, unless a worker was killed or died; what a second
---   interrupt cuts off is unanswered.
+-- promise: docs/load-generator.md: `in flight` is 0 at the end, unless a worker was killed or died; requests that a
+-- second interrupt cuts off are unanswered.
 test("a second interrupt ends at once, and requests in flight count as unanswered", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-d", "3600", "-t", "2", "--json", "-")
@@ -97,8 +97,8 @@ test("a second interrupt ends at once, and requests in flight count as unanswere
     check(json:find('"unanswered": ?3[,\n ]'), json)
 end)
 
--- promise: docs/load-generator.md: After an interrupt in the first trial, which is one of a, the JSON
---   has no trial of b.
+-- promise: docs/load-generator.md: After an interrupt in the first trial, which belongs to a, the JSON has no trial
+-- of b.
 test("an interrupt in the first trial of a baseline leaves a JSON", function()
     local port = wire.free_port()
     local server = ("exec %s -p %d"):format(wire.program("sxe-httpd"), port)
@@ -120,8 +120,9 @@ test("an interrupt in the first trial of a baseline leaves a JSON", function()
     os.remove(path)
 end)
 
--- promise: docs/load-generator.md: The exit status is 1 if a reply to the probe is not good, a connection of it does not
--- open, or more than 1 % of its requests are not sent; a `--threshold` is about the load, and does not change that.
+-- promise: docs/load-generator.md: The exit status is 1 if a reply to the probe is not good, a connection of the
+-- probe does not open, or more than 1 % of its requests are not sent. A `--threshold` is about the load, and does not
+-- change that.
 test("a probe that gets no answer makes the exit status 1, whatever the thresholds", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-d", "0.5", "-R", "1000", "--probe", "100",
@@ -131,8 +132,8 @@ test("a probe that gets no answer makes the exit status 1, whatever the threshol
     equal(client.status, 1, client.output)
 end)
 
--- promise: docs/load-generator.md: Where a process may open only ten files or so, a run says "Too many open files" and
---   does not begin.
+-- promise: docs/load-generator.md: If a process may open only about ten files, a run says "Too many open files" and
+-- does not begin.
 test("a run with too few descriptors says so and ends", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     for limit = 5, 11 do

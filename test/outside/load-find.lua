@@ -16,9 +16,9 @@ local function find(port, condition, ...)
     return cli.run("sxe-http", "-p", port, "-c", "16", "--timeout", "120", "--find", condition, ...)
 end
 
--- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight:
---   each request of the step before is answered, or has timed out and its connection is opened again.
---   So a step does not measure the backlog of the one before.
+-- promise: docs/load-generator.md: Before each step, no request arrives until none is in flight: each request of the
+-- step before is answered, or has timed out and its connection is opened again. So a step does not measure the
+-- backlog of the step before.
 test("a search from 5,000/s down finds the limit of a server with 500/s", function()
     local server <close>, port = serve "capped:500"
     local ran = find(port, "p50<300ms", "-R", "5000", "-d", "2")
@@ -28,8 +28,8 @@ test("a search from 5,000/s down finds the limit of a server with 500/s", functi
     check(server)
 end)
 
--- promise: docs/load-generator.md: Where no rate was found that holds, and lower ones cannot be
---   told in that time, the answer is `could not tell`, with the exit status 5; use a longer `-d`.
+-- promise: docs/load-generator.md: If no rate was found that holds, and lower rates cannot be judged in that time,
+-- the answer is `could not tell`, with the exit status 5; use a longer `-d`.
 test("a search that cannot decide says so", function()
     local server <close>, port = serve "fixed:5"
     local ran = find(port, "p99<1ms", "-R", "50", "-d", "0.3")
@@ -39,9 +39,9 @@ test("a search that cannot decide says so", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: It begins at 10/s, or at `-R`, and doubles the rate until one
---   does not hold; then it cuts in two what lies between the highest that held and the lowest that
---   did not, until these are 2 % apart.
+-- promise: docs/load-generator.md: It begins at 10/s, or at `-R`, and doubles the rate until the condition does not
+-- hold. Then it halves the interval between the highest rate that held and the lowest that did not, until these are 2
+-- % apart.
 test("a search begins at 10/s", function()
     local server <close>, port = serve "fixed:5"
     local ran = find(port, "p99<1ms", "-d", "0.3")

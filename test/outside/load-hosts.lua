@@ -40,7 +40,8 @@ local function host(ran, nth, name)
     end
 end
 
--- promise: docs/load-generator.md: | URL... | they take turns, in each worker, too; `-m`, `-H`, `-b` (`@FILE`) change them |
+-- promise: docs/load-generator.md: | URL... | GET requests of the URLs in turn, also in each worker; `-m`, `-H`, `-b`
+-- (`@FILE`) change them |
 test("a slow URL is asked for as often as a fast one, whatever the number of workers (-t)", function()
     local script = os.tmpname()
     local file <close> = assert(io.open(script, "w"))
@@ -61,8 +62,8 @@ return r
     equal(counts["/fast"], 40)
 end)
 
--- promise: docs/load-generator.md: With a rate or `--requests` each host gets an equal share, which its URLs share in
---   turn.
+-- promise: docs/load-generator.md: With a rate or `--requests` each host gets an equal share, and its URLs take
+-- turns.
 test("hosts get equal shares of the requests, and URLs equal shares of their host's", function()
     local a, end_a = serve()
     local b, end_b = serve()
@@ -104,8 +105,8 @@ test("workers and shards of a rate share the hosts", function()
     equal(counts["/"], 60)
 end)
 
--- promise: docs/load-generator.md: A host may be a name, an IPv4 or IPv6 address, or a unix socket;
---   each gets its own Host field.
+-- promise: docs/load-generator.md: A host may be a name, an IPv4 or IPv6 address, or a unix socket; each host gets
+-- its own Host field.
 test("a unix socket and an address share a run", function()
     local path = os.tmpname()
     os.remove(path)
@@ -121,8 +122,8 @@ test("a unix socket and an address share a run", function()
     check(a)
 end)
 
--- promise: docs/load-generator.md: Where no connection of a host opens, nothing is sent to it, the others
---   have their shares as before, and the exit status is 1.
+-- promise: docs/load-generator.md: If no connection to a host opens, nothing is sent to that host, the other hosts
+-- keep their shares, and the exit status is 1.
 test("one host that is down does not hold up the other", function()
     local a, end_a = serve()
     local ran = run("-c", "8", "--requests", "80", ("http://127.0.0.1:%d/"):format(wire.free_port()),
@@ -136,15 +137,15 @@ test("one host that is down does not hold up the other", function()
     equal(host(ran, 2, "ok"), 40)
 end)
 
--- promise: docs/load-generator.md: Names are looked up once, before the start; one that is not found
---   is refused, with the URL that has it.
+-- promise: docs/load-generator.md: Names are looked up once, before the start. If a name is not found, `sxe-http`
+-- refuses its URL.
 test("the message names a host that is not found", function()
     cli.check_refused("the URL is 'http://no-such-host.invalid/'", "sxe-http",
                       "http://127.0.0.1:1/", "http://no-such-host.invalid/")
 end)
 
--- promise: docs/load-generator.md: Several hosts cannot be combined with `-p`, `--server-cmd` or `--probe`,
---   and `-t` is a multiple of their number.
+-- promise: docs/load-generator.md: Several hosts cannot be combined with `-p`, `--server-cmd` or `--probe`, and `-t`
+-- must be a multiple of the count of hosts.
 test("options for a single host are refused", function()
     local a, b = "http://127.0.0.1:1/", "http://127.0.0.1:2/"
     cli.check_refused("they cannot be combined with -p", "sxe-http", "-p", "5", a, b)

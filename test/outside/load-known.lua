@@ -21,7 +21,7 @@ test("timeouts count in the percentiles", function()
     check(ran.total.service_censored_from_us >= 500000, ran.output)
 end)
 
--- promise: docs/load-generator.md: A storm of quick refusals improves no percentile
+-- promise: docs/load-generator.md: Quick refusals therefore improve no percentile
 test("quick refusals do not improve p50", function()
     for _, law in ipairs{"storm:0.6,20", "resets:0.6,20", "lying:0.6,20"} do
         local server <close> = known.start(law)
@@ -59,7 +59,7 @@ test("a run whose last replies do not come fails", function()
     equal(ran.total.sent, ran.total.ok + ran.total.errors)
 end)
 
--- promise: docs/load-generator.md: The rate is the number of good replies within the run's time, divided by that time.
+-- promise: docs/load-generator.md: The rate is the count of good replies within the run's time, divided by that time.
 test("replies that come in the drain are reported apart", function()
     local server <close> = known.start "fixed:400"
     local ran = known.load(server, "-c", "10", "-d", "1")
@@ -71,7 +71,7 @@ test("replies that come in the drain are reported apart", function()
 end)
 
 -- promise: docs/load-generator.md: If more than 1 % of the load was not sent, the exit status is 1, unless a
---   `--threshold` on `skipped` or `achieved` says how much is enough.
+-- `--threshold` on `skipped` or `achieved` says how much must be sent.
 test("an overload fails in each model", function()
     local server <close> = known.start "capped:50"
     for _, words in ipairs{{}, {"--open"}, {"--deadline", "20ms"}} do

@@ -48,8 +48,8 @@ local function numbers(text, name)
     return found
 end
 
--- promise: docs/load-generator.md: The sum is exact: it is made of the accounts and of all
---   buckets of all histograms, by the function that adds up the workers of one process.
+-- promise: docs/load-generator.md: The sum is exact: the function that adds up the workers of one run adds up the
+-- accounts and all buckets of all histograms.
 test("accounts of the sum are those of the parts together, and close", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"-R", "200", "--seed", "1"}, {"-R", "300", "--seed", "2"}})
@@ -64,7 +64,7 @@ test("accounts of the sum are those of the parts together, and close", function(
     remove(paths)
 end)
 
--- promise: docs/load-generator.md: The sum of some files can be merged with others.
+-- promise: docs/load-generator.md: A sum can be merged with further files.
 test("a sum can be merged with another file", function()
     local server <close>, port = serve()
     local option = {"--think", "10ms"}
@@ -106,8 +106,8 @@ test("the sum goes to standard output", function()
     remove(paths)
 end)
 
--- promise: docs/load-generator.md: Each run may be there once, also under another name or inside of
---   a sum: a file that has a run of another file in it is refused.
+-- promise: docs/load-generator.md: Each run may be in the sum once, also under another name or inside another sum: a
+-- file that contains a run of another file is refused.
 test("a run is not counted twice", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"--think", "10ms"}, {"--think", "10ms"}})

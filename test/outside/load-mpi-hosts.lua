@@ -125,8 +125,8 @@ else
     print("skipped: sxe-http-mpi with a slow network, because the kernel has no netem")
 end
 
--- promise: docs/load-generator.md: When a machine cannot be reached any more, rank 0 reports in the
---   same way, though `mpirun` may then wait for that machine until it is interrupted.
+-- promise: docs/load-generator.md: When a machine cannot be reached any more, rank 0 reports in the same way, but
+-- `mpirun` may then wait for that machine until it is interrupted.
 test("there is a report although a host is cut off", function()
     local server <close> = serve(8000)
     local json = path .. "/json"

@@ -102,8 +102,8 @@ local function total(ran, name)
     return tonumber(all:match('"' .. name .. '": ([%d.e+-]+)'))
 end
 
--- promise: docs/load-generator.md: `sxe-http-mpi` is `sxe-http` with its workers in the ranks that
---   Open MPI's `mpirun` starts: with all options, for one load that all ranks share.
+-- promise: docs/load-generator.md: `sxe-http-mpi` is `sxe-http` with its workers in the ranks that Open MPI's
+-- `mpirun` starts. It has all options, and all ranks share one load.
 test("four ranks together send each request once", function()
     local at <close> = place()
     local ran = run(at, "--requests", "1001", "-c", "10", at.url)
@@ -121,8 +121,8 @@ test("four ranks together send each request once", function()
     check(ran.output:find("requests  1001  ok 1001  errors 0", 1, true), ran.output)
 end)
 
--- promise: docs/load-generator.md: The sum is exact: counts, and buckets of histograms, are added
---   up by the function that adds up the workers of one process.
+-- promise: docs/load-generator.md: The sum is exact: the function that adds up the workers of one run adds up counts
+-- and buckets of histograms.
 test("the sum equals the counts of the ranks, in each trial", function()
     local at <close> = place()
     local ran = run(at, "--requests", "500", "-c", "8", "-R", "2k", "--trials", "3", at.url)
@@ -134,7 +134,7 @@ test("the sum equals the counts of the ranks, in each trial", function()
     equal(tonumber(response:match '"count": (%d+)'), 1500)
 end)
 
--- promise: docs/load-generator.md: the report says how well the clocks are known (*clocks within*).
+-- promise: docs/load-generator.md: The report says how exactly the clocks are known (*clocks within*).
 test("the report says how well the clocks agree", function()
     local at <close> = place()
     local ran = run(at, "-d", "1", "-R", "400", "-c", "256", at.url)
@@ -146,9 +146,8 @@ test("the report says how well the clocks agree", function()
     end
 end)
 
--- promise: docs/load-generator.md: So `--trials`, `--until-ci`, `--aa`, `--warmup auto`, `--find`,
---   `--replay`, scripts and every output are the same as with one client, and its exit status is that
---   of `mpirun`.
+-- promise: docs/load-generator.md: So `--trials`, `--until-ci`, `--aa`, `--warmup auto`, `--find`, `--replay`,
+-- scripts and every output are the same as with one client, and the exit status of `mpirun` is that of rank 0.
 test("a search uses all ranks, and thresholds judge the sum", function()
     local at <close> = place()
     local found = finish(at, start(at, "--find", "p99<30s", "-R", "50", "-d", "1", "-c", "8", at.url))
@@ -160,7 +159,7 @@ test("a search uses all ranks, and thresholds judge the sum", function()
     check(missed.errors:find("threshold p50<1us is missed", 1, true), missed.errors)
 end)
 
--- promise: docs/load-generator.md: One rank is one worker, so `-t` is left out;
+-- promise: docs/load-generator.md: One rank is one worker, so there is no `-t`;
 test("-t is refused unless it is the number of ranks", function()
     local at <close> = place()
     local ran = finish(at, start(at, "-t", "3", at.url))
@@ -168,7 +167,7 @@ test("-t is refused unless it is the number of ranks", function()
     check(ran.errors:find("leave out -t", 1, true), ran.errors)
 end)
 
--- promise: docs/load-generator.md: Without `mpirun` it is one rank.
+-- promise: docs/load-generator.md: Without `mpirun` there is one rank.
 test("sxe-http-mpi runs without mpirun", function()
     local at <close> = place()
     local proc = wire.spawn{wire.program("sxe-http-mpi"), "--requests", "10", "-c", "2", "-q",
@@ -219,8 +218,8 @@ local function strike(signal, which)
     return ran
 end
 
--- promise: docs/load-generator.md: A rank that dies, or that says nothing for ten seconds, ends the
---   run: standard error names it, what was measured is reported, and the exit status is 1.
+-- promise: docs/load-generator.md: A rank that dies, or that sends nothing for ten seconds, ends the run: standard
+-- error names it, the results so far are reported, and the exit status is 1.
 test("a rank that dies or stops is named in the report, and ends the run", function()
     for _, case in ipairs{{"KILL", "worker", "ended with signal 9"},
                           {"KILL", "agent", "has lost its agent"},
@@ -232,23 +231,23 @@ test("a rank that dies or stops is named in the report, and ends the run", funct
     end
 end)
 
--- promise: docs/load-generator.md: So does a worker that is stopped for ten seconds.
+-- promise: docs/load-generator.md: A worker that is stopped for ten seconds ends the run in the same way.
 test("a worker that is stopped ends the run", function()
     local ran = strike("STOP", "worker")
     check(ran.errors:find("rank 2 on [^\n]* was stopped for too long"), ran.errors)
     equal(ran.status, 1, ran.errors)
 end)
 
--- promise: docs/load-generator.md: The load stops then, the files that were asked for are written,
---   and the run is called interrupted;
+-- promise: docs/load-generator.md: Then the load stops, the output files are written, and the run counts as
+-- interrupted;
 test("when mpirun ends the job the results so far are in a file", function()
     local ran = strike("KILL", "relay")
     check(ran.errors:find("exited on signal 9", 1, true), ran.errors)
     check(ran.json:find('"is_interrupted": true', 1, true), ran.json)
 end)
 
--- promise: docs/load-generator.md: With `mpirun --enable-recovery` the job goes on until rank 0 has
---   named the rank and reported.
+-- promise: docs/load-generator.md: With `mpirun --enable-recovery` the job continues until rank 0 has named the rank
+-- and reported.
 test("with --enable-recovery the rank is named", function()
     table.insert(mpirun, 2, "--enable-recovery")
     local ran = strike("KILL", "relay")
@@ -257,8 +256,8 @@ test("with --enable-recovery the rank is named", function()
     check(ran.output:find("\nparts     ", 1, true), ran.output)
 end)
 
--- promise: docs/load-generator.md: Each rank is judged for itself, and a reason why the result is
---   suspect has its name:
+-- promise: docs/load-generator.md: Each rank is judged separately, and a reason why the result is suspect names the
+-- rank:
 test("the report names a rank that cannot keep up", function()
     local at <close> = place()
     local proc = start(at, "-R", "400", "-c", "8", "-d", "12", at.url)

@@ -31,9 +31,9 @@ local function run_in(env, url, ...)
     return {status = proc:wait(20), output = output, errors = proc:errors()}
 end
 
--- promise: docs/load-generator.md: XML as JUnit's, with a test case for each row: what is missed is
---   a `failure`, a run that is no result an `error`, and a figure that cannot be judged is `skipped`;
---   the message is the sentence.
+-- promise: docs/load-generator.md: XML in the format of JUnit, with a test case for each row. A missed condition is a
+-- `failure`, a run without a valid result is an `error`, and a figure that cannot be judged is `skipped`; the message
+-- is the sentence.
 test("each row of the report is a test case of the JUnit file", function()
     local server <close>, url = serve()
     local before = os.tmpname()
@@ -60,8 +60,8 @@ test("a run without a result is an error, and foreign text is escaped", function
     check(server)
 end)
 
--- promise: docs/load-generator.md: A file is written again, but the one that `GITHUB_STEP_SUMMARY`
---   names is appended to, since all commands of a step share it.
+-- promise: docs/load-generator.md: An existing file is replaced, but the file that `GITHUB_STEP_SUMMARY` names is
+-- appended to, because all commands of a step share it.
 test("GITHUB_STEP_SUMMARY is appended to, another file is overwritten", function()
     local server <close>, url = serve()
     local path = os.tmpname()
@@ -81,7 +81,7 @@ local function cells(line)
     return select(2, line:gsub("\\|", ""):gsub("|", "")) - 1
 end
 
--- promise: docs/load-generator.md: A text is shown as it is, whatever it has in it.
+-- promise: docs/load-generator.md: Texts are escaped, so that they are shown as they are.
 test("a text with Markdown's special characters does not break a table", function()
     local server <close>, url = serve()
     local text = run(url .. "a*b_c&d~$", "--threshold", "errors<1%", "--markdown", "-").output
@@ -98,8 +98,8 @@ test("a text with Markdown's special characters does not break a table", functio
     check(server)
 end)
 
--- promise: docs/load-generator.md: They go to standard output, after the report, or to standard error
---   where an output goes to standard output.
+-- promise: docs/load-generator.md: The lines go to standard output, after the report, or to standard error if an
+-- output goes to standard output.
 test("annotations are lines after the report, and never inside JSON or Markdown", function()
     local server <close>, url = serve()
     local line = "::error title=sxe-http%3A Threshold missed::errors>50%25: the figure is 0 %25\n"
@@ -111,8 +111,7 @@ test("annotations are lines after the report, and never inside JSON or Markdown"
     check(server)
 end)
 
--- promise: docs/load-generator.md: Where `GITHUB_ACTIONS` is `true`, they are written without being
---   asked for.
+-- promise: docs/load-generator.md: If `GITHUB_ACTIONS` is `true`, they are written without the option.
 test("a step of a workflow has annotations by default", function()
     local server <close>, url = serve()
     for value, expected in pairs{["true"] = true, ["false"] = false, [""] = false} do
@@ -122,7 +121,7 @@ test("a step of a workflow has annotations by default", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: A merge has all three as well.
+-- promise: docs/load-generator.md: merge has all three outputs as well.
 test("a merged result has JUnit, Markdown and annotations, too", function()
     local server <close>, url = serve()
     local path = os.tmpname()
@@ -140,8 +139,8 @@ end)
 
 -- ---- Lines and metrics during a run ----
 
--- promise: docs/load-generator.md: The lines of a trial add up to its accounts: the last one is of the
---   part of a second that was left.
+-- promise: docs/load-generator.md: The lines of a trial add up to its accounts: the last line covers the remaining
+-- part of a second.
 test("the lines of --jsonl add up to the report", function()
     local server <close>, url = serve()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "-t", "2", "-R", "300", "-d", "1.5", "--timeout", "60",
@@ -170,8 +169,8 @@ test("the lines of --jsonl add up to the report", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: If one cannot be written, standard error says so, the run goes on
---   without further lines, and its exit status is 1.
+-- promise: docs/load-generator.md: If a line cannot be written, standard error says so, the run continues without
+-- further lines, and its exit status is 1.
 test("a full disk loses lines, and the run goes on", function()
     local server <close>, url = serve()
     local ran = run(url, "--jsonl", "/dev/full")
@@ -223,8 +222,8 @@ local function stop(proc)
     return proc:wait(120)
 end
 
--- promise: docs/load-generator.md: `--metrics [ADDR:]PORT` serves the figures of the last second as
---   OpenMetrics 1.0.0, for Prometheus and what reads the same, at `/metrics`.
+-- promise: docs/load-generator.md: --metrics [ADDR:]PORT serves the figures of the last second at /metrics, in the
+-- format OpenMetrics 1.0.0, for Prometheus and other programs that read it.
 test("an OpenMetrics parser accepts the metrics, and counters never fall", function()
     local server <close>, url = serve()
     local proc <close>, port = run_served(url, "-t", "2")
@@ -306,9 +305,9 @@ test("a unix socket is served, and its file is removed", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: Nobody who asks can hold the run: there are at most 8 connections,
---   each has 5 seconds, 4 KB for its request and one reply, and all of them together 300 system calls
---   a second of the coordinating process; what comes beyond that waits.
+-- promise: docs/load-generator.md: No client of this address can delay the run. There are at most 8 connections; each
+-- has 5 seconds, 4 KB for its request and one reply. Together they get 300 system calls a second of the coordinating
+-- process; further calls wait.
 test("silent, endless and many scrapers do not delay the run, and a good one is served", function()
     local server <close>, url = serve()
     local proc <close>, port = run_served(url)
@@ -359,7 +358,7 @@ test("the parsers of these tests refuse malformed input", function()
     end
 end)
 
--- promise: docs/load-generator.md: That is refused before anything is written.
+-- promise: docs/load-generator.md: `sxe-http` refuses this before it writes anything.
 test("an output never overwrites a file that is read", function()
     local folder = os.tmpname()
     os.remove(folder)

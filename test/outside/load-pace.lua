@@ -16,8 +16,7 @@ local function run(...)
     end
 end
 
--- promise: docs/load-generator.md: Spun time is not counted in the `cpu` of the report, and a client
---   with a low rate sleeps.
+-- promise: docs/load-generator.md: at a low rate it sleeps. Spun time is not counted in the `cpu` of the report.
 test("a client with a low rate does not spin", function()
     local server <close> = httpd.start()
     local number = run("-R", "20", "--arrivals", "fixed", "-d", "0.5", server.url)
@@ -27,8 +26,7 @@ test("a client with a low rate does not spin", function()
     check(number "spun" < 0.02, number "spun")
 end)
 
--- promise: docs/load-generator.md: Spun time is not counted in the `cpu` of the report, and a client
---   with a low rate sleeps.
+-- promise: docs/load-generator.md: at a low rate it sleeps. Spun time is not counted in the `cpu` of the report.
 test("spun time is not part of the report's cpu", function()
     local server <close> = httpd.start()
     local number = run("-R", "20k", "-d", "0.3", server.url)

@@ -20,9 +20,9 @@ end
 
 local LINE = '::1 - - [10/Oct/2026:13:55:%02d +0000] "%s" %d 0\n'
 
--- promise: docs/load-generator.md: Lines and entries that asked nothing of a server do not count as such: a log's `"-"`
---   or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of `data:`, `blob:`, `ws:` and the
---   like. They are skipped, and the report says how many.
+-- promise: docs/load-generator.md: Lines and entries that sent no request to a server are not counted among these: a
+-- log's `"-"` or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of `data:`, `blob:`,
+-- `ws:` and the like. They are skipped, and the report says how many.
 test("entries without a request are left out and counted", function()
     local ran = replay(LINE:format(1, "-", 408) .. LINE:format(2, "GET / HTTP/1.1", 200) ..
                        LINE:format(3, "", 400) .. LINE:format(4, "-", 408))
@@ -39,9 +39,9 @@ test("entries without a request are left out and counted", function()
     check(ran.errors:find("3 entries cannot be replayed and are left out", 1, true), ran.errors)
 end)
 
--- promise: docs/load-generator.md: Lines of a log and entries of a HAR file that are no requests,
---   like one whose URL is not `http://` or `https://` with a host, are counted, and the first one
---   is named; if they are more than a tenth, the file is refused with exit status 2.
+-- promise: docs/load-generator.md: For log and HAR files these rules hold: A line or entry that is no request, for
+-- example one whose URL is not http:// or https:// with a host, is counted, and the first one is named. If more than
+-- a tenth are no requests, the file is refused with exit status 2.
 test("malformed entries are named, or the file is refused", function()
     local entry = '{"startedDateTime": "2026-01-02T03:04:05Z", "request": {"method": "GET", ' ..
                   '"url": "%s"}}'
@@ -64,8 +64,8 @@ test("malformed entries are named, or the file is refused", function()
     end
 end)
 
--- promise: docs/load-generator.md: A body of `params` without `text` is sent as an HTML form is; if its type is another
---   one, such as `multipart/form-data`, the entry is no request.
+-- promise: docs/load-generator.md: A body of `params` without `text` is sent like an HTML form; if its type is
+-- another one, such as `multipart/form-data`, the entry is no request.
 test("params of a HAR are sent as a form, and other params are named", function()
     local server <close> = require "script".start [[
 return function(req)

@@ -48,8 +48,8 @@ test("an interrupt before --start-at says that nothing was measured", function()
     equal(proc:errors(), "sxe-http: interrupted before anything was measured\n")
 end)
 
--- promise: docs/load-generator.md: The first line of a shard's report describes the whole load, and
---   says which part of it this is; all other lines are the shard's own.
+-- promise: docs/load-generator.md: The first line of a shard's report describes the whole load, and says which part
+-- the shard is; all other lines are about the shard.
 test("a shard's report says which part of the load it is", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "-n", "5", "--shard", "1/2", server.url)

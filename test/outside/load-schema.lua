@@ -86,8 +86,8 @@ local function run(...)
     return path, json.decode(text)
 end
 
--- promise: docs/load-generator.md: Both, and each line of `--jsonl`, are as
---   [load-generator.schema.json](load-generator.schema.json) says, a JSON schema (draft 2020-12) that knows every name.
+-- promise: docs/load-generator.md: A run, and each line of `--jsonl`, conforms to
+-- [load-generator.schema.json](load-generator.schema.json), a JSON schema (draft 2020-12) that has every name.
 test("every kind of run writes JSON that the schema accepts", function()
     local server <close>, url = serve()
     local _, found = run("-c", "4", "--requests", "2000", url)

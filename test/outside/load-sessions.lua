@@ -68,7 +68,7 @@ local function run_one(number, text, files)
     return run_with({"-c", "1", "--requests", tostring(number)}, text, files)
 end
 
--- promise: docs/load-generator.md: Each new session has no cookies and no values, and the next row.
+-- promise: docs/load-generator.md: Each new session begins without cookies and values, with the next row.
 test("a session begins without cookies and values, with the next row", function()
     local ran = run_one(6, [[return {cookies = true, data = "u.csv", steps = {
         {path = "/cookie"}, {path = "/{user}"}, {path = "/last"}}}]],
@@ -80,8 +80,8 @@ test("a session begins without cookies and values, with the next row", function(
     equal(ran.failed, "0")
 end)
 
--- promise: docs/load-generator.md: A reply that is not good, or none, ends the session. It counts as
---   failed, and the user begins a new one.
+-- promise: docs/load-generator.md: A reply that is not good, or a missing reply, ends the session. The session counts
+-- as failed, and the user begins a new one.
 test("a bad reply ends the session", function()
     local ran = run_one(4, 'return {steps = {{path = "/a"}, {path = "/bad"}, {path = "/never"}}}')
     equal(table.concat(ran.lines, "\n"), "GET /a - - \nGET /bad - - \nGET /a - - \nGET /bad - - ")
@@ -90,7 +90,7 @@ test("a bad reply ends the session", function()
     check(ran.status == 1 or ran.status == 4, ran.errors)
 end)
 
--- promise: docs/load-generator.md: A value that is not in the reply is a failed check of that reply.
+-- promise: docs/load-generator.md: If a value is not in the reply, that reply is a failed check.
 test("a value that the reply lacks is a failed check", function()
     local ran = run_one(2, 'return {steps = {{path = "/a", take = {x = {json = "$.x"}}}}}')
     check(ran.output:find("failed check 2", 1, true), ran.output)
@@ -104,8 +104,7 @@ test("the first failure is reported with its step", function()
           ran.errors)
 end)
 
--- promise: docs/load-generator.md: Where a value is put, it is escaped, so that no value can end a
---   line, or make a second request
+-- promise: docs/load-generator.md: Values are escaped, so that no value can end a line, or make a second request
 test("a value with line ends cannot make another line or request", function()
     local ran = run_one(4, [[return {steps = {{path = "/json", take = {
         v = {json = "$.user.names[1]"}}}, {path = "/{v}", headers = {["X-Bad"] = "<{v}>"}},
@@ -115,14 +114,14 @@ test("a value with line ends cannot make another line or request", function()
         'POST /c|X-Bad: 1 - - {"a": "c\\r\\nX-Bad: 1"}', "POST / - - a=c%0D%0AX-Bad%3A+1%26"}, "\n"))
 end)
 
--- promise: docs/load-generator.md: one that is `Secure` is never sent, since sessions have no TLS
+-- promise: docs/load-generator.md: A `Secure` cookie is never sent, because sessions have no TLS
 test("a secure cookie is not sent", function()
     local ran = run_one(2, 'return {cookies = true, steps = {{path = "/secure"}, {path = "/a"}}}')
     equal(ran.lines[2], "GET /a - - ")
 end)
 
--- promise: docs/load-generator.md: Each redirect that is followed is a good reply, and each hop a
---   request of its own, in the row of its step; what is expected and taken is of the last reply.
+-- promise: docs/load-generator.md: Each followed redirect is a good reply, and each hop is another request in the row
+-- of its step. The step's checks and values apply to the last reply.
 test("a redirect is followed by a request, which is counted", function()
     local ran = run_one(4, [[return {steps = {
         {method = "POST", path = "/hop", body = "x", follow = 1, expect_body = "ok"}}}]])
@@ -158,8 +157,7 @@ local function numbers(most)
     return table.concat(list, "\n")
 end
 
--- promise: docs/load-generator.md: `"once"`: each row is had once, and the run ends when all were
---   had;
+-- promise: docs/load-generator.md: `"once"`: each row is used once, and the run ends when all were used;
 test("each row is used exactly once, by any user", function()
     local text = [[return {data = {file = "n.csv", order = "once"}, steps = {
         {path = "/{n}"}, {path = "/then/{n}"}}}]]
@@ -176,7 +174,7 @@ test("each row is used exactly once, by any user", function()
     end
 end)
 
--- promise: docs/load-generator.md: all together have each row exactly as often as one worker would
+-- promise: docs/load-generator.md: all together use each row exactly as often as one worker would
 test("workers and shards share the rows", function()
     local text = 'return {data = "n.csv", steps = {{path = "/{n}"}}}'
     local lines = {}
@@ -192,8 +190,8 @@ test("workers and shards share the rows", function()
     end
 end)
 
--- promise: docs/load-generator.md: The boundary of a multipart body is in none of its parts: with a
---   value that has it, another one is used.
+-- promise: docs/load-generator.md: The boundary of a multipart body never occurs in its parts: if a value contains
+-- it, another boundary is used.
 test("a value that contains the boundary gets another boundary", function()
     local text = 'return {data = "v.csv", steps = {{path = "/", multipart = {a = "{v}"}}}}'
     local first = run_one(1, text, {["v.csv"] = "v\nx\n"}).lines[1]:match "%-%-(%S-)|"
@@ -202,8 +200,8 @@ test("a value that contains the boundary gets another boundary", function()
     check(second ~= first and line:find("||" .. first .. "|--" .. second .. "--", 1, true), line)
 end)
 
--- promise: docs/load-generator.md: A misspelt name, a value of another type, and a place for a value
---   that no step before takes are refused, with the step and the field.
+-- promise: docs/load-generator.md: `sxe-http` refuses a misspelt name, a value of another type, and a place for a
+-- value that no earlier step takes; the message names the step and the field.
 test("wrong scenarios are refused before the run", function()
     for text, why in pairs{
         ['{path = "/"}, {pth = "/"}'] = "steps[2] has an unknown field 'pth'",
@@ -220,8 +218,8 @@ test("wrong scenarios are refused before the run", function()
     end
 end)
 
--- promise: docs/load-generator.md: Matching never goes back, so it takes at most as many steps as the
---   body has bytes, times the items, whatever the pattern is.
+-- promise: docs/load-generator.md: Matching never backtracks, so for any pattern it takes at most as many steps as
+-- the bytes of the body times the items.
 test("no pattern takes long to match", function()
     local ran = run_one(2, [[return {steps = {{path = "/csrf", take = {
         x = {pattern = ".-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-never"}}}}}]])

@@ -38,9 +38,9 @@ local function check_each_once(counts, number)
     equal(all, number)
 end
 
--- promise: docs/load-generator.md: `--shard K/N` makes the K-th of N parts of the load that the
---   other options describe: every N-th connection, request of `-n` and `--requests`, `{SEQ}` number,
---   entry of `--replay` and fixed arrival, so that N shards together are exactly the whole
+-- promise: docs/load-generator.md: `--shard K/N` makes the K-th of N parts of the load that the other options
+-- describe: A shard makes every N-th connection, request of `-n` and `--requests`, `{SEQ}` number, entry of
+-- `--replay` and fixed arrival, so that N shards together are exactly the whole
 test("shards together send each request once", function()
     check_each_once(asked(3, "-c", "7", "--requests", "100"), 100)
     check_each_once(asked(4, "-c", "9", "--requests", "50", "-t", "2"), 50)
@@ -48,7 +48,7 @@ test("shards together send each request once", function()
 end)
 
 -- promise: docs/load-generator.md: Options that decide by the replies of one shard alone are refused: `--find`,
--- `--until-ci`, `--warmup auto`; so is `--server-cmd`, because each shard would start one.
+-- `--until-ci`, `--warmup auto`. So is `--server-cmd`, because each shard would start a server.
 test("options that need all shards are refused", function()
     for _, words in ipairs{{"--find", "p99<1s"}, {"--until-ci", "5%"}, {"--server-cmd", "true"}} do
         cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--shard", "1/2", words[1],
@@ -56,8 +56,7 @@ test("options that need all shards are refused", function()
     end
 end)
 
--- promise: docs/load-generator.md: A time that is past is refused, and so is one more than a day
---   ahead.
+-- promise: docs/load-generator.md: A past time and a time more than a day ahead are refused.
 test("a start time in the past, or too far ahead, is refused", function()
     cli.check_refused("that time is past", "sxe-http", "--start-at", tostring(os.time() - 1))
     local later = tostring(os.time() + 90000)
@@ -65,8 +64,8 @@ test("a start time in the past, or too far ahead, is refused", function()
     cli.check_refused("it must be seconds since 1970", "sxe-http", "--start-at", "tomorrow")
 end)
 
--- promise: docs/load-generator.md: `--start-at TIME` begins the first trial at that time of this
---   machine's wall clock: seconds since 1970, with a fraction or without;
+-- promise: docs/load-generator.md: `--start-at TIME` begins the first trial at that time of this machine's wall
+-- clock: seconds since 1970, with or without a fraction;
 test("a run does not begin before --start-at", function()
     local port = wire.free_port()
     local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}

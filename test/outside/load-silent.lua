@@ -13,8 +13,8 @@ end
 
 local SILENT <const> = "did not answer for too long and was ended"
 
--- promise: docs/load-generator.md: A worker that does not answer for ten seconds, because it is stopped or in a function
---   of C that does not return, ends the run in the same way.
+-- promise: docs/load-generator.md: A worker that does not answer for ten seconds, because it is stopped or in a C
+-- function that does not return, ends the run in the same way.
 test("a worker that is stopped for good ends the run", function()
     local server <close> = httpd.start()
     local client = load.start(server.port, "-c", "4", "-t", "2", "-R", "100", "-d", "60", "--drain", "1")

@@ -39,8 +39,8 @@ local function stage(ran, nth, name)
     end
 end
 
--- promise: docs/load-generator.md: With `--arrivals fixed`, the number from the start of the
---   run to the end of any stage is the area up to there, rounded up.
+-- promise: docs/load-generator.md: With `--arrivals fixed`, the count from the start of the run to the end of any
+-- stage is the area up to there, rounded up.
 test("the number of fixed arrivals is the area under the stages' rates", function()
     local number, ran = asked("--arrivals", "fixed", "-c", "96", "--stages",
                               "0:100ms,200:200ms,200:0.29s,0:0,0:0.1,50:0,50:100ms,0:100ms")
@@ -70,7 +70,8 @@ test("a rate can fall to 0", function()
     equal(number, 50)
 end)
 
--- promise: docs/load-generator.md: A stage with the RATE of the one before is level; a stage whose TIME is 0 is a step.
+-- promise: docs/load-generator.md: A stage with the RATE of the stage before is level; a stage whose TIME is 0 is a
+-- step.
 test("a level stage has a row in the report, a step has none", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "--stages", "50:0,50:200ms", server.url)
@@ -78,8 +79,8 @@ test("a level stage has a row in the report, a step has none", function()
     check(not ran.output:find "\nstage 1", ran.output)
 end)
 
--- promise: docs/load-generator.md: A condition on one begins with its number: `--threshold
---   'stage2.p99<10ms'`.
+-- promise: docs/load-generator.md: A condition on a stage begins with the stage's number: `--threshold
+-- 'stage2.p99<10ms'`.
 test("a condition may be about a stage", function()
     local server <close> = httpd.start()
     local function run(condition)
@@ -96,8 +97,8 @@ test("a condition may be about a stage", function()
                       "1:1,1:1,1:1,1:1", "--threshold", "stage5.p99<1s")
 end)
 
--- promise: docs/load-generator.md: A threshold on a stage does not hold without a good reply to what
---   arrived in it.
+-- promise: docs/load-generator.md: A threshold on a stage does not hold if no request that arrived in the stage got a
+-- good reply.
 test("no threshold holds for a stage without replies", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "64", "--threshold", "stage4.errors<50%",
@@ -106,8 +107,8 @@ test("no threshold holds for a stage without replies", function()
     check(ran.output:find("stage4.errors<50% MISSED", 1, true), ran.output)
 end)
 
--- promise: docs/load-generator.md: The stages say the rate from the beginning to the end, so they
---   cannot be combined with `-R`, `-d`, `-n`, `--requests`, `--replay` or `--find`
+-- promise: docs/load-generator.md: The stages set the rate from the beginning to the end, so they cannot be combined
+-- with `-R`, `-d`, `-n`, `--requests`, `--replay` or `--find`
 test("options for a rate or an end are refused with --stages", function()
     for _, words in ipairs{{"-R", "5"}, {"-d", "1"}, {"-n", "1"}, {"--requests", "1"},
                            {"--replay", "a.log"}, {"--find", "p99<1s"}} do

@@ -58,7 +58,8 @@ test("a client that is stopped again and again is suspect", function()
     check(client.output:find("RESULT SUSPECT: the client stood still for"), client.output)
 end)
 
--- promise: docs/load-generator.md: Each worker measures its own stops, and the one that stood still longest decides.
+-- promise: docs/load-generator.md: Each worker measures its own stops, and the worker that stood still longest
+-- decides.
 test("one of several workers that is stopped makes the result suspect", function()
     local server <close> = httpd.start()
     local client = start(server, 7, "-t", "4")
@@ -69,8 +70,8 @@ test("one of several workers that is stopped makes the result suspect", function
     check(part >= 12 and part <= 100, client.output)
 end)
 
--- promise: docs/load-generator.md: The parent process only watches: while it alone is stopped, the
---   load goes on and nothing is lost.
+-- promise: docs/load-generator.md: The parent process only watches: while it alone is stopped, the load continues and
+-- nothing is lost.
 test("a stopped parent process loses no request", function()
     local server <close> = httpd.start()
     local client = start(server, 6, "-t", "2")

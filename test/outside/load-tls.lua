@@ -44,8 +44,8 @@ local function has(text, part)
     check(text:find(part, 1, true), text)
 end
 
--- promise: docs/load-generator.md: With `--insecure` the report says `INSECURE`, so does a line on standard error, and
---   `is_insecure` of the JSON is true.
+-- promise: docs/load-generator.md: With `--insecure` the report and a line on standard error say `INSECURE`, and
+-- `is_insecure` of the JSON is true.
 test("with --insecure any certificate is accepted, and the report says so", function()
     local server <close>, port = start("--tls-dev")
     local ran = run("--insecure", url(port))
@@ -56,8 +56,8 @@ test("with --insecure any certificate is accepted, and the report says so", func
     check(ran.output:find('"is_insecure": ?true'), ran.output)
 end)
 
--- promise: docs/load-generator.md: A handshake that fails is a connection that was not opened: `TLS failed`, with the
---   reason of the first one in words.
+-- promise: docs/load-generator.md: A connection whose handshake fails counts as not opened: `TLS failed`, with the
+-- reason of the first failure in words.
 test("a self-signed certificate is refused, and the report says so", function()
     local server <close>, port = start("--tls-dev")
     local ran = run(url(port))
@@ -67,8 +67,8 @@ test("a self-signed certificate is refused, and the report says so", function()
     has(ran.output, "(first: self-signed: ")
 end)
 
--- promise: docs/load-generator.md: The server's certificate must lead to an authority that is trusted, be in its time,
---   and have the URL's host as a name or an address.
+-- promise: docs/load-generator.md: The server's certificate must lead to a trusted authority, be valid at this time,
+-- and have the URL's host as a name or an address.
 test("a certificate is accepted for its own names only", function()
     if not has_openssl then
         return
@@ -90,7 +90,7 @@ test("a certificate is accepted for its own names only", function()
     end
 end)
 
--- promise: docs/load-generator.md: Files that cannot be used are found before the run: the exit status is 2.
+-- promise: docs/load-generator.md: If a file cannot be used, `sxe-http` says so before the run: the exit status is 2.
 test("a missing file of authorities is reported before the run", function()
     local ran = run("--tls-ca", "/none", url(1))
     equal(ran.status, 2)
@@ -98,14 +98,14 @@ test("a missing file of authorities is reported before the run", function()
     equal(ran.output, "")
 end)
 
--- promise: docs/load-generator.md: A run has either `http` or `https` URLs.
+-- promise: docs/load-generator.md: All URLs of a run are either http or https.
 test("URLs of http and https are not mixed", function()
     local ran = run(url(1), "http://127.0.0.1:1/")
     equal(ran.status, 2)
     has(ran.errors, "a run has either http or https URLs")
 end)
 
--- promise: docs/load-generator.md: TLS does not go with `--unix`, `--proxy` or a scenario that has `steps`.
+-- promise: docs/load-generator.md: TLS cannot be combined with `--unix`, `--proxy` or a scenario that has `steps`.
 test("options that cannot be combined with TLS are refused", function()
     for _, words in ipairs{{"--unix", "/x"}, {"--proxy", "1"}} do
         local ran = run(words[1], words[2], url(1))
@@ -123,8 +123,8 @@ test("options that cannot be combined with TLS are refused", function()
 end)
 
 -- promise: docs/load-generator.md: By default each connection makes a full handshake, so `-H 'Connection: close'`
---   measures full handshakes. With `--tls-resume 50` every other connection resumes a session that the server gave to an
---   earlier one of the same worker.
+-- measures full handshakes. With `--tls-resume 50` every other connection resumes a session that the server gave to
+-- an earlier connection of the same worker.
 test("--tls-resume sets the share of connections that resume a session", function()
     local server <close>, port = start("--tls-dev")
     local ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", url(port))
@@ -137,7 +137,7 @@ test("--tls-resume sets the share of connections that resume a session", functio
         ran.output)
 end)
 
--- promise: docs/load-generator.md: A server that gives no tickets leaves `no session to resume`.
+-- promise: docs/load-generator.md: With a server that gives no tickets the report says `no session to resume`.
 test("a server without tickets is reported", function()
     if not has_openssl then
         return

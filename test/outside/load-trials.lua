@@ -33,8 +33,8 @@ local function are_all_equal(numbers, first, last)
     return true
 end
 
--- promise: docs/load-generator.md: Each trial has arrivals and random values of its own: the seed
---   of trial N, from 0 on, is `--seed` + N * 2^48.
+-- promise: docs/load-generator.md: Each trial has its own arrivals and random values: the seed of trial N, from 0 on,
+-- is `--seed` + N * 2^48.
 test("trials have different arrivals, and each run has the same ones", function()
     local server <close>, port = serve()
     local numbers = offered(port, "--trials", "6")
@@ -57,9 +57,8 @@ test("the sides of a pair have the same arrivals", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: With a rate (`-R`) or a log (`--replay`), the rate is given, and
---   no result: the report has no interval of it, `compare` does not judge it, and `--until-ci`
---   needs another figure.
+-- promise: docs/load-generator.md: With a rate (`-R`) or a log (`--replay`), the rate is an input and no result: the
+-- report has no interval for it, `compare` does not judge it, and `--until-ci` needs another figure.
 test("a rate set by -R is not a result", function()
     local server <close>, port = serve()
     local a, b = os.tmpname(), os.tmpname()
@@ -79,8 +78,8 @@ test("a rate set by -R is not a result", function()
 end)
 
 -- promise: docs/load-generator.md: If one trial has too few requests for a percentile, that percentile gets no
---   interval. Leaving the trial out would bias the result, because which trials have enough requests is no chance. It
---   is `n/a`, as in that trial.
+-- interval: it is n/a, as in that trial. Leaving the trial out would bias the result, because it is no chance which
+-- trials have enough requests.
 test("a figure has an interval only if every trial has it", function()
     local server <close>, port = serve()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "--requests", "300",
@@ -96,9 +95,9 @@ test("a figure has an interval only if every trial has it", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: With `--until-ci` of such a figure the run ends after the first trial that cannot
---   tell it. It says how many requests a trial takes (p50 20, p95 200, p99 1,000). The exit status is 5, as always when
---   the interval was not reached.
+-- promise: docs/load-generator.md: With `--until-ci` of such a figure the run ends after the first trial with too few
+-- requests. It says how many requests a trial needs (p50 20, p95 200, p99 1,000). The exit status is 5, as always
+-- when the interval was not reached.
 test("--until-ci ends when its interval cannot be reached", function()
     local server <close>, port = serve()
     for name, needs in pairs{p50 = 20, p95 = 200, p99 = 1000} do

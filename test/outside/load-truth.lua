@@ -6,8 +6,8 @@ local cli = require "cli"
 local httpd = require "httpd"
 local load = require "load"
 
--- promise: docs/load-generator.md: Without arguments it prints the help of `-h`, and exits with
---   status 2, since nothing was measured.
+-- promise: docs/load-generator.md: Without arguments it prints the help of `-h`, and exits with status 2, because it
+-- measured nothing.
 test("without arguments there is help, and exit status 2", function()
     local none = cli.run("sxe-http")
     equal(none.status, 2)
@@ -40,9 +40,9 @@ test("a HAR's mimeType is sent as Content-Type", function()
     os.remove(path)
 end)
 
--- promise: docs/load-generator.md: `sxe-http html a.json b.json > page.html` lays several runs over
---   one another; their lines are numbered in the order of the command line, and what `compare`
---   says of the first and each other is in the page.
+-- promise: docs/load-generator.md: `sxe-http html a.json b.json > page.html` plots several runs over one another.
+-- Their lines are numbered in the order of the command line, and the page has the words of `compare` for the first
+-- run and each other one.
 test("the page of two runs has their comparison", function()
     local server <close> = httpd.start()
     local a, b = os.tmpname(), os.tmpname()
