@@ -576,6 +576,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@sed 's|@VERSION@|$(VERSION)|' tools/sxe-config-version.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sxe/sxe-config-version.cmake
 	@install -d $(DESTDIR)$(gdb_dir)
 	@install -m 644 tools/libsxe-gdb.py $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
+	@install -d $(DESTDIR)$(PREFIX)/share/sxe/bpftrace
+	@install -m 644 tools/bpftrace/*.bt $(DESTDIR)$(PREFIX)/share/sxe/bpftrace
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -604,7 +606,7 @@ uninstall: ## remove what install put there
 	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
-	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library $(DESTDIR)$(LIBDIR)/cmake/sxe
+	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library $(DESTDIR)$(PREFIX)/share/sxe/bpftrace $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@rm -f $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true

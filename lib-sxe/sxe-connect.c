@@ -315,6 +315,7 @@ adopt_accepted(SXE *s, const SXE *listener, int fd)
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     s->flags |= SXE__PEER;
+    SXE_PROBE_ACCEPT(s->id, fd, listener->id);
     report_connected(s, listener);
 }
 

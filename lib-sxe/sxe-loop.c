@@ -273,6 +273,7 @@ sxe__on_timeout(void *array, unsigned id, void *user)
         return;
     if (is_unread && sxe__queue_is_rest_read(s))
         return;
+    SXE_PROBE_TIMEOUT(id, sxe_state_to_string(state));
     SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(state));
     if (is_unread || sxe_io_has_output(s))
         sxe__reset(s, ETIMEDOUT);

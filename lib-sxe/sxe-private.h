@@ -36,6 +36,7 @@
 #include <sys/un.h>
 
 #include "sxe-io.h"
+#include "sxe-probe-internal.h"
 #include "sxe-work.h"
 #include "sxe.h"
 

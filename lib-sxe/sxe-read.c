@@ -61,6 +61,7 @@ show_bytes(SXE *s, ssize_t n)
     s->flags &= (uint16_t)~SXE__READ_AGAIN;
     s->has_unshown = false;
     CONTEXT->reader = s;
+    SXE_PROBE_READABLE(s->id, n);
     s->on_read(s, (int)n);
     CONTEXT->reader = NULL;
 }

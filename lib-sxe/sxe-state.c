@@ -147,6 +147,7 @@ sxe__end(SXE *s, int error)
     sxe__drop_held(s);
     sxe__undefer(s);
     sxe__ref(s);
+    SXE_PROBE_CLOSED(s->id, error);
     sxe__move(s, SXE_STATE_CLOSED);
 }
 

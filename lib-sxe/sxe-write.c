@@ -122,8 +122,10 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
     ssize_t sent = s->io->write(s, vector, (int)count, false);
     int result;
 
-    if (SXE_LIKELY(sent == (ssize_t)bytes))
+    if (SXE_LIKELY(sent == (ssize_t)bytes)) {
+        SXE_PROBE_FLUSHED(s->id);
         return 0;
+    }
     /* A kernel that took only a part may still have room: try again, because epoll reports room
      * only after EAGAIN. */
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
@@ -578,6 +580,8 @@ sxe__writable(SXE *s)
         sxe__unstage(s);
         result = 1;
     }
+    if (sxe__queue_is_empty(s))
+        SXE_PROBE_FLUSHED(s->id);
     if (result > 0)
         sxe__write_more(s);
     sxe__wrote(s);

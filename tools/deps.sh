@@ -54,6 +54,9 @@ int main(void) { struct crypt_data data = {0}; return crypt_r("", "$2b$04$", &da
     # For lib-sxe-tls, which is not built without it.
     want libssl-dev compiles '#include <openssl/ssl.h>
 int main(void) { return OPENSSL_VERSION_MAJOR < 3 || TLS_method() == 0; }' -lssl -lcrypto
+    # For the probes of docs/observability.md, which are not built without it.
+    want systemtap-sdt-dev compiles '#include <sys/sdt.h>
+int main(void) { return 0; }'
     # For lib-sxe-store, which is not built without it.
     want liblmdb-dev compiles '#include <lmdb.h>
 int main(void) { return mdb_version(0, 0, 0) == 0; }' -llmdb
@@ -118,6 +121,7 @@ probe_peers() {
     want cmake command -v cmake
     want meson command -v meson
     want gdb command -v gdb
+    want bpftrace command -v bpftrace
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer

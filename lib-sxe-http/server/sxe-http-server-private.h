@@ -38,6 +38,7 @@
 #include "sxe-http-chunk.h"
 #include "sxe-http-date.h"
 #include "sxe-http.h"
+#include "sxe-probe-internal.h"
 
 extern struct sxe_log_control sxe__http_log;
 
@@ -419,6 +420,7 @@ static inline void
 sxe__http_ended(struct sxe__http_slot *slot)
 {
     slot->progress = SXE__HTTP_ENDED;
+    SXE_PROBE_REPLY(SXE_ID(slot->connection->sxe), slot->status, slot->body_sent);
     sxe__http_changed(slot->connection);
 }
 

@@ -117,7 +117,10 @@ call_handler(struct sxe__http_connection *connection)
     enum sxe_http_verdict verdict;
 
     connection->is_inside = true;
+    SXE_PROBE_HANDLER_BEGIN(SXE_ID(connection->sxe), slot->request.path.base,
+                            slot->request.path.length);
     verdict = slot->handler(&slot->request, &slot->response);
+    SXE_PROBE_HANDLER_END(SXE_ID(connection->sxe), verdict);
     connection->is_inside = false;
     sxe__http_unname_lines(connection->http, outer);
     if (connection->slot != slot) /* the handler has upgraded the connection */
@@ -193,6 +196,8 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
     slot->close = !slot->request.head.keep_alive ||
                   connection->requests >= connection->http->config.requests_max;
     slot->request.user = slot->user;
+    SXE_PROBE_PARSED(SXE_ID(connection->sxe), slot->request.path.base, slot->request.path.length,
+                     status);
     if (status != 0)
         sxe__http_reject(connection, status);
     else if (slot->is_body_whole || slot->is_body_streamed)
@@ -471,6 +476,7 @@ rest_connection(struct sxe__http_connection *connection, bool is_new)
         unsigned status = change_state(connection, id, from, to, is_new);
 
         if (SXE_UNLIKELY(status != 0)) {
+            SXE_PROBE_TIMEOUT(SXE_ID(connection->sxe), sxe_pool_state_to_string(pool, from));
             sxe__http_reject(connection, status);
             rest_connection(connection, false);
             return;
@@ -532,6 +538,7 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         sxe_pool_touch(array, id);
         return;
     }
+    SXE_PROBE_TIMEOUT(SXE_ID(connection->sxe), sxe_pool_state_to_string(array, state));
     if (connection->slot == NULL) { /* no byte of a request came, so there is nothing to answer */
         sxe__http_dismiss(connection);
         return;
