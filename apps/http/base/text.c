@@ -73,18 +73,18 @@ load_max_text(const struct load_histogram *histogram)
 }
 
 const char *
-load_number_text(double number)
+load_number_text(double value)
 {
     char *text;
 
-    if (number >= 999.5)
-        return number < 999.5e3   ? three_digits(number / 1e3, "k")
-               : number < 999.5e6 ? three_digits(number / 1e6, "M")
-                                  : three_digits(number / 1e9, "G");
-    if (number != floor(number))
-        return three_digits(number, "");
+    if (value >= 999.5)
+        return value < 999.5e3   ? three_digits(value / 1e3, "k")
+               : value < 999.5e6 ? three_digits(value / 1e6, "M")
+                                 : three_digits(value / 1e9, "G");
+    if (value != floor(value))
+        return three_digits(value, "");
     text = next_text_room();
-    snprintf(text, TEXT_SIZE, "%.0f", number);
+    snprintf(text, TEXT_SIZE, "%.0f", value);
     return text;
 }
 

@@ -28,7 +28,7 @@ const char *load_percentile_text(const struct load_histogram *histogram, double 
 const char *load_max_text(const struct load_histogram *histogram);
 
 /* A count or a rate with three digits, from a thousand on with k, M or G: "7", "59.2k". */
-const char *load_number_text(double number);
+const char *load_number_text(double value);
 
 /* A time that a user chose, exact and as short as possible: "10 s", "1.5 ms". */
 const char *load_duration_text(uint64_t ns);

@@ -184,7 +184,7 @@ set_plan_request(struct load_command *command)
 
 /* The file that requests come from; NULL: they come from URLs. */
 static const char *
-source_of(const struct load_typed *typed)
+input_file_of(const struct load_typed *typed)
 {
     if (typed->script != NULL)
         return typed->script;
@@ -194,7 +194,7 @@ source_of(const struct load_typed *typed)
 }
 
 static int
-check_request_source(struct load_command *command)
+check_input_file(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     int number = (typed->script != NULL) + (typed->scenario != NULL) + (typed->replay != NULL) +
@@ -208,15 +208,15 @@ check_request_source(struct load_command *command)
     if (number == 1 && typed->words_number > 1)
         return load_command_refuse("there are several URLs, but the requests come from %s; one URL "
                                    "says where it is sent",
-                                   source_of(typed));
+                                   input_file_of(typed));
     if (is_whole && (typed->method != NULL || typed->body != NULL))
         return load_command_refuse("the requests of %s have methods and bodies of their own: it "
                                    "cannot be combined with -m or -b",
-                                   source_of(typed));
+                                   input_file_of(typed));
     if (typed->request_files_number > 0 && typed->fields_number > 0)
         return load_command_refuse(
             "the requests of %s are sent as they are: it cannot be combined with -H",
-            source_of(typed));
+            input_file_of(typed));
     if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
         return load_command_refuse("'%s' stands after --, where a script's arguments are, but "
                                    "there is no script (-s)",
@@ -289,7 +289,7 @@ make_script(struct load_command *command)
     const struct load_typed *typed = &command->typed;
     const struct load_plan *plan = &command->plan;
     const struct load_script_options options = {
-        .path = source_of(typed),
+        .path = input_file_of(typed),
         .is_scenario = typed->scenario != NULL,
         .argc = command->argc,
         .argv = command->argv,
@@ -336,14 +336,14 @@ make_plan_requests(struct load_command *command)
     if (plan->requests->ended != NULL && plan->depth > 1)
         return load_command_refuse("%s has steps, and a user sends one when the reply to the one "
                                    "before has arrived: it cannot be combined with --pipeline",
-                                   source_of(typed));
+                                   input_file_of(typed));
     if (plan->requests->ended != NULL && plan->tls.is_used)
         return load_command_refuse("%s has steps, whose redirects and cookies are those of http: "
                                    "it cannot be combined with https",
-                                   source_of(typed));
+                                   input_file_of(typed));
     if (typed->request_files_number > 0)
         return add_request_files(command);
-    return source_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
+    return input_file_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
 }
 
 /* Make the text of the report's first line. */
@@ -354,8 +354,8 @@ name_server(struct load_command *command)
     struct load_plan *plan = &command->plan;
     const char *scheme = plan->tls.is_used ? "https" : "http";
 
-    if (source_of(typed) != NULL)
-        format_text(plan->what, "%s to %s://%s", source_of(typed), scheme, plan->authority);
+    if (input_file_of(typed) != NULL)
+        format_text(plan->what, "%s to %s://%s", input_file_of(typed), scheme, plan->authority);
     else if (plan->hosts_number > 0)
         format_text(plan->what, "%s of %u URLs at %u hosts, the first %s://%s",
                     command->request.method, typed->words_number, plan->hosts_number, scheme,
@@ -538,7 +538,7 @@ int
 load_command_plan(struct load_command *command)
 {
     static int (*const steps[])(struct load_command *) = {
-        check_request_source,
+        check_input_file,
         load_command_check_outputs,
         load_command_check_stages,
         set_how_much,

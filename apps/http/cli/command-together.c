@@ -19,7 +19,7 @@ can_be_sought(const char *condition)
            load_threshold_can_be_sought(&threshold);
 }
 
-/* The probe repeats the load's queries at other times, so some sources refuse it. */
+/* The probe repeats the load's queries at other times, so some suppliers refuse it. */
 static int
 check_probe(const struct load_command *command)
 {

@@ -2,7 +2,7 @@
  *
  * What: parses the command line of sxe-http into a plan. Place: http.c calls it first. command.c
  * has the table of options and stores them, command-value.c parses some values, command-output.c
- * stores the paths of outputs. command-plan.c makes the plan: the server's address, the source of
+ * stores the paths of outputs. command-plan.c makes the plan: the server's address, the supplier of
  * requests, defaults. command-together.c refuses options that cannot be combined.
  */
 #ifndef LOAD_COMMAND_H

@@ -5,7 +5,7 @@
  * Shape: the parts, in reading order; a file's name begins with its part's:
  *
  *     perform      one command, from its words to its exit status
- *     command      the command line -> plan.h, what one run is asked to do; url, source
+ *     command      the command line -> plan.h, what one run is asked to do; url, address
  *     run          the whole: trials, workers, searches, a server to restart; selftest
  *     worker       one process of the load; ticker, heap, pace, reply, expect
  *     requests.h   what is sent: template, replay, script, scenario

@@ -74,13 +74,13 @@ load_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns)
 const char *
 load_shard_parse(const char *text, struct load_plan *plan)
 {
-    unsigned number = 0, of = 0;
+    unsigned nth = 0, of = 0;
     int length = 0;
 
-    if (sscanf(text, "%4u/%4u%n", &number, &of, &length) != 2 || text[length] != '\0' ||
-        number < 1 || number > of || of > LOAD_SHARDS_MAX)
+    if (sscanf(text, "%4u/%4u%n", &nth, &of, &length) != 2 || text[length] != '\0' || nth < 1 ||
+        nth > of || of > LOAD_SHARDS_MAX)
         return "it must be K/N, the K-th of N parts, such as 2/4, with up to 256 parts";
-    plan->shard = number - 1;
+    plan->shard = nth - 1;
     plan->shards = of > 1 ? of : 0;
     memset(plan->has_shard, 0, sizeof(plan->has_shard));
     plan->has_shard[plan->shard] = true;

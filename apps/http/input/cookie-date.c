@@ -94,21 +94,21 @@ static void
 take_token(struct date *date, struct sxe_span token)
 {
     struct sxe_span rest = token;
-    int number;
+    int value;
 
     if (date->hour < 0 && take_cookie_time(date, token))
         return;
-    if (date->day < 0 && (number = take_cookie_number(&rest, 1, 2)) >= 0) {
-        date->day = number;
+    if (date->day < 0 && (value = take_cookie_number(&rest, 1, 2)) >= 0) {
+        date->day = value;
         return;
     }
-    if (date->month < 0 && (number = month_of(token)) >= 0) {
-        date->month = number;
+    if (date->month < 0 && (value = month_of(token)) >= 0) {
+        date->month = value;
         return;
     }
     rest = token;
-    if (date->year < 0 && (number = take_cookie_number(&rest, 2, 4)) >= 0)
-        date->year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number;
+    if (date->year < 0 && (value = take_cookie_number(&rest, 2, 4)) >= 0)
+        date->year = value < 70 ? value + 2000 : value < 100 ? value + 1900 : value;
 }
 
 static bool

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: replays the requests of an access log (common, combined) or a HAR file, at their own times
- * or N times as fast. Place: --replay; a source of requests, see requests.h.
+ * or N times as fast. Place: --replay; a supplier of requests, see requests.h.
  *
  * Shape: a list of requests in time order, each with its time after the first. Lines that are not
  * requests are counted, and the first is named; if they are more than a tenth, the file is refused.

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: where the bytes of the next query come from. Place: the worker asks next() for each query
- * it sends, and tells replied() about each reply, if the source wants that. The worker does not
+ * it sends, and tells replied() about each reply, if the supplier wants that. The worker does not
  * know whether the queries come from a template, a file, a log or a script.
  *
- * Shape: one struct of functions, as a base that each source has as its first member:
+ * Shape: one struct of functions, as a base that each supplier has as its first member:
  *
  *     command line, request files   template.c   bytes with places that are patched
  *     access log, HAR               replay.c     a list with times
  *     script, scenario              script.c     what a Lua function returns
  *
- * A source is made in the parent; begin() is called once in each worker process, before its first
+ * A supplier is made in the parent; begin() is called once in each worker process, before its first
  * next(), and end() when it is done.
  *
- * Limits: one thread. The bytes are the source's, and stay until the next call of next().
+ * Limits: one thread. The bytes are the supplier's, and stay until the next call of next().
  */
 #ifndef LOAD_REQUESTS_H
 #define LOAD_REQUESTS_H
@@ -38,11 +38,11 @@ struct load_query {
     const struct load_expect *expect; /* what the reply must be; NULL: the plan says so */
     uint32_t client;  /* set by the worker before next(): index of the socket that will send it;
                          below requests->clients */
-    bool skips_reply; /* whether not to show its reply to the source */
+    bool skips_reply; /* whether not to show its reply to the supplier */
     bool skips_body;  /* whether to keep only the head of its reply */
 };
 
-/* A whole reply, for a source that wants them. */
+/* A whole reply, for a supplier that wants them. */
 struct load_exchange {
     uint32_t client;
     uint16_t kind;
@@ -76,9 +76,9 @@ struct load_requests {
     const char *const *kind_names; /* ro: an array of `kinds` names */
     bool wants_replies; /* ro, after begin(): whether replied() or read() is to be called */
     uint32_t clients;   /* rw: before begin() how many sockets this worker has; after
-                                      it how many a source of sessions has something for */
-    uint64_t number;    /* ro: how many requests a log has; 0: the source has no end */
-    /* ro: when each of the `number` requests is due; NULL: the source is no log */
+                                      it how many a supplier of sessions has something for */
+    uint64_t number;    /* ro: how many requests a log has; 0: the supplier has no end */
+    /* ro: when each of the `number` requests is due; NULL: the supplier is no log */
     const uint64_t *times_ns;
     /* ro, after begin(): the address that this worker connects to; NULL: the plan's ip */
     const char *ip;
@@ -94,25 +94,25 @@ struct load_requests {
     int (*begin)(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
 
     /* Get the next query of this worker. Its nth query has the sequence shard + n * shards; a query
-     * of a log may be asked for again. 0, or -1: the source wants the run to end (a script called
+     * of a log may be asked for again. 0, or -1: the supplier wants the run to end (a script called
      * thread:stop, or failed and said so on stderr). */
     int (*next)(struct load_requests *requests, uint64_t sequence, struct load_query *query);
 
     /* Called for each reply, if wants_replies. False: the reply is a failed check. May be NULL. */
     bool (*replied)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* Called instead of replied() by sources of sessions; NULL in others. */
+    /* Called instead of replied() by suppliers of sessions; NULL in others. */
     enum load_reading (*read)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* In sources of sessions, too: a query of this client has ended, as enum load_end says. Returns
-     * flags of enum load_session_end. */
+    /* In suppliers of sessions, too: a query of this client has ended, as enum load_end says.
+     * Returns flags of enum load_session_end. */
     unsigned (*ended)(struct load_requests *requests, uint32_t client, unsigned end);
 
     /* Called in the worker, at its end. *calls and *ns become the calls and the CPU time of its
      * script. May be NULL. */
     void (*end)(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 
-    /* Called in the parent, when the source is no longer needed. */
+    /* Called in the parent, when the supplier is no longer needed. */
     void (*free)(struct load_requests *requests);
 };
 

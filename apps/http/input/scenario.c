@@ -66,14 +66,14 @@ read_kind_expect(lua_State *L, int table, const char *where, struct kind *kind)
 }
 
 static void
-read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer number)
+read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer nth)
 {
     static const char *const names[] = {"name",          "times",       "method", "path",
                                         "headers",       "body",        "check",  "request",
                                         "expect_status", "expect_body", NULL};
     struct kind *kind = &script->scenario->kinds[script->requests.kinds];
     int table = lua_gettop(L);
-    const char *where = lua_pushfstring(L, "kinds[%I]", number);
+    const char *where = lua_pushfstring(L, "kinds[%I]", nth);
     const char *name;
 
     if (lua_type(L, table) != LUA_TTABLE)
@@ -91,19 +91,19 @@ read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer number)
 
 /* ---- Requests that never change ---- */
 
-/* Push the text at the index, with the number in place of each {n}. */
+/* Push the text at the index, with the digits in place of each {n}. */
 static void
 push_numbered(lua_State *L, int index, uint64_t n)
 {
     size_t length;
     const char *text = luaL_tolstring(L, index, &length);
-    const char *number = lua_pushfstring(L, "%I", (lua_Integer)n);
+    const char *digits = lua_pushfstring(L, "%I", (lua_Integer)n);
     struct load_lua *lua = load_lua_of(L);
 
     lua->length = 0;
     for (const char *place; (place = memmem(text, length, PLACE, 3)) != NULL;) {
         load_lua_put(L, text, (size_t)(place - text));
-        load_lua_put(L, number, strlen(number));
+        load_lua_put(L, digits, strlen(digits));
         length -= (size_t)(place + 3 - text);
         text = place + 3;
     }
@@ -168,10 +168,9 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
 }
 
 static void
-make_kind_requests(lua_State *L, struct load_scenario *scenario, struct kind *kind,
-                   lua_Integer number)
+make_kind_requests(lua_State *L, struct load_scenario *scenario, struct kind *kind, lua_Integer nth)
 {
-    const char *where = lua_pushfstring(L, "kinds[%I]", number);
+    const char *where = lua_pushfstring(L, "kinds[%I]", nth);
     int table = lua_gettop(L) - 1;
 
     if (kind->request == LUA_NOREF) {

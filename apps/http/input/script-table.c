@@ -53,15 +53,15 @@ load_table_field(lua_State *L, int table, const char *where, const char *name, i
 uint64_t
 load_table_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
 {
-    lua_Integer number = 1;
+    lua_Integer value = 1;
     int is_integer = 1;
 
     if (load_table_field(L, table, where, name, LUA_TNUMBER))
-        number = lua_tointegerx(L, -1, &is_integer);
+        value = lua_tointegerx(L, -1, &is_integer);
     lua_pop(L, 1);
-    if (!is_integer || number < 1 || number > max)
-        luaL_error(L, "%s.%s must be a whole number from 1 to %I", where, name, max);
-    return (uint64_t)number;
+    if (!is_integer || value < 1 || value > max)
+        luaL_error(L, "%s.%s must be a whole value from 1 to %I", where, name, max);
+    return (uint64_t)value;
 }
 
 const char *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: requests and checks written in Lua 5.4: scripts of wrk run as they are, and scenarios.
- * Place: -s script.lua and --scenario file.lua; a source of requests, see requests.h.
+ * Place: -s script.lua and --scenario file.lua; a supplier of requests, see requests.h.
  *
  * Shape: a script is loaded once for the parent and once for each worker, before they are forked;
  * none of them sees the globals of another one, except by thread:set and thread:get.

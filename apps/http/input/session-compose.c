@@ -201,11 +201,11 @@ put_pieces(const struct load_sessions *sessions, const struct load_user *user,
 uint64_t
 load_session_random(struct load_sessions *sessions)
 {
-    uint64_t number = sessions->random += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t mixed = sessions->random += UINT64_C(0x9E3779B97F4A7C15);
 
-    number = (number ^ number >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    number = (number ^ number >> 27) * UINT64_C(0x94D049BB133111EB);
-    return number ^ number >> 31;
+    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ mixed >> 31;
 }
 
 void

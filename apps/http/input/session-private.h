@@ -15,7 +15,7 @@
  *     next() ... read() what the reply has ... ended() --ok--> the next step, or a new session
  *                                                     '-bad--> the session has failed: a new one
  *
- *     session.c         the source: users, steps, rows          session-read.c   the table
+ *     session.c         the supplier: users, steps, rows        session-read.c   the table
  *     session-compose.c a query from a step's pieces            session-text.c   texts with places
  *     session-reply.c   what a reply gives                      session-body.c   forms, multipart
  *     session-follow.c  where a redirect leads                  session-data.c   the file of rows

@@ -459,7 +459,7 @@ read_step_request(lua_State *L, struct load_script *script, struct load_user_ste
 }
 
 static void
-read_step(lua_State *L, struct load_script *script, lua_Integer number)
+read_step(lua_State *L, struct load_script *script, lua_Integer nth)
 {
     static const char *const names[] = {
         "name", "method",        "path",        "headers", "body",  "form", "multipart",
@@ -470,7 +470,7 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
 
     if (sessions->number == LOAD_STEPS_MAX)
         luaL_error(L, "too many steps: the most is %d", LOAD_STEPS_MAX);
-    lua_pushfstring(L, "steps[%I]", number);
+    lua_pushfstring(L, "steps[%I]", nth);
     step->where = keep_step_text(L);
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s must be a table", step->where);
@@ -488,20 +488,20 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
 
 /* Check that the step makes a valid request with empty values; escapes keep others valid. */
 static void
-check_step_request(lua_State *L, struct load_sessions *sessions, unsigned number)
+check_step_request(lua_State *L, struct load_sessions *sessions, unsigned step)
 {
     struct load_user *user = lua_newuserdatauv(L, sizeof(*user), 0);
     const char *why = "it is not whole";
     struct load_query query = {0};
 
     memset(user, 0, sizeof(*user));
-    user->step = (uint16_t)number;
+    user->step = (uint16_t)step;
     sessions->request = lua_newuserdatauv(L, 2 * sessions->request_room, 0);
     load_session_compose(sessions, user, &query);
     sessions->request = NULL;
     if (load_script_query(query.bytes, query.length, &query, &why) != (ssize_t)query.length)
-        luaL_error(L, "%s makes no request: %s", sessions->steps[number].where, why);
-    sessions->steps[number].is_last = query.is_last;
+        luaL_error(L, "%s makes no request: %s", sessions->steps[step].where, why);
+    sessions->steps[step].is_last = query.is_last;
     lua_pop(L, 2);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sessions as a source of requests: which step each user is at.
+ * What: sessions as a supplier of requests: which step each user is at.
  */
 #include <errno.h>
 #include <stdio.h>

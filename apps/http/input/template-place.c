@@ -34,9 +34,9 @@ read_seq(struct load_place *place, struct sxe_span text)
     uint64_t width = SEQ_WIDTH;
 
     if (text.length > 0) {
-        struct sxe_span number = {text.base + 1, text.length - 1};
+        struct sxe_span digits = {text.base + 1, text.length - 1};
 
-        if (read_place_number(number, &width) != number.length || width < 1 || width > DIGITS_MAX)
+        if (read_place_number(digits, &width) != digits.length || width < 1 || width > DIGITS_MAX)
             return false;
     }
     *place = (struct load_place){.type = LOAD_PLACE_SEQ, .width = (uint8_t)width};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The usual source of requests: templates whose placeholders are patched.
+ * The usual supplier of requests: templates whose placeholders are patched.
  */
 #include "template.h"
 

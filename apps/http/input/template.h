@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: queries whose bytes are made once, from the command line or a request file, with places
- * that are patched before each is sent. Place: the usual source of requests, see requests.h.
+ * that are patched before each is sent. Place: the usual supplier of requests, see requests.h.
  *
  * Shape:  GET /item/{RAND:100:999} HTTP/1.1 CR LF Host: ...      URL, header, body may have places
  *                   ^~~ three digits, overwritten in place: the length never changes

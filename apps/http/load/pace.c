@@ -40,12 +40,12 @@ random_number(uint64_t state[2])
 {
     uint64_t a = state[0];
     uint64_t b = state[1];
-    uint64_t number = a + b;
+    uint64_t sum = a + b;
 
     b ^= a;
     state[0] = rotated_word(a, 24) ^ b ^ (b << 16);
     state[1] = rotated_word(b, 37);
-    return number;
+    return sum;
 }
 
 double

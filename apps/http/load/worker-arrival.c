@@ -17,7 +17,7 @@ load__next_arrival(const struct load__worker *worker, struct load__arrivals *arr
     if (worker->plan->stop != LOAD_STOP_REPLAY) {
         after_ns = load_pace_next(&arrivals->pace);
     } else {
-        uint64_t entry = worker->shard + arrivals->number * worker->shards;
+        uint64_t entry = worker->shard + arrivals->index * worker->shards;
 
         if (entry < worker->requests->number)
             after_ns = worker->requests->times_ns[entry];
@@ -29,7 +29,7 @@ load__next_arrival(const struct load__worker *worker, struct load__arrivals *arr
 void
 load__pass_arrival(const struct load__worker *worker, struct load__arrivals *arrivals)
 {
-    arrivals->number++;
+    arrivals->index++;
     load__next_arrival(worker, arrivals);
 }
 
@@ -56,7 +56,7 @@ count_ahead(struct load__worker *worker, uint64_t number)
     slice->offered += (uint32_t)(number < room ? number : room);
     if (worker->result->stages > 0)
         load__stage_offered(worker, worker->ahead.next_ns, number);
-    worker->ahead.number += number - 1;
+    worker->ahead.index += number - 1;
     load__pass_arrival(worker, &worker->ahead);
 }
 
@@ -194,7 +194,7 @@ static void
 send_arrival(struct load__worker *worker, struct load__socket *socket, uint64_t now_ns)
 {
     uint64_t due_ns = worker->arrivals.next_ns;
-    uint64_t entry = worker->arrivals.number;
+    uint64_t entry = worker->arrivals.index;
 
     if (now_ns - due_ns <= LOAD__LATE_NS)
         worker->progress_ns = now_ns;

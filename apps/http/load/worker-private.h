@@ -5,8 +5,8 @@
  * Place: apps/http/load/worker*.c only.
  *
  * Words: a *query* is one request of the load, from the moment it is offered to its reply, failure
- * or timeout. The *source* (requests.h) makes the queries, from a template, a log or a script. In a
- * *closed loop* a query follows a reply; with a pace or a log, queries *arrive* at times of their
+ * or timeout. The *supplier* (requests.h) makes the queries, from a template, a log or a script. In
+ * a *closed loop* a query follows a reply; with a pace or a log, queries *arrive* at times of their
  * own, and wait if no socket is free. `depth` is how many queries a socket may have in flight. A
  * socket *thinks* while it waits, after a reply, for the time of its next query.
  *
@@ -17,7 +17,7 @@
  *     ticker.c         wakes the loop for the next event, to the microsecond
  *     worker-stage.c   counts what is rare: a new slice of the time line, a stage, a failure
  *     worker-end.c     adds timed events, and ends the run
- *     worker-judge.c   judges complete replies, and tells the source's session the outcome
+ *     worker-judge.c   judges complete replies, and tells the supplier's session the outcome
  *     worker-state.c   changes a socket's state: settles, fails, closes it
  *     worker-query.c   sends, holds, ends and counts queries
  *     worker-arrival.c when queries arrive, how many wait, and on which sockets they are sent
@@ -32,7 +32,7 @@
  * Timed events:
  *
  *     heap    QUERY      a thinking socket's next query is due
- *             HELD       a query that the source returned with a delay is due
+ *             HELD       a query that the supplier returned with a delay is due
  *             REOPEN     a lost socket connects again
  *             TIMEOUT    look how old the socket's oldest query is. A socket has at most one such
  *                        entry, and gets the next when this one is taken out of the heap: so a
@@ -72,7 +72,7 @@
 /* If a turn that only looked for events took longer than this, another process ran. */
 #define LOAD__SPUN_MAX (20 * SXE_NS_PER_US)
 
-#define LOAD__BODY_MAX   (16u << 20) /* most bytes of a reply that are kept for the source */
+#define LOAD__BODY_MAX   (16u << 20) /* most bytes of a reply that are kept for the supplier */
 #define LOAD__UNBOUNDED  UINT64_MAX
 #define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* how long to wait if a unix listener's backlog is full */
 
@@ -99,32 +99,32 @@ struct load__flight {
     bool is_head : 1;      /* its method is HEAD */
     bool is_last : 1;      /* it asks the server to close the connection */
     bool is_seen : 1;      /* its reply's bytes are checked or kept, not only counted */
-    bool is_kept : 1;      /* its reply's head is kept for the source */
-    bool is_body_kept : 1; /* its reply's body is kept for the source, too */
+    bool is_kept : 1;      /* its reply's head is kept for the supplier */
+    bool is_body_kept : 1; /* its reply's body is kept for the supplier, too */
     uint8_t stage;         /* the stage of the plan in which it arrived; 0: the plan has none */
 };
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
 
-/* A growing buffer. A socket has one only if the source delays queries or wants to see replies. */
+/* A growing buffer. A socket has one only if the supplier delays queries or wants replies. */
 struct load__bytes {
     char *data; /* allocated by malloc(3), and freed at the end */
     size_t used;
     size_t room;
 };
 
-/* The reply that the source wants to see. */
+/* The reply that the supplier wants to see. */
 struct load__exchange {
     struct load__bytes bytes; /* head, then body */
     size_t head_length;
 };
 
-/* A query that the source returned with a delay: a copy, because the source reuses its own
+/* A query that the supplier returned with a delay: a copy, because the supplier reuses its own
  * bytes. */
 struct load__held {
     struct load__bytes bytes;
     uint64_t due_ns;
-    uint64_t number;
+    uint64_t nth; /* of the queries of this worker */
     struct load_query query;
 };
 
@@ -164,7 +164,7 @@ struct load__socket {
 /* Arrivals: of the pace, or of a log that is replayed. */
 struct load__arrivals {
     struct load_pace pace;
-    uint64_t number;  /* index of the next arrival, from 0 */
+    uint64_t index;   /* of the next arrival, from 0 */
     uint64_t next_ns; /* time of the next arrival; LOAD_NEVER: there is none */
 };
 
@@ -182,7 +182,7 @@ struct load__worker {
     struct load__flight *rings; /* `depth` elements for each socket */
     struct load_reply_memo memo;
     struct load__held *held; /* an element for each socket */
-    /* an element for each socket; NULL: the source does not want to see replies */
+    /* an element for each socket; NULL: the supplier does not want to see replies */
     struct load__exchange *exchanges;
     struct ev_loop *loop;
     struct load_heap heap;
@@ -219,9 +219,9 @@ struct load__worker {
     uint64_t start_ns;
     uint64_t end_ns; /* from this time on no query is offered; LOAD_NEVER: there is no such time */
     uint64_t left;   /* how many queries are still to be offered */
-    uint64_t given;  /* how many queries the source has returned */
-    bool is_source_slow;  /* read the clock around every call of the source, not only around some */
-    uint64_t held_number; /* how many sockets have is_held */
+    uint64_t given;  /* how many queries the supplier has returned */
+    bool is_supplier_slow; /* read the clock around each call of the supplier, not only some */
+    uint64_t held_number;  /* how many sockets have is_held */
     uint64_t again_number; /* sum of `again` over all sockets */
     uint32_t users;        /* how many sockets have a session that goes on */
     uint64_t progress_ns;  /* when the last byte came, or the last planned event happened in time */
@@ -256,7 +256,7 @@ struct load__worker {
     /* The link to the parent */
     ev_io control;
     bool is_orphan;
-    bool has_begun; /* the source's begin() was called, so its end() must be called */
+    bool has_begun; /* the supplier's begin() was called, so its end() must be called */
 };
 
 static inline uint32_t
@@ -371,10 +371,10 @@ int load__keep_bytes(struct load__bytes *bytes, const char *data, size_t length)
 void load__send_ready(struct load__socket *socket, uint64_t now_ns);
 bool load__may_send(const struct load__socket *socket);
 
-/* Ask the source for this worker's nth query, and send it, or hold it as long as the source says.
- * An arrival has been counted as offered already; in a closed loop this function counts it. */
-void load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns,
-                 uint64_t now_ns);
+/* Ask the supplier for this worker's nth query, and send it, or hold it as long as the supplier
+ * says. An arrival has been counted as offered already; in a closed loop this function counts it.
+ */
+void load__offer(struct load__socket *socket, uint64_t nth, uint64_t intended_ns, uint64_t now_ns);
 void load__send_held(struct load__socket *socket);
 void load__send_again(struct load__socket *socket, uint64_t now_ns);
 
@@ -431,7 +431,7 @@ void load__address_failed(const struct load__socket *socket, int error);
 /* ---- worker-judge.c ---- */
 
 /* Judge a complete reply: returns the first thing wrong with it, or LOAD_END_OK. Shows the
- * reply to the source, if the source wants replies. */
+ * reply to the supplier, if the supplier wants replies. */
 enum load_end load__judge(struct load__socket *socket, const struct load__flight *flight,
                           uint64_t now_ns);
 

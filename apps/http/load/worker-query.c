@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a query's life: asked of the source, written, ended, counted.
+ * What: a query's life: asked of the supplier, written, ended, counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "worker-private.h"
 
-/* The time that the source takes is measured for each query if it is longer than SLOW_NS, otherwise
- * for one query in SAMPLE. */
+/* The time that the supplier takes is measured for each query if it is longer than SLOW_NS,
+ * otherwise for one query in SAMPLE. */
 #define SAMPLE  64
 #define SLOW_NS 500
 
@@ -64,7 +64,7 @@ count_sent(struct load__worker *worker, const struct load__flight *flight, unsig
 }
 
 static void
-write_query(struct load__socket *socket, const struct load_query *query, uint64_t number,
+write_query(struct load__socket *socket, const struct load_query *query, uint64_t nth,
             uint64_t intended_ns, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
@@ -75,7 +75,7 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         .intended_ns = worker->is_paced && intended_ns < now_ns ? intended_ns : now_ns,
         .sent_ns = now_ns,
         .expect = expect,
-        .entry = (uint32_t)number,
+        .entry = (uint32_t)nth,
         .kind = query->kind,
         .is_head = query->is_head,
         .is_last = query->is_last,
@@ -99,7 +99,7 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
 /* Keep a copy of the query until it is due. An arrival counts as waiting meanwhile. False: no
  * memory. */
 static bool
-hold_query(struct load__socket *socket, const struct load_query *query, uint64_t number,
+hold_query(struct load__socket *socket, const struct load_query *query, uint64_t nth,
            uint64_t intended_ns)
 {
     struct load__worker *worker = socket->worker;
@@ -110,7 +110,7 @@ hold_query(struct load__socket *socket, const struct load_query *query, uint64_t
         return false;
     held->query = *query;
     held->query.bytes = held->bytes.data;
-    held->number = number;
+    held->nth = nth;
     held->due_ns = intended_ns + query->delay_ns;
     socket->is_held = true;
     worker->held_number++;
@@ -132,48 +132,48 @@ load__send_held(struct load__socket *socket)
         worker->result->waiting--;
     else
         load__count_offered(worker, now_ns);
-    write_query(socket, &held->query, held->number, held->due_ns, now_ns);
+    write_query(socket, &held->query, held->nth, held->due_ns, now_ns);
     load__settle(socket);
 }
 
-/* Ask the source for a query. The time that the source takes must not count as the server's, so the
- * clock is read again after the call: for a slow source each time, for a fast one once in SAMPLE
- * calls. */
+/* Ask the supplier for a query. The time that the supplier takes must not count as the server's, so
+ * the clock is read again after the call: for a slow supplier each time, for a fast one once in
+ * SAMPLE calls. */
 static int
-ask_source(struct load__worker *worker, uint64_t number, struct load_query *query, uint64_t *now_ns)
+ask_supplier(struct load__worker *worker, uint64_t nth, struct load_query *query, uint64_t *now_ns)
 {
-    uint64_t sequence = worker->shard + number * worker->shards;
-    bool is_timed = worker->is_source_slow || worker->given % SAMPLE == 0;
+    uint64_t sequence = worker->shard + nth * worker->shards;
+    bool is_timed = worker->is_supplier_slow || worker->given % SAMPLE == 0;
     uint64_t before_ns = is_timed ? sxe_time_ns() : 0;
     int result = worker->requests->next(worker->requests, sequence, query);
 
     worker->given++;
     if (is_timed) {
         *now_ns = sxe_time_ns();
-        worker->is_source_slow = *now_ns - before_ns > SLOW_NS;
+        worker->is_supplier_slow = *now_ns - before_ns > SLOW_NS;
     }
     return result;
 }
 
 void
-load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, uint64_t now_ns)
+load__offer(struct load__socket *socket, uint64_t nth, uint64_t intended_ns, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     struct load_query query = {.client = load__id(socket)};
 
-    if (ask_source(worker, number, &query, &now_ns) < 0) {
+    if (ask_supplier(worker, nth, &query, &now_ns) < 0) {
         worker->result->skipped[LOAD_SKIP_UNSENT] += worker->is_paced;
         load__stop(worker, now_ns);
         return;
     }
     worker->left -= !worker->is_paced;
     socket->left--;
-    if (query.delay_ns > 0 && hold_query(socket, &query, number, intended_ns))
+    if (query.delay_ns > 0 && hold_query(socket, &query, nth, intended_ns))
         return;
     query.delay_ns = 0;
     if (!worker->is_paced)
         load__count_offered(worker, now_ns);
-    write_query(socket, &query, number, intended_ns, now_ns);
+    write_query(socket, &query, nth, intended_ns, now_ns);
 }
 
 /* Whether the connection goes on: neither the worker nor the last query that was sent ends it (RFC
@@ -184,17 +184,17 @@ may_write(const struct load__socket *socket)
     return socket->failure == LOAD_ENDS && !socket->is_ending;
 }
 
-/* Replace a query that the server did not see: by the same entry of a log, or else by the source's
- * next query, without its delay. */
+/* Replace a query that the server did not see: by the same entry of a log, or else by the
+ * supplier's next query, without its delay. */
 static bool
 send_query_again(struct load__socket *socket, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     const struct load__flight before = *load__flight(socket, socket->in_flight);
-    uint64_t number = worker->plan->stop == LOAD_STOP_REPLAY ? before.entry : worker->given;
+    uint64_t nth = worker->plan->stop == LOAD_STOP_REPLAY ? before.entry : worker->given;
     struct load_query query = {.client = load__id(socket)};
 
-    if (ask_source(worker, number, &query, &now_ns) < 0) {
+    if (ask_supplier(worker, nth, &query, &now_ns) < 0) {
         load__stop(worker, now_ns);
         return false;
     }
@@ -202,7 +202,7 @@ send_query_again(struct load__socket *socket, uint64_t now_ns)
     socket->again--;
     worker->again_number--;
     worker->result->waiting--;
-    write_query(socket, &query, number, before.intended_ns, now_ns);
+    write_query(socket, &query, nth, before.intended_ns, now_ns);
     return true;
 }
 

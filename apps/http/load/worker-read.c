@@ -63,7 +63,7 @@ on_reply_body(struct load_reply_viewer *base, const char *data, size_t length)
         keep_reply(socket, data, length);
 }
 
-/* Find the end of the reply. Without expectations and without a source that wants to see it, its
+/* Find the end of the reply. Without expectations and without a supplier that wants to see it, its
  * bytes are only counted. */
 static ssize_t
 scan_reply(struct load__socket *socket, const struct load__flight *flight)

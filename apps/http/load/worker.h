@@ -32,7 +32,7 @@
  * server is gone: no connection opened and no byte came for two timeouts. Idle connections end with
  * FIN, the others, and all with --abort, with a reset.
  *
- * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
+ * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the supplier wants to
  * see; memory of under 1 KB a socket and 32 bytes for each query that it may have in flight,
  * without the kernel's.
  */

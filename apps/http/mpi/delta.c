@@ -37,7 +37,7 @@ load_delta_take(struct load_delta *delta, char *bytes, size_t room)
 
     for (; delta->at < delta->end; delta->at += LOAD_DELTA_BLOCK) {
         size_t length = block_length(delta->size, delta->at);
-        uint32_t number = (uint32_t)(delta->at / LOAD_DELTA_BLOCK);
+        uint32_t block = (uint32_t)(delta->at / LOAD_DELTA_BLOCK);
 
         if (memcmp(&delta->now[delta->at], &delta->sent[delta->at], length) == 0)
             continue;
@@ -45,10 +45,10 @@ load_delta_take(struct load_delta *delta, char *bytes, size_t room)
             return used;
         /* Copy from `now` only once, because others may write there: both ends get this copy. */
         memcpy(&delta->sent[delta->at], &delta->now[delta->at], length);
-        memcpy(&bytes[used], &number, sizeof(number));
-        memcpy(&bytes[used + sizeof(number)], &delta->sent[delta->at], length);
-        move_time_back(delta, &bytes[used + sizeof(number)], delta->at, length);
-        used += sizeof(number) + length;
+        memcpy(&bytes[used], &block, sizeof(block));
+        memcpy(&bytes[used + sizeof(block)], &delta->sent[delta->at], length);
+        move_time_back(delta, &bytes[used + sizeof(block)], delta->at, length);
+        used += sizeof(block) + length;
     }
     return used;
 }
@@ -59,14 +59,14 @@ load_delta_apply(char *memory, size_t size, const char *bytes, size_t length)
     size_t at = 0;
 
     while (at < length) {
-        uint32_t number;
+        uint32_t block;
         size_t to;
 
-        if (length - at <= sizeof(number))
+        if (length - at <= sizeof(block))
             return false;
-        memcpy(&number, &bytes[at], sizeof(number));
-        at += sizeof(number);
-        to = (size_t)number * LOAD_DELTA_BLOCK;
+        memcpy(&block, &bytes[at], sizeof(block));
+        at += sizeof(block);
+        to = (size_t)block * LOAD_DELTA_BLOCK;
         if (to >= size || length - at < block_length(size, to))
             return false;
         memcpy(&memory[to], &bytes[at], block_length(size, to));

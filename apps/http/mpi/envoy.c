@@ -90,7 +90,7 @@ take_rank_name(struct envoy *envoy, int bytes)
     struct load_rank *rank = &ranks->ranks[envoy->rank];
 
     snprintf(rank->host, sizeof(rank->host), "%s", load_frame_text(&envoy->frame, bytes));
-    if (envoy->frame.number != load_frame_build())
+    if (envoy->frame.value != load_frame_build())
         fail_envoy(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 

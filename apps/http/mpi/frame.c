@@ -40,7 +40,7 @@ load_frame_receive(int channel, struct load_frame *frame)
 bool
 load_frame_send_text(int channel, enum load_frame_type type, const char *text)
 {
-    struct load_frame frame = {.type = type, .number = load_frame_build()};
+    struct load_frame frame = {.type = type, .value = load_frame_build()};
     size_t length = strnlen(text, LOAD_FRAME_BYTES - 1);
 
     memcpy(frame.bytes, text, length);

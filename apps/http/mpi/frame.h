@@ -69,7 +69,7 @@ struct load_clock {
 
 struct load_frame {
     uint32_t type;           /* enum load_frame_type */
-    uint32_t number;         /* PING, PONG: the number of the round; NAME: load_frame_build() */
+    uint32_t value;          /* PING, PONG: the number of the round; NAME: load_frame_build() */
     struct load_clock clock; /* in TELL and CLOCK */
     union {
         struct load_start start;

@@ -53,9 +53,9 @@ struct relay {
 };
 
 static bool
-send_head(struct relay *relay, unsigned to, enum load_frame_type type, uint32_t number)
+send_head(struct relay *relay, unsigned to, enum load_frame_type type, uint32_t value)
 {
-    struct load_frame frame = {.type = type, .number = number, .u.time_ns = sxe_time_ns()};
+    struct load_frame frame = {.type = type, .value = value, .u.time_ns = sxe_time_ns()};
 
     return relay->link->send(relay->link, to, &frame, LOAD_FRAME_HEAD);
 }
@@ -86,11 +86,11 @@ take_peer_message(struct relay *relay, struct peer *peer)
     peer->to_channel.length = 0;
     switch (frame->type) {
     case LOAD_FRAME_PING:
-        send_head(relay, peer->rank, LOAD_FRAME_PONG, frame->number);
+        send_head(relay, peer->rank, LOAD_FRAME_PONG, frame->value);
         relay->spin_ns = sxe_time_ns() + SPIN_NS;
         break;
     case LOAD_FRAME_PONG:
-        relay->ponged = frame->number;
+        relay->ponged = frame->value;
         relay->pong_ns = frame->u.time_ns;
         break;
     case LOAD_FRAME_END:

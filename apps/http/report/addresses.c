@@ -7,40 +7,40 @@
 #include "hosts.h"
 #include "json-writer.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 
 #define NAME_COLUMNS 24
 
 static void
-add_address_row(struct load_page *page, const struct load_address_result *address, bool has_local)
+add_address_row(struct load_sheet *sheet, const struct load_address_result *address, bool has_local)
 {
     char name[LOAD_IP_SIZE];
 
     memcpy(name, address->ip, sizeof(name));
     load_clip(name, NAME_COLUMNS - 1);
-    load_page_begin_row(page, address->failed > 0);
-    load_page_add(page, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "",
-                  load_number_text((double)address->opened),
-                  load_number_text((double)address->failed));
+    load_sheet_begin_row(sheet, address->failed > 0);
+    load_sheet_add(sheet, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "",
+                   load_number_text((double)address->opened),
+                   load_number_text((double)address->failed));
     if (address->is_unused)
-        load_page_item(page, "not used: it %s",
-                       has_local ? "is not of the family of --source"
-                                 : "accepted no connection at the start");
+        load_sheet_item(sheet, "not used: it %s",
+                        has_local ? "is not of the family of --source"
+                                  : "accepted no connection at the start");
     else if (address->first_error != 0)
-        load_page_item(page, "%s", strerror(address->first_error));
+        load_sheet_item(sheet, "%s", strerror(address->first_error));
 }
 
 void
-load_summary_addresses(struct load_page *page, const struct load_run *run)
+load_summary_addresses(struct load_sheet *sheet, const struct load_run *run)
 {
     const struct load_result *total = run->total;
 
     if (total->addresses == 0)
         return;
-    load_page_begin_heading(page, total->addresses);
-    load_page_add(page, "%-*s%12s%9s", NAME_COLUMNS, "address", "connections", "failed");
+    load_sheet_begin_heading(sheet, total->addresses);
+    load_sheet_add(sheet, "%-*s%12s%9s", NAME_COLUMNS, "address", "connections", "failed");
     for (unsigned i = 0; i < total->addresses; i++)
-        add_address_row(page, &total->by_address[i], run->plan->local_addresses != NULL);
+        add_address_row(sheet, &total->by_address[i], run->plan->local_addresses != NULL);
 }
 
 void

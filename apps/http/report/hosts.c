@@ -6,7 +6,7 @@
 
 #include "json-writer.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 
 #define NAME_COLUMNS 24
 #define NAME_SIZE    96 /* bytes for NAME_COLUMNS characters of UTF-8 */
@@ -20,7 +20,7 @@ name_of_host(const struct load_host *host)
 /* ---- The summary ---- */
 
 static void
-add_host_row(struct load_page *page, const struct load_host *host,
+add_host_row(struct load_sheet *sheet, const struct load_host *host,
              const struct load_host_result *result)
 {
     bool is_bad = result->errors > 0 || result->opened < result->sockets_wanted;
@@ -30,24 +30,24 @@ add_host_row(struct load_page *page, const struct load_host *host,
     load_clip(name, NAME_COLUMNS - 1);
     snprintf(sockets, sizeof(sockets), "%llu/%llu", (unsigned long long)result->opened,
              (unsigned long long)result->sockets_wanted);
-    load_page_begin_row(page, is_bad);
-    load_page_add(page, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "", sockets,
-                  load_number_text((double)result->offered));
-    load_page_add(page, "%10s%10s%8s", load_percentile_text(&result->response, 0.5),
-                  load_percentile_text(&result->response, 0.99),
-                  load_number_text((double)result->errors));
+    load_sheet_begin_row(sheet, is_bad);
+    load_sheet_add(sheet, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "",
+                   sockets, load_number_text((double)result->offered));
+    load_sheet_add(sheet, "%10s%10s%8s", load_percentile_text(&result->response, 0.5),
+                   load_percentile_text(&result->response, 0.99),
+                   load_number_text((double)result->errors));
 }
 
 void
-load_summary_hosts(struct load_page *page, const struct load_run *run)
+load_summary_hosts(struct load_sheet *sheet, const struct load_run *run)
 {
     if (run->total->hosts == 0)
         return;
-    load_page_begin_heading(page, run->total->hosts);
-    load_page_add(page, "%-*s%12s%9s%10s%10s%8s", NAME_COLUMNS, "host", "connections", "offered",
-                  "p50", "p99", "errors");
+    load_sheet_begin_heading(sheet, run->total->hosts);
+    load_sheet_add(sheet, "%-*s%12s%9s%10s%10s%8s", NAME_COLUMNS, "host", "connections", "offered",
+                   "p50", "p99", "errors");
     for (unsigned i = 0; i < run->total->hosts; i++)
-        add_host_row(page, &run->plan->hosts[i], &run->total->by_host[i]);
+        add_host_row(sheet, &run->plan->hosts[i], &run->total->by_host[i]);
 }
 
 /* ---- The JSON ---- */

@@ -10,12 +10,12 @@
 #include "run.h"
 
 struct load_json;
-struct load_page;
+struct load_sheet;
 
 /* add a row for each host, or each address */
-void load_summary_hosts(struct load_page *page, const struct load_run *run);
+void load_summary_hosts(struct load_sheet *sheet, const struct load_run *run);
 
-void load_summary_addresses(struct load_page *page, const struct load_run *run);
+void load_summary_addresses(struct load_sheet *sheet, const struct load_run *run);
 
 /* Write the member "addresses" of a result. */
 void load_output_json_addresses(struct load_json *json, const struct load_result *result);

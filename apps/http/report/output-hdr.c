@@ -40,10 +40,10 @@ _Static_assert(LOAD_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistog
 /* ---- Encoding ---- */
 
 static uint8_t *
-put_big_endian(uint8_t *to, uint64_t number, unsigned bytes)
+put_big_endian(uint8_t *to, uint64_t value, unsigned bytes)
 {
     while (bytes-- > 0)
-        *to++ = (uint8_t)(number >> 8 * bytes);
+        *to++ = (uint8_t)(value >> 8 * bytes);
     return to;
 }
 

@@ -6,7 +6,7 @@
 
 #include "json-writer.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 
 #define NS           1e9
 #define NAME_COLUMNS 10 /* columns of the line "over time" before its first bar */
@@ -66,15 +66,15 @@ load_stage_seconds(const struct load_run *run, const struct load_result *result,
 /* ---- The summary ---- */
 
 void
-load_summary_rate(struct load_page *page, const struct load_plan *plan)
+load_summary_rate(struct load_sheet *sheet, const struct load_plan *plan)
 {
     if (plan->stages_number > 0)
-        load_page_add(page, "%u stage%s up to %.10g/s ", plan->stages_number,
-                      plan->stages_number == 1 ? "" : "s", highest_rate(plan));
+        load_sheet_add(sheet, "%u stage%s up to %.10g/s ", plan->stages_number,
+                       plan->stages_number == 1 ? "" : "s", highest_rate(plan));
     else if (load_plan_is_level(plan))
-        load_page_add(page, "%.10g/s ", plan->rate);
+        load_sheet_add(sheet, "%.10g/s ", plan->rate);
     else
-        load_page_add(page, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
+        load_sheet_add(sheet, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
 }
 
 /* Write the rates of a stage: "1.00k to 5.00k/s". */
@@ -91,7 +91,8 @@ rates_text(const struct load_plan *plan, unsigned stage, char *text, size_t size
 }
 
 static void
-add_stage(struct load_page *page, const struct load_run *run, enum load_weight weight, unsigned nth)
+add_stage(struct load_sheet *sheet, const struct load_run *run, enum load_weight weight,
+          unsigned nth)
 {
     const struct load_stage_result *stage = &run->total->by_stage[nth];
     double seconds = load_stage_seconds(run, run->total, nth);
@@ -100,28 +101,28 @@ add_stage(struct load_page *page, const struct load_run *run, enum load_weight w
 
     ns = run->plan->stages[nth].end_ns - from_ns;
     snprintf(name, sizeof(name), "stage %u", nth + 1);
-    load_page_begin(page, weight, stage->errors > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
-    load_page_add(page, "%-9s%16s", name, rates_text(run->plan, nth, rates, sizeof(rates)));
-    if (page->columns >= WIDE)
-        load_page_add(page, "%9s", load_duration_text(ns));
-    load_page_add(page, "%9s", load_number_text((double)stage->offered));
-    if (page->columns >= WIDE)
-        load_page_add(page, "%9s",
-                      seconds > 0 ? load_number_text((double)stage->in_time / seconds) : "n/a");
-    load_page_add(page, "%10s%10s%10s", load_percentile_text(&stage->response, 0.5),
-                  load_percentile_text(&stage->response, 0.95),
-                  load_percentile_text(&stage->response, 0.99));
-    if (page->columns >= WIDE)
-        load_page_add(page, "%10s",
-                      stage->response.count > 0 ? load_max_text(&stage->response) : "n/a");
-    load_page_add(page, "%8s", load_number_text((double)stage->errors));
+    load_sheet_begin(sheet, weight, stage->errors > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "%-9s%16s", name, rates_text(run->plan, nth, rates, sizeof(rates)));
+    if (sheet->columns >= WIDE)
+        load_sheet_add(sheet, "%9s", load_duration_text(ns));
+    load_sheet_add(sheet, "%9s", load_number_text((double)stage->offered));
+    if (sheet->columns >= WIDE)
+        load_sheet_add(sheet, "%9s",
+                       seconds > 0 ? load_number_text((double)stage->in_time / seconds) : "n/a");
+    load_sheet_add(sheet, "%10s%10s%10s", load_percentile_text(&stage->response, 0.5),
+                   load_percentile_text(&stage->response, 0.95),
+                   load_percentile_text(&stage->response, 0.99));
+    if (sheet->columns >= WIDE)
+        load_sheet_add(sheet, "%10s",
+                       stage->response.count > 0 ? load_max_text(&stage->response) : "n/a");
+    load_sheet_add(sheet, "%8s", load_number_text((double)stage->errors));
 }
 
 void
-load_summary_stages(struct load_page *page, const struct load_run *run)
+load_summary_stages(struct load_sheet *sheet, const struct load_run *run)
 {
     const struct load_plan *plan = run->plan;
-    bool is_wide = page->columns >= WIDE;
+    bool is_wide = sheet->columns >= WIDE;
     unsigned rows = 0;
     enum load_weight weight;
 
@@ -130,32 +131,32 @@ load_summary_stages(struct load_page *page, const struct load_run *run)
     if (rows == 0)
         return;
     weight = rows <= FEW ? LOAD_WEIGHT_STAGES : LOAD_WEIGHT_KINDS;
-    load_page_begin(page, weight, LOAD_PAINT_FAINT);
-    load_page_add(page, "%-9s%16s%*s%9s%*s%10s%10s%10s%*s%8s", "", "rate", is_wide ? 9 : 0,
-                  is_wide ? "for" : "", "offered", is_wide ? 9 : 0, is_wide ? "ok/s" : "", "p50",
-                  "p95", "p99", is_wide ? 10 : 0, is_wide ? "max" : "", "errors");
+    load_sheet_begin(sheet, weight, LOAD_PAINT_FAINT);
+    load_sheet_add(sheet, "%-9s%16s%*s%9s%*s%10s%10s%10s%*s%8s", "", "rate", is_wide ? 9 : 0,
+                   is_wide ? "for" : "", "offered", is_wide ? 9 : 0, is_wide ? "ok/s" : "", "p50",
+                   "p95", "p99", is_wide ? 10 : 0, is_wide ? "max" : "", "errors");
     for (unsigned i = 0; i < plan->stages_number; i++)
         if (has_row(plan, i))
-            add_stage(page, run, weight, i);
+            add_stage(sheet, run, weight, i);
 }
 
 void
-load_summary_stage_marks(struct load_page *page, const struct load_plan *plan, uint64_t column_ns,
+load_summary_stage_marks(struct load_sheet *sheet, const struct load_plan *plan, uint64_t column_ns,
                          unsigned columns)
 {
     unsigned used = NAME_COLUMNS;
 
     if (plan->stages_number == 0)
         return;
-    load_page_begin(page, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_FAINT);
-    load_page_add(page, "%-*s", NAME_COLUMNS, "stages");
+    load_sheet_begin(sheet, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_FAINT);
+    load_sheet_add(sheet, "%-*s", NAME_COLUMNS, "stages");
     for (unsigned i = 0; i < plan->stages_number; i++) {
         uint64_t column = load_plan_stage_ns(plan, i) / column_ns;
         unsigned at = NAME_COLUMNS + (unsigned)column;
 
         if (!has_row(plan, i) || column >= columns || at < used)
             continue;
-        load_page_add(page, "%*s%u", (int)(at - used), "", i + 1);
+        load_sheet_add(sheet, "%*s%u", (int)(at - used), "", i + 1);
         used = at + (i < 9 ? 1 : 2);
     }
 }

@@ -8,19 +8,19 @@
 #include "run.h"
 
 struct load_json;
-struct load_page;
+struct load_sheet;
 
 /* How many seconds a stage was measured; for run->total, in all trials together. */
 double load_stage_seconds(const struct load_run *run, const struct load_result *result,
                           unsigned stage);
 
 /* Add the rate to the plan's line: "5000/s ", "1000/s to 5000/s ", "4 stages up to 5000/s ". */
-void load_summary_rate(struct load_page *page, const struct load_plan *plan);
+void load_summary_rate(struct load_sheet *sheet, const struct load_plan *plan);
 
 /* Add a row for each stage that takes time; and add a line below "over time" that marks the column
  * in which each stage begins. */
-void load_summary_stages(struct load_page *page, const struct load_run *run);
-void load_summary_stage_marks(struct load_page *page, const struct load_plan *plan,
+void load_summary_stages(struct load_sheet *sheet, const struct load_run *run);
+void load_summary_stage_marks(struct load_sheet *sheet, const struct load_plan *plan,
                               uint64_t column_ns, unsigned columns);
 
 /* Write the member "stages" of a result. */

@@ -9,7 +9,7 @@
 
 #include "fanout.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 #include "trend.h"
 
 #define PLOT_ROWS    5
@@ -21,19 +21,19 @@
 /* Add the sessions. Their rate is of all that were completed, including those that the drain
  * completed. */
 void
-load_summary_sessions(struct load_page *page, const struct load_run *run)
+load_summary_sessions(struct load_sheet *sheet, const struct load_run *run)
 {
     const struct load_result *total = run->total;
     double seconds = (double)total->elapsed_ns / 1e9;
 
     if (total->sessions_completed + total->sessions_failed == 0)
         return;
-    load_page_begin(page, LOAD_WEIGHT_ERRORS,
-                    total->sessions_failed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
-    load_page_add(page, "sessions  %llu completed  %llu failed  %.4g/s",
-                  (unsigned long long)total->sessions_completed,
-                  (unsigned long long)total->sessions_failed,
-                  load_per_second(total->sessions_completed, seconds));
+    load_sheet_begin(sheet, LOAD_WEIGHT_ERRORS,
+                     total->sessions_failed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "sessions  %llu completed  %llu failed  %.4g/s",
+                   (unsigned long long)total->sessions_completed,
+                   (unsigned long long)total->sessions_failed,
+                   load_per_second(total->sessions_completed, seconds));
 }
 
 /* ---- A hint ---- */
@@ -41,7 +41,7 @@ load_summary_sessions(struct load_page *page, const struct load_run *run)
 /* Add a hint that a local server may share the client's CPUs, unless the client was bound to some
  * (taskset). */
 static void
-add_local_hint(struct load_page *page, const struct load_plan *plan)
+add_local_hint(struct load_sheet *sheet, const struct load_plan *plan)
 {
     cpu_set_t allowed;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -50,10 +50,11 @@ add_local_hint(struct load_page *page, const struct load_plan *plan)
     sched_getaffinity(0, sizeof(allowed), &allowed);
     if (!load_is_local(plan) || CPU_COUNT(&allowed) < online)
         return;
-    load_page_begin(page, LOAD_WEIGHT_HINT, LOAD_PAINT_FAINT);
-    load_page_add(page, "hint     ");
-    load_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
-                          "taskset -c 1 ...");
+    load_sheet_begin(sheet, LOAD_WEIGHT_HINT, LOAD_PAINT_FAINT);
+    load_sheet_add(sheet, "hint     ");
+    load_sheet_words(sheet,
+                     "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
+                     "taskset -c 1 ...");
 }
 
 /* ---- Trials ---- */
@@ -78,42 +79,42 @@ figure_text(const struct load_run *run, enum load_figure figure, double value)
 }
 
 static void
-add_interval(struct load_page *page, const struct load_run *run, const char *name,
+add_interval(struct load_sheet *sheet, const struct load_run *run, const char *name,
              enum load_figure figure)
 {
     const struct load_interval *interval = &run->figures[figure];
 
     if (isnan(interval->middle))
-        load_page_item(page, "%s n/a", name);
+        load_sheet_item(sheet, "%s n/a", name);
     else
-        load_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
-                       figure_text(run, figure, interval->low),
-                       figure_text(run, figure, interval->high));
+        load_sheet_item(sheet, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
+                        figure_text(run, figure, interval->low),
+                        figure_text(run, figure, interval->high));
 }
 
 static void
-add_trials_row(struct load_page *page, const struct load_run *run)
+add_trials_row(struct load_sheet *sheet, const struct load_run *run)
 {
     const struct load_interval *figures = run->figures;
 
     if (run->trials_number < 2)
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
-    load_page_add(page, "trials    %u, medians [%s]:", run->trials_number,
-                  figures[LOAD_FIGURE_RATE].is_known ? "95 % interval"
-                                                     : "extremes; 6 trials make an interval");
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "trials    %u, medians [%s]:", run->trials_number,
+                   figures[LOAD_FIGURE_RATE].is_known ? "95 % interval"
+                                                      : "extremes; 6 trials make an interval");
     if (load_figure_is_result(run->plan, LOAD_FIGURE_RATE))
-        add_interval(page, run, "rate/s", LOAD_FIGURE_RATE);
+        add_interval(sheet, run, "rate/s", LOAD_FIGURE_RATE);
     for (unsigned i = 0; i < TIME_FIGURES; i++) {
         enum load_figure figure = first_time(run->plan) + i;
 
-        add_interval(page, run, load_figure_names[figure].text, figure);
+        add_interval(sheet, run, load_figure_names[figure].text, figure);
     }
 }
 
 /* Add a line if --until-ci was not reached. */
 static void
-add_until_ci(struct load_page *page, const struct load_run *run)
+add_until_ci(struct load_sheet *sheet, const struct load_run *run)
 {
     enum load_figure figure = (enum load_figure)run->plan->until_ci_figure;
     const struct load_interval *interval = &run->figures[figure];
@@ -121,64 +122,64 @@ add_until_ci(struct load_page *page, const struct load_run *run)
 
     if (!(run->plan->until_ci > 0) || load_until_ci_is_reached(run))
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
     if (isnan(interval->middle))
-        load_page_add(page, "until-ci  not reached: %s is n/a; it takes %u requests a trial", name,
-                      load_figure_needs(figure));
+        load_sheet_add(sheet, "until-ci  not reached: %s is n/a; it takes %u requests a trial",
+                       name, load_figure_needs(figure));
     else if (run->figures_from[figure] > 0)
-        load_page_add(page,
-                      "until-ci  not reached: so many requests failed that %s is known by a lower "
-                      "bound only",
-                      name);
+        load_sheet_add(sheet,
+                       "until-ci  not reached: so many requests failed that %s is known by a lower "
+                       "bound only",
+                       name);
     else if (interval->is_known)
-        load_page_add(page,
-                      "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
-                      "not under %.3g %%",
-                      run->trials_number, name, 100 * load_stats_width(interval),
-                      100 * run->plan->until_ci);
+        load_sheet_add(sheet,
+                       "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
+                       "not under %.3g %%",
+                       run->trials_number, name, 100 * load_stats_width(interval),
+                       100 * run->plan->until_ci);
     else
-        load_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
-                      run->trials_number);
+        load_sheet_add(sheet, "until-ci  not reached: %u trials are too few for an interval",
+                       run->trials_number);
 }
 
 static void
-add_noise_of(struct load_page *page, const struct load_run *run, enum load_figure figure)
+add_noise_of(struct load_sheet *sheet, const struct load_run *run, enum load_figure figure)
 {
     const struct load_interval *noise = &run->noise[figure];
 
     if (isnan(noise->middle))
-        load_page_item(page, "%s n/a", load_figure_names[figure].whole);
+        load_sheet_item(sheet, "%s n/a", load_figure_names[figure].whole);
     else if (load_figure_is_result(run->plan, figure))
-        load_page_item(page, "%s %+.1f %% to %+.1f %%", load_figure_names[figure].whole,
-                       (noise->low - 1) * 100, (noise->high - 1) * 100);
+        load_sheet_item(sheet, "%s %+.1f %% to %+.1f %%", load_figure_names[figure].whole,
+                        (noise->low - 1) * 100, (noise->high - 1) * 100);
 }
 
 static void
-add_noise(struct load_page *page, const struct load_run *run)
+add_noise(struct load_sheet *sheet, const struct load_run *run)
 {
     if (!run->plan->aa)
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
-    load_page_add(page, "noise     the same against itself:");
-    add_noise_of(page, run, LOAD_FIGURE_RATE);
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "noise     the same against itself:");
+    add_noise_of(sheet, run, LOAD_FIGURE_RATE);
     for (unsigned i = 0; i < TIME_FIGURES; i++)
-        add_noise_of(page, run, first_time(run->plan) + i);
+        add_noise_of(sheet, run, first_time(run->plan) + i);
     if (run->trials_number < 2 * LOAD_TRIALS_MIN)
-        load_page_item(page, "(extremes of too few trials)");
+        load_sheet_item(sheet, "(extremes of too few trials)");
 }
 
 /* ---- Thresholds ---- */
 
 static void
-add_thresholds(struct load_page *page, const struct load_run *run)
+add_thresholds(struct load_sheet *sheet, const struct load_run *run)
 {
     const char *const *conditions = run->plan->thresholds;
 
     if (conditions[0] == NULL)
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED,
-                    run->thresholds_missed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_GOOD);
-    load_page_add(page, "threshold");
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED,
+                     run->thresholds_missed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_GOOD);
+    load_sheet_add(sheet, "threshold");
     for (unsigned i = 0; conditions[i] != NULL; i++) {
         const struct load_judged *judged = &run->judged[i];
 
@@ -186,11 +187,11 @@ add_thresholds(struct load_page *page, const struct load_run *run)
             load_result_replies(run->total) > 0 ? "n/a: too few samples" : "n/a: no reply";
 
         if (judged->is_told)
-            load_page_item(page, "%s %s (%s%s)", conditions[i], judged->holds ? "held" : "MISSED",
-                           judged->is_at_least ? "> " : "",
-                           load_threshold_text(&judged->threshold, judged->figure));
+            load_sheet_item(sheet, "%s %s (%s%s)", conditions[i], judged->holds ? "held" : "MISSED",
+                            judged->is_at_least ? "> " : "",
+                            load_threshold_text(&judged->threshold, judged->figure));
         else
-            load_page_item(page, "%s MISSED (%s)", conditions[i], why);
+            load_sheet_item(sheet, "%s MISSED (%s)", conditions[i], why);
     }
 }
 
@@ -199,28 +200,28 @@ add_thresholds(struct load_page *page, const struct load_run *run)
 /* Print the quantile of one query with so many decimals that its distance to 100 % has two
  * significant digits: 99.986. */
 static void
-add_level(struct load_page *page, const struct load_fanout_level *level)
+add_level(struct load_sheet *sheet, const struct load_fanout_level *level)
 {
     double beyond = 100 * (1 - level->of_one);
 
-    load_page_item(page, "%s %s (one's p%.*f)", level->name,
-                   level->is_told ? load_bound_text(level->ns, level->is_at_least) : "n/a",
-                   (int)fmax(1 - floor(log10(beyond)), 0), 100 * level->of_one);
+    load_sheet_item(sheet, "%s %s (one's p%.*f)", level->name,
+                    level->is_told ? load_bound_text(level->ns, level->is_at_least) : "n/a",
+                    (int)fmax(1 - floor(log10(beyond)), 0), 100 * level->of_one);
 }
 
 static void
-add_fanout(struct load_page *page, const struct load_run *run)
+add_fanout(struct load_sheet *sheet, const struct load_run *run)
 {
     struct load_fanout fanout;
 
     if (run->plan->fanout == 0)
         return;
     load_fanout_tell(&fanout, run);
-    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
-    load_page_add(page, "fan-out   %s of %u at once:", fanout.times, run->plan->fanout);
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "fan-out   %s of %u at once:", fanout.times, run->plan->fanout);
     for (unsigned i = 0; i < LOAD_FANOUT_LEVELS; i++)
-        add_level(page, &fanout.levels[i]);
-    load_page_item(page, "%.3g %% beyond one's p99", 100 * fanout.beyond_p99);
+        add_level(sheet, &fanout.levels[i]);
+    load_sheet_item(sheet, "%.3g %% beyond one's p99", 100 * fanout.beyond_p99);
 }
 
 /* ---- The search for a rate ---- */
@@ -271,7 +272,7 @@ draw_plot(struct plot *plot, const struct load_run *run)
 }
 
 static void
-add_plot(struct load_page *page, const struct load_run *run)
+add_plot(struct load_sheet *sheet, const struct load_run *run)
 {
     struct plot plot = {0};
     struct load_threshold condition;
@@ -286,42 +287,43 @@ add_plot(struct load_page *page, const struct load_run *run)
             label = load_threshold_text(&condition, plot.high);
         else if (row == PLOT_ROWS - 1)
             label = load_threshold_text(&condition, plot.low);
-        load_page_begin(page, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
-        load_page_add(page, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
+        load_sheet_begin(sheet, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
+        load_sheet_add(sheet, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
     }
-    load_page_begin(page, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
-    load_page_add(page, "%*s 0%*s/s   o holds  x does not", LABEL_WIDTH, "", PLOT_COLUMNS - 2,
-                  load_number_text(plot.rate_max));
+    load_sheet_begin(sheet, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "%*s 0%*s/s   o holds  x does not", LABEL_WIDTH, "", PLOT_COLUMNS - 2,
+                   load_number_text(plot.rate_max));
 }
 
 static void
-add_find(struct load_page *page, const struct load_run *run)
+add_find(struct load_sheet *sheet, const struct load_run *run)
 {
     if (run->plan->find == NULL)
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED,
-                    run->found_rate > 0 ? LOAD_PAINT_GOOD : LOAD_PAINT_BAD);
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED,
+                     run->found_rate > 0 ? LOAD_PAINT_GOOD : LOAD_PAINT_BAD);
     if (run->found_rate > 0)
-        load_page_add(page, "found     %.*f/s is the highest rate that held %s, of %u tried",
-                      run->found_rate < 10, run->found_rate, run->plan->find, run->steps_number);
+        load_sheet_add(sheet, "found     %.*f/s is the highest rate that held %s, of %u tried",
+                       run->found_rate < 10, run->found_rate, run->plan->find, run->steps_number);
     else if (run->is_untold)
-        load_page_add(page,
-                      "found     could not tell which rate holds %s: too few replies at low rates; "
-                      "use a longer -d",
-                      run->plan->find);
+        load_sheet_add(
+            sheet,
+            "found     could not tell which rate holds %s: too few replies at low rates; "
+            "use a longer -d",
+            run->plan->find);
     else
-        load_page_add(page, "found     no rate held %s, of %u tried", run->plan->find,
-                      run->steps_number);
+        load_sheet_add(sheet, "found     no rate held %s, of %u tried", run->plan->find,
+                       run->steps_number);
     if (!isinf(run->missed_rate) && run->missed_rate > 0 && (run->found_rate > 0 || run->is_untold))
-        load_page_item(page, "%.*f/s did not", run->missed_rate < 10, run->missed_rate);
+        load_sheet_item(sheet, "%.*f/s did not", run->missed_rate < 10, run->missed_rate);
     if (run->steps_number > 1)
-        add_plot(page, run);
+        add_plot(sheet, run);
 }
 
 /* Add a line about the processes that made the load together. The banner at the top names those
  * that did not keep up. */
 static void
-add_parts(struct load_page *page, const struct load_run *run)
+add_parts(struct load_sheet *sheet, const struct load_run *run)
 {
     unsigned kept_up = 0;
     double lowest = HUGE_VAL, highest = 0;
@@ -337,43 +339,44 @@ add_parts(struct load_page *page, const struct load_run *run)
         highest = fmax(highest, part->rate);
         clock_ns = part->clock_ns > clock_ns ? part->clock_ns : clock_ns;
     }
-    load_page_begin(page, LOAD_WEIGHT_CLIENT, LOAD_PAINT_NONE);
-    load_page_add(page, "parts     %u of %u kept up", kept_up, run->parts_number);
-    load_page_item(page, "%s/s", load_number_text(lowest));
-    load_page_add(page, " to %s/s each", load_number_text(highest));
+    load_sheet_begin(sheet, LOAD_WEIGHT_CLIENT, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "parts     %u of %u kept up", kept_up, run->parts_number);
+    load_sheet_item(sheet, "%s/s", load_number_text(lowest));
+    load_sheet_add(sheet, " to %s/s each", load_number_text(highest));
     if (clock_ns > 0)
-        load_page_item(page, "clocks within %s", load_time_text(clock_ns));
+        load_sheet_item(sheet, "clocks within %s", load_time_text(clock_ns));
 }
 
 static void
-add_trend(struct load_page *page, const struct load_run *run)
+add_trend(struct load_sheet *sheet, const struct load_run *run)
 {
     struct load_trend trend;
 
     load_trend_tell(&trend, run->plan, run->total);
     if (trend.figure == NULL)
         return;
-    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
+    load_sheet_begin(sheet, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
     if (strcmp(trend.figure, "rate") == 0)
-        load_page_add(
-            page, "trend     %s went from %.0f/s to %.0f/s while it was measured:", trend.figure,
+        load_sheet_add(
+            sheet, "trend     %s went from %.0f/s to %.0f/s while it was measured:", trend.figure,
             trend.first / run->trials_number, trend.last / run->trials_number);
     else
-        load_page_add(page, "trend     %s went from %s to %s while it was measured:", trend.figure,
-                      load_time_text((uint64_t)trend.first), load_time_text((uint64_t)trend.last));
-    load_page_words(page, "leave out a warm-up (--warmup auto), or see what grows");
+        load_sheet_add(sheet,
+                       "trend     %s went from %s to %s while it was measured:", trend.figure,
+                       load_time_text((uint64_t)trend.first), load_time_text((uint64_t)trend.last));
+    load_sheet_words(sheet, "leave out a warm-up (--warmup auto), or see what grows");
 }
 
 void
-load_summary_judge(struct load_page *page, const struct load_run *run)
+load_summary_judge(struct load_sheet *sheet, const struct load_run *run)
 {
-    add_local_hint(page, run->plan);
-    add_trend(page, run);
-    add_parts(page, run);
-    add_trials_row(page, run);
-    add_until_ci(page, run);
-    add_noise(page, run);
-    add_thresholds(page, run);
-    add_fanout(page, run);
-    add_find(page, run);
+    add_local_hint(sheet, run->plan);
+    add_trend(sheet, run);
+    add_parts(sheet, run);
+    add_trials_row(sheet, run);
+    add_until_ci(sheet, run);
+    add_noise(sheet, run);
+    add_thresholds(sheet, run);
+    add_fanout(sheet, run);
+    add_find(sheet, run);
 }

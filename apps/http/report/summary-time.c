@@ -7,7 +7,7 @@
 
 #include "output.h"
 #include "stages.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 
 #define NS           1e9
 #define COLUMNS_MAX  60u
@@ -84,7 +84,7 @@ byte_of(const char *text, unsigned column)
 }
 
 static void
-draw_rates(struct load_page *page, const struct rates *rates, double highest)
+draw_rates(struct load_sheet *sheet, const struct rates *rates, double highest)
 {
     char spark[(COLUMNS_MAX + 2) * LOAD_SPARK_BYTES + 1];
     bool has_drain = rates->border < rates->number;
@@ -92,24 +92,24 @@ draw_rates(struct load_page *page, const struct rates *rates, double highest)
 
     load_sparkline(spark, sizeof(spark), rates->values, rates->number);
     border = byte_of(spark, rates->border);
-    load_page_begin(page, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_NONE);
-    load_page_add(page, "over time %.*s%s%s", (int)border, spark, has_drain ? "|" : "",
-                  spark + border);
-    load_page_item(page, "to %s/s, a column %s", load_number_text(highest),
-                   load_time_text((uint64_t)(rates->width_s * NS + 0.5)));
+    load_sheet_begin(sheet, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_NONE);
+    load_sheet_add(sheet, "over time %.*s%s%s", (int)border, spark, has_drain ? "|" : "",
+                   spark + border);
+    load_sheet_item(sheet, "to %s/s, a column %s", load_number_text(highest),
+                    load_time_text((uint64_t)(rates->width_s * NS + 0.5)));
     if (has_drain)
-        load_page_add(page, ", " DRAIN);
+        load_sheet_add(sheet, ", " DRAIN);
 }
 
 void
-load_summary_over_time(struct load_page *page, const struct load_run *run)
+load_summary_over_time(struct load_sheet *sheet, const struct load_run *run)
 {
     const struct load_result *total = run->total;
     const struct load_timeline *timeline = &total->timeline;
     struct rates rates = {.timeline = timeline,
                           .trials = run->trials_number > 0 ? run->trials_number : 1};
     uint64_t trial_ns = total->elapsed_ns / rates.trials;
-    unsigned columns = page->columns - BESIDE_RATES;
+    unsigned columns = sheet->columns - BESIDE_RATES;
     double highest = 0;
 
     rates.length = load_timeline_length(timeline, trial_ns);
@@ -125,6 +125,6 @@ load_summary_over_time(struct load_page *page, const struct load_run *run)
         highest = fmax(highest, rates.values[i]);
     if (rates.number < 2 || !(highest > 0))
         return;
-    draw_rates(page, &rates, highest);
-    load_summary_stage_marks(page, run->plan, timeline->width_ns * rates.slices, rates.border);
+    draw_rates(sheet, &rates, highest);
+    load_summary_stage_marks(sheet, run->plan, timeline->width_ns * rates.slices, rates.border);
 }

@@ -9,7 +9,7 @@
  *
  *     summary.c         the plan, the sockets, accounts, times, the client
  *     summary-judge.c   conclusions: trials, thresholds, fan-out, the search for a rate
- *     summary-page.c    lines, their weights and colours
+ *     summary-sheet.c    lines, their weights and colours
  */
 #ifndef LOAD_SUMMARY_H
 #define LOAD_SUMMARY_H

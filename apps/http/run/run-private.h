@@ -261,7 +261,7 @@ void load_step_judge(struct load_step *step, const struct load_threshold *condit
 
 /* ---- run-account.c ---- */
 
-/* Map `number` results, all zero; pages that are never written take no memory. NULL: no memory. */
+/* Map `number` results, all zero; what is never written takes no memory. NULL: no memory. */
 struct load_result *load_results_map(unsigned number, bool is_shared);
 void load_results_unmap(struct load_result *results, unsigned number);
 /* not for results in shared memory */

@@ -23,9 +23,9 @@ load_trial_is_b(const struct load_plan *plan, unsigned trial)
 uint64_t
 load_trial_seed(const struct load_plan *plan, unsigned trial)
 {
-    uint64_t number = load_has_sides(plan) ? trial / 2 : trial;
+    uint64_t pair = load_has_sides(plan) ? trial / 2 : trial;
 
-    return plan->seed + (number << TRIAL_SHIFT);
+    return plan->seed + (pair << TRIAL_SHIFT);
 }
 
 unsigned

@@ -68,11 +68,11 @@ wait_for_tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
     struct itimerspec due = {.it_value = {.tv_sec = (time_t)(due_ns / SXE_NS_PER_SECOND),
                                           .tv_nsec = (long)(due_ns % SXE_NS_PER_SECOND)}};
-    uint64_t number;
+    uint64_t expirations;
     uint64_t now_ns;
 
     if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &due, NULL) < 0 ||
-        read(timer, &number, sizeof(number)) < 0)
+        read(timer, &expirations, sizeof(expirations)) < 0)
         return false;
     now_ns = sxe_time_ns();
     load_histogram_record(errors, now_ns > due_ns ? now_ns - due_ns : 0);

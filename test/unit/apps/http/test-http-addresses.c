@@ -10,7 +10,7 @@
 #include "http-run-fixture.h"
 #include "output.h"
 #include "result-read.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 #include "test-main.h"
 
 static struct made made;
@@ -39,22 +39,22 @@ make_addresses(void)
 
 START_TEST(each_address_has_a_row)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_addresses();
-    load_page_init(&page, stdout);
-    load_summary_addresses(&page, &made.run);
-    ck_assert_uint_eq(page.number, 4);
-    check_has(page.lines[0].text, "address                  connections   failed");
-    check_has(page.lines[1].text, "127.0.0.2                          4        0");
-    ck_assert_int_eq(page.lines[1].paint, LOAD_PAINT_NONE);
-    check_has(page.lines[2].text, "2001:db8:1111:2222:3...            0        3");
-    check_has(page.lines[2].text, "  Connection refused");
-    ck_assert_int_eq(page.lines[2].paint, LOAD_PAINT_BAD);
-    check_has(page.lines[3].text, "not used: it accepted no connection at the start");
+    load_sheet_init(&sheet, stdout);
+    load_summary_addresses(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 4);
+    check_has(sheet.lines[0].text, "address                  connections   failed");
+    check_has(sheet.lines[1].text, "127.0.0.2                          4        0");
+    ck_assert_int_eq(sheet.lines[1].paint, LOAD_PAINT_NONE);
+    check_has(sheet.lines[2].text, "2001:db8:1111:2222:3...            0        3");
+    check_has(sheet.lines[2].text, "  Connection refused");
+    ck_assert_int_eq(sheet.lines[2].paint, LOAD_PAINT_BAD);
+    check_has(sheet.lines[3].text, "not used: it accepted no connection at the start");
     made.run.total->addresses = 0;
-    load_summary_addresses(&page, &made.run);
-    ck_assert_uint_eq(page.number, 4);
+    load_summary_addresses(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 4);
     free_run(&made);
 }
 END_TEST
@@ -62,15 +62,15 @@ END_TEST
 START_TEST(a_row_says_that_source_excludes_its_address)
 {
     struct load_plan plan;
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_addresses();
     plan = *made.run.plan;
     plan.local_addresses = (const struct load_local_addresses *)&plan; /* is not looked into */
     made.run.plan = &plan;
-    load_page_init(&page, stdout);
-    load_summary_addresses(&page, &made.run);
-    check_has(page.lines[3].text, "not used: it is not of the family of --source");
+    load_sheet_init(&sheet, stdout);
+    load_summary_addresses(&sheet, &made.run);
+    check_has(sheet.lines[3].text, "not used: it is not of the family of --source");
     free_run(&made);
 }
 END_TEST
@@ -80,7 +80,7 @@ static char *
 print_rows(unsigned lines, unsigned failed)
 {
     FILE *out = tmpfile();
-    struct load_page page;
+    struct load_sheet sheet;
     char ip[16];
 
     make_run(&made, 1);
@@ -88,9 +88,9 @@ print_rows(unsigned lines, unsigned failed)
         snprintf(ip, sizeof(ip), "10.0.0.%u", i);
         add(made.run.total, ip, 1, i < failed, ECONNREFUSED);
     }
-    load_page_init(&page, stdout);
-    load_summary_addresses(&page, &made.run);
-    load_page_print(&page, out, lines, false);
+    load_sheet_init(&sheet, stdout);
+    load_summary_addresses(&sheet, &made.run);
+    load_sheet_print(&sheet, out, lines, false);
     free_run(&made);
     return text_of(out, NULL);
 }

@@ -7,7 +7,7 @@
 #include "has.h"
 #include "http-run-fixture.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 #include "test-main.h"
 
 static struct made made;
@@ -37,22 +37,22 @@ make_hosts(void)
 
 START_TEST(each_host_has_a_row)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_hosts();
-    load_page_init(&page, stdout);
-    load_summary_hosts(&page, &made.run);
-    ck_assert_uint_eq(page.number, 3);
-    check_has(page.lines[0].text,
+    load_sheet_init(&sheet, stdout);
+    load_summary_hosts(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 3);
+    check_has(sheet.lines[0].text,
               "host                     connections  offered       p50       p99");
-    check_has(page.lines[1].text, "a.example:8000                 64/64    20.0k");
-    ck_assert_int_eq(page.lines[1].paint, LOAD_PAINT_NONE);
-    check_has(page.lines[2].text,
+    check_has(sheet.lines[1].text, "a.example:8000                 64/64    20.0k");
+    ck_assert_int_eq(sheet.lines[1].paint, LOAD_PAINT_NONE);
+    check_has(sheet.lines[2].text,
               "/run/a/path/that/is/...          1/3        7       n/a       n/a");
-    ck_assert_int_eq(page.lines[2].paint, LOAD_PAINT_BAD);
+    ck_assert_int_eq(sheet.lines[2].paint, LOAD_PAINT_BAD);
     made.run.total->hosts = 0;
-    load_summary_hosts(&page, &made.run);
-    ck_assert_uint_eq(page.number, 3);
+    load_summary_hosts(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 3);
     free_run(&made);
 }
 END_TEST

@@ -10,7 +10,7 @@
 #include "has.h"
 #include "http-run-fixture.h"
 #include "output.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 #include "summary.h"
 #include "test-main.h"
 
@@ -95,76 +95,77 @@ END_TEST
 
 START_TEST(marks_stand_below_the_columns)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_staged(1);
-    load_page_init(&page, stdout);
-    page.columns = 100;
-    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
-    ck_assert_uint_eq(page.number, 1);
-    ck_assert_str_eq(page.lines[0].text, "stages    1         2         4");
+    load_sheet_init(&sheet, stdout);
+    sheet.columns = 100;
+    load_summary_stage_marks(&sheet, &made.plan, SECOND / 10, 40);
+    ck_assert_uint_eq(sheet.number, 1);
+    ck_assert_str_eq(sheet.lines[0].text, "stages    1         2         4");
     /* No two marks in a column, and none beyond the end. */
-    load_summary_stage_marks(&page, &made.plan, 3 * SECOND / 2, 40);
-    ck_assert_str_eq(page.lines[1].text, "stages    14");
-    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 15);
-    ck_assert_str_eq(page.lines[2].text, "stages    1         2");
+    load_summary_stage_marks(&sheet, &made.plan, 3 * SECOND / 2, 40);
+    ck_assert_str_eq(sheet.lines[1].text, "stages    14");
+    load_summary_stage_marks(&sheet, &made.plan, SECOND / 10, 15);
+    ck_assert_str_eq(sheet.lines[2].text, "stages    1         2");
     made.plan.stages_number = 0;
-    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
-    load_summary_stages(&page, &made.run);
-    ck_assert_uint_eq(page.number, 3);
+    load_summary_stage_marks(&sheet, &made.plan, SECOND / 10, 40);
+    load_summary_stages(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 3);
     free_run(&made);
 }
 END_TEST
 
 START_TEST(the_tenth_takes_two_columns)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_staged(1);
     made.plan.stages_number = 12;
     for (unsigned i = 0; i < 12; i++)
         made.plan.stages[i] = (struct load_stage){(i + 1) * SECOND, 5};
-    load_page_init(&page, stdout);
-    page.columns = 100;
-    load_summary_stage_marks(&page, &made.plan, SECOND, 40);
-    ck_assert_str_eq(page.lines[0].text, "stages    1234567891012");
+    load_sheet_init(&sheet, stdout);
+    sheet.columns = 100;
+    load_summary_stage_marks(&sheet, &made.plan, SECOND, 40);
+    ck_assert_str_eq(sheet.lines[0].text, "stages    1234567891012");
     /* So many rows are less important than the figures of the whole run. */
-    load_summary_stages(&page, &made.run);
-    ck_assert_int_eq(page.lines[1].weight, LOAD_WEIGHT_KINDS);
+    load_summary_stages(&sheet, &made.run);
+    ck_assert_int_eq(sheet.lines[1].weight, LOAD_WEIGHT_KINDS);
     free_run(&made);
 }
 END_TEST
 
 START_TEST(a_narrow_page_has_fewer_columns)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_staged(1);
-    load_page_init(&page, stdout);
-    page.columns = 72;
-    load_summary_stages(&page, &made.run);
-    ck_assert_uint_eq(page.number, 4);
-    ck_assert_str_eq(page.lines[2].text, "stage 2      0 to 4.00k/s    2.10k   5.00 ms   5.00 ms   "
-                                         "5.00 ms      10");
+    load_sheet_init(&sheet, stdout);
+    sheet.columns = 72;
+    load_summary_stages(&sheet, &made.run);
+    ck_assert_uint_eq(sheet.number, 4);
+    ck_assert_str_eq(sheet.lines[2].text,
+                     "stage 2      0 to 4.00k/s    2.10k   5.00 ms   5.00 ms   "
+                     "5.00 ms      10");
     free_run(&made);
 }
 END_TEST
 
 START_TEST(rates_without_stages_are_as_they_were)
 {
-    struct load_page page;
+    struct load_sheet sheet;
 
     make_run(&made, 1);
     made.plan.model = LOAD_OPEN;
-    load_page_init(&page, stdout);
-    load_page_begin(&page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
-    load_summary_rate(&page, &made.plan);
+    load_sheet_init(&sheet, stdout);
+    load_sheet_begin(&sheet, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
+    load_summary_rate(&sheet, &made.plan);
     made.plan.rate_end = 10;
-    load_summary_rate(&page, &made.plan);
+    load_summary_rate(&sheet, &made.plan);
     made.plan.stages_number = 1;
     made.plan.stages[0] = (struct load_stage){SECOND, 7};
-    load_summary_rate(&page, &made.plan);
-    ck_assert_str_eq(page.lines[0].text, "5000/s 5000/s to 10/s 1 stage up to 7/s ");
+    load_summary_rate(&sheet, &made.plan);
+    ck_assert_str_eq(sheet.lines[0].text, "5000/s 5000/s to 10/s 1 stage up to 7/s ");
     free_run(&made);
 }
 END_TEST

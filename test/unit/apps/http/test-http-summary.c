@@ -14,7 +14,7 @@
 #include "has.h"
 #include "http-run-fixture.h"
 #include "run-private.h"
-#include "summary-page.h"
+#include "summary-sheet.h"
 #include "test-main.h"
 #include "test-sweep.h"
 

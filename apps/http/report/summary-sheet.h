@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the lines of the summary before they are printed. Place: only the summary's sources.
+ * What: the lines of the summary before they are printed. Place: only the files of the summary.
  *
  * Shape: a line is begun, filled word by word, and continued in an indented line when it is full.
  * Lines are printed in their order; if there is no room for all, the lightest are left out.
  */
-#ifndef LOAD_SUMMARY_PAGE_H
-#define LOAD_SUMMARY_PAGE_H
+#ifndef LOAD_SUMMARY_SHEET_H
+#define LOAD_SUMMARY_SHEET_H
 
 #include "summary.h"
 #include "sxe-util.h"
 
-#define LOAD_PAGE_LINES  96
-#define LOAD_PAGE_INDENT 10 /* columns before the text of a continued line */
+#define LOAD_SHEET_LINES  96
+#define LOAD_SHEET_INDENT 10 /* columns before the text of a continued line */
 
-#define LOAD_PAGE_BAD_ROWS 4
+#define LOAD_SHEET_BAD_ROWS 4
 
-/* The weight of a line: if the page is too long, all lines of the lowest weight are left out. */
+/* The weight of a line: if the sheet is too long, all lines of the lowest weight are left out. */
 enum load_weight {
     LOAD_WEIGHT_CONNECT,
     LOAD_WEIGHT_HINT,
@@ -39,7 +39,7 @@ enum load_weight {
 
 enum load_paint { LOAD_PAINT_NONE, LOAD_PAINT_BAD, LOAD_PAINT_GOOD, LOAD_PAINT_FAINT };
 
-struct load_page_line {
+struct load_sheet_line {
     char text[LOAD_SUMMARY_COLUMNS * LOAD_SPARK_BYTES + 1];
     enum load_weight weight;
     enum load_paint paint;
@@ -47,53 +47,53 @@ struct load_page_line {
     bool is_row;
 };
 
-struct load_page {
+struct load_sheet {
     unsigned columns;
     unsigned number;
     unsigned bad_rows;
-    struct load_page_line lines[LOAD_PAGE_LINES];
+    struct load_sheet_line lines[LOAD_SHEET_LINES];
 };
 
-/* Make an empty page, as wide as the terminal of out allows. */
-void load_page_init(struct load_page *page, FILE *out);
+/* Make an empty sheet, as wide as the terminal of out allows. */
+void load_sheet_init(struct load_sheet *sheet, FILE *out);
 
-void load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint paint);
+void load_sheet_begin(struct load_sheet *sheet, enum load_weight weight, enum load_paint paint);
 
 /* Begin the heading of so many rows; it will say how many of them were left out. */
-void load_page_begin_heading(struct load_page *page, unsigned rows);
+void load_sheet_begin_heading(struct load_sheet *sheet, unsigned rows);
 
-/* Begin one of the rows. The first LOAD_PAGE_BAD_ROWS that are bad weigh as much as the heading. */
-void load_page_begin_row(struct load_page *page, bool is_bad);
+/* Begin one of the rows. The first LOAD_SHEET_BAD_ROWS bad ones weigh as much as the heading. */
+void load_sheet_begin_row(struct load_sheet *sheet, bool is_bad);
 
 /* Add text to the last line, without a line break. */
-void load_page_add(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);
+void load_sheet_add(struct load_sheet *sheet, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Add two blanks and an item that is never split; if the line has no room, begin another. */
-void load_page_item(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);
+void load_sheet_item(struct load_sheet *sheet, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Add a sentence; a line may break at any of its blanks. */
-void load_page_words(struct load_page *page, const char *text);
+void load_sheet_words(struct load_sheet *sheet, const char *text);
 
 /* How many columns are free in the last line, after two blanks. */
-unsigned load_page_room(const struct load_page *page);
+unsigned load_sheet_room(const struct load_sheet *sheet);
 
 /* Print at most that many lines. */
-void load_page_print(struct load_page *page, FILE *out, unsigned lines, bool is_colored);
+void load_sheet_print(struct load_sheet *sheet, FILE *out, unsigned lines, bool is_colored);
 
 /* ---- Parts of the summary ---- */
 
 /* Add the lines about the run as a whole: a hint, how trials differ, noise of the machine,
  * thresholds, fan-out, the search for a rate; in summary-judge.c. */
-void load_summary_judge(struct load_page *page, const struct load_run *run);
+void load_summary_judge(struct load_sheet *sheet, const struct load_run *run);
 
 /* Add good replies over time, with a mark before the replies that came after the end, while the run
  * waited for what was in flight (the drain); in summary-time.c. */
-void load_summary_over_time(struct load_page *page, const struct load_run *run);
+void load_summary_over_time(struct load_sheet *sheet, const struct load_run *run);
 
 /* Add how many TLS handshakes were full, resumed and refused; in summary-tls.c. */
-void load_summary_tls(struct load_page *page, const struct load_result *total);
+void load_summary_tls(struct load_sheet *sheet, const struct load_result *total);
 
 /* Add the number of sessions, for a scenario with steps; in summary-judge.c. */
-void load_summary_sessions(struct load_page *page, const struct load_run *run);
+void load_summary_sessions(struct load_sheet *sheet, const struct load_run *run);
 
 #endif
