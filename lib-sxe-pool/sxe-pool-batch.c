@@ -20,14 +20,16 @@ static unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             unsigned *ids, unsigned max)
 {
-    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->number);
+    const uint32_t list =
+        sxe__pool_shard_list(site->pool, site->sharing, old_state, site->shard_index);
 
     for (unsigned number = 0; number < max; number++) {
         const uint32_t id = SXE__POOL_GET(site->nodes[list].next);
 
         if (id == list)
             return number;
-        if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number ||
+        if (id >= site->pool->number ||
+            sxe__pool_shard_of(site->sharing, id) != site->shard_index ||
             sxe__pool_change(site, id, old_state, &new_state) != SXE_POOL_LOCK_TAKEN) {
             sxe__pool_damaged(site->pool);
             return number;
@@ -50,10 +52,10 @@ take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
     ids[0] = first;
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, first));
-    if (max == 1 || sxe__pool_lock_shard(pool, site.number) != SXE_POOL_LOCK_TAKEN)
+    if (max == 1 || sxe__pool_lock_shard(pool, site.shard_index) != SXE_POOL_LOCK_TAKEN)
         return 1;
     const unsigned number = take_locked(&site, old_state, new_state, ids + 1, max - 1);
-    sxe__pool_unlock_shard(pool, site.number);
+    sxe__pool_unlock_shard(pool, site.shard_index);
     wake_watchers(pool, new_state, number);
     return 1 + number;
 }
@@ -98,7 +100,7 @@ move_locked(const struct sxe__pool_site *site, const unsigned *ids, unsigned num
     for (; moved < number; moved++) {
         uint32_t state = states[1];
 
-        if (sxe__pool_shard_of(site->sharing, ids[moved]) != site->number)
+        if (sxe__pool_shard_of(site->sharing, ids[moved]) != site->shard_index)
             break;
         *why = sxe__pool_change(site, ids[moved], states[0], &state);
         if (*why == SXE_POOL_DAMAGED)
@@ -121,11 +123,11 @@ move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned n
         const struct sxe__pool_site site =
             sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, ids[moved]));
 
-        why = sxe__pool_lock_shard_patiently(pool, site.number, &patience);
+        why = sxe__pool_lock_shard_patiently(pool, site.shard_index, &patience);
         if (why != SXE_POOL_LOCK_TAKEN)
             break;
         moved += move_locked(&site, ids + moved, number - moved, states, &why);
-        sxe__pool_unlock_shard(pool, site.number);
+        sxe__pool_unlock_shard(pool, site.shard_index);
     }
     wake_watchers(pool, states[1], moved);
     return moved == 0 ? why : moved;

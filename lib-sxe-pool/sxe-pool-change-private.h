@@ -34,7 +34,7 @@ struct sxe__pool_site {
     const struct sxe__pool_sharing *sharing;
     struct sxe__pool_node *nodes;
     struct sxe__pool_shard *shard;
-    uint32_t number; /* number of the shard */
+    uint32_t shard_index;
     uint64_t now_ns; /* in the time of the pool */
 };
 
@@ -48,7 +48,7 @@ sxe__pool_site(const struct sxe__pool_header *pool, uint32_t shard)
         .sharing = sharing,
         .nodes = sharing->nodes,
         .shard = &sharing->shards[shard],
-        .number = shard,
+        .shard_index = shard,
         .now_ns = sxe__time_turn_ns() + sharing->time_offset_ns,
     };
 }
@@ -95,10 +95,10 @@ sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
  * has an index that is out of range, so no correct process wrote it, and nothing was changed. */
 static inline bool
 sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
-                   uint32_t number)
+                   uint32_t shard_index)
 {
     struct sxe__pool_node *nodes = sharing->nodes;
-    struct sxe__pool_shard *shard = &sharing->shards[number];
+    struct sxe__pool_shard *shard = &sharing->shards[shard_index];
     const struct sxe__pool_intent *intent = &shard->intent;
 
     if (!sxe__pool_is_begun(shard))
@@ -112,12 +112,12 @@ sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_s
     if (id >= pool->number || prev >= sharing->end || next >= sharing->end ||
         tail >= sharing->end || old_state >= pool->states || new_state >= pool->states)
         return false;
-    const uint32_t to = sxe__pool_shard_list(pool, sharing, new_state, number);
+    const uint32_t to = sxe__pool_shard_list(pool, sharing, new_state, shard_index);
     const struct sxe__pool_parts parts = {
         .node = &nodes[id],
         .before = &nodes[prev],
         .after = &nodes[next],
-        .from = &nodes[sxe__pool_shard_list(pool, sharing, old_state, number)],
+        .from = &nodes[sxe__pool_shard_list(pool, sharing, old_state, shard_index)],
         .to = &nodes[to],
         .tail = &nodes[tail],
     };
@@ -193,9 +193,9 @@ sxe__pool_move(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_
 {
     struct sxe__pool_node *nodes = site->nodes;
     const uint32_t from =
-        sxe__pool_shard_list(site->pool, site->sharing, place->state, site->number);
+        sxe__pool_shard_list(site->pool, site->sharing, place->state, site->shard_index);
     const uint32_t to =
-        sxe__pool_shard_list(site->pool, site->sharing, place->new_state, site->number);
+        sxe__pool_shard_list(site->pool, site->sharing, place->new_state, site->shard_index);
     const uint32_t youngest = SXE__POOL_GET(nodes[to].prev);
 
     if (youngest >= site->sharing->end || SXE__POOL_GET(nodes[youngest].next) != to)

@@ -430,10 +430,10 @@ append_key(const struct view *view, const struct key *key, uint64_t now)
 }
 
 static uint32_t
-rebuild_pool_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now)
+rebuild_pool_shard(const struct sxe__pool_header *pool, uint32_t shard_index, uint64_t now)
 {
-    const struct view view = view_of(pool, number, NULL);
-    struct sxe__pool_shard *shard = &pool->sharing->shards[number];
+    const struct view view = view_of(pool, shard_index, NULL);
+    struct sxe__pool_shard *shard = &pool->sharing->shards[shard_index];
     uint32_t mended = 0;
     uint64_t youngest = 0;
 

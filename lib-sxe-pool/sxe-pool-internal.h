@@ -226,10 +226,10 @@ void sxe__pool_nap(void);
 /* Lock a shard, and complete the change that a dead owner had begun. LOCK_TAKEN; LOCK_NOT_TAKEN;
  * DAMAGED. sxe__pool_lock_shard_patiently may sleep for all the time that `patience` has left: do
  * not call it while another lock is held. */
-unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
-unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
+unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t shard_index);
+unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t shard_index,
                                         struct sxe__pool_patience *patience);
-void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number);
+void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t shard_index);
 
 /* Move an element, whatever its state, of a shard that the caller has locked. False: damaged, and
  * nothing was changed. */

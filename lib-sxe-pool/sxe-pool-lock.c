@@ -114,21 +114,21 @@ sxe__pool_nap(void)
 }
 
 unsigned
-sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t number)
+sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
     struct sxe__pool_patience patience = {0};
 
-    return sxe__pool_lock_shard_patiently(pool, number, &patience);
+    return sxe__pool_lock_shard_patiently(pool, shard_index, &patience);
 }
 
 unsigned
-sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
+sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t shard_index,
                                struct sxe__pool_patience *patience)
 {
     unsigned result;
 
     do
-        result = sxe__pool_lock_shard(pool, number);
+        result = sxe__pool_lock_shard(pool, shard_index);
     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(pool->sharing, patience));
     return result;
 }

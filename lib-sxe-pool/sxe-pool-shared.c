@@ -28,14 +28,14 @@ sxe__pool_damaged(const struct sxe__pool_header *pool)
 
 /* Not inlined: inlining would cost registers in callers that find the lock free. */
 static __attribute__((noinline)) unsigned
-lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
+lock_slowly(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
-    struct sxe__pool_shard *shard = &pool->sharing->shards[number];
+    struct sxe__pool_shard *shard = &pool->sharing->shards[shard_index];
     const int got = sxe__pool_lock_slowly(pool->sharing, &shard->lock);
 
     if (got < 0)
         return SXE_POOL_LOCK_NOT_TAKEN;
-    if (got > 0 && !sxe__pool_complete(pool, pool->sharing, number)) {
+    if (got > 0 && !sxe__pool_complete(pool, pool->sharing, shard_index)) {
         /* Leave the intent as it is: the next owner of the lock will find it, too, so no process
          * works in a half changed shard. */
         SXE__POOL_PUT_LAST(shard->lock, NOBODY);
@@ -45,20 +45,20 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
 }
 
 SXE__POOL_INLINE unsigned
-lock_site(const struct sxe__pool_header *pool, uint32_t number)
+lock_site(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
-    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[number].lock)
+    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[shard_index].lock)
                ? SXE_POOL_LOCK_TAKEN
-               : lock_slowly(pool, number);
+               : lock_slowly(pool, shard_index);
 }
 
 /* Lock a shard, and sleep if necessary: only for calls that hold no other lock. */
 SXE__POOL_INLINE unsigned
-lock_patiently(const struct sxe__pool_header *pool, uint32_t number)
+lock_patiently(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
-    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[number].lock)
+    return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[shard_index].lock)
                ? SXE_POOL_LOCK_TAKEN
-               : sxe__pool_lock_shard_for_long(pool, number);
+               : sxe__pool_lock_shard_for_long(pool, shard_index);
 }
 
 SXE__POOL_INLINE void
@@ -68,15 +68,15 @@ unlock_site(const struct sxe__pool_site *site)
 }
 
 unsigned
-sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number)
+sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
-    return lock_site(pool, number);
+    return lock_site(pool, shard_index);
 }
 
 void
-sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number)
+sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t shard_index)
 {
-    sxe__pool_unlock(&pool->sharing->shards[number].lock);
+    sxe__pool_unlock(&pool->sharing->shards[shard_index].lock);
 }
 
 bool
@@ -102,7 +102,7 @@ SXE__POOL_INLINE unsigned
 change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t *new_state)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, id));
-    unsigned result = lock_patiently(pool, site.number);
+    unsigned result = lock_patiently(pool, site.shard_index);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
@@ -201,7 +201,7 @@ sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_cla
 {
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, claim->id));
-    unsigned result = lock_patiently(pool, site.number);
+    unsigned result = lock_patiently(pool, site.shard_index);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
@@ -222,12 +222,13 @@ SXE__POOL_INLINE unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             struct sxe__pool_claim *claim)
 {
-    const uint32_t list = sxe__pool_shard_list(site->pool, site->sharing, old_state, site->number);
+    const uint32_t list =
+        sxe__pool_shard_list(site->pool, site->sharing, old_state, site->shard_index);
     const uint32_t id = SXE__POOL_GET(site->nodes[list].next);
 
     if (id == list)
         return SXE_POOL_NO_INDEX;
-    if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->number)
+    if (id >= site->pool->number || sxe__pool_shard_of(site->sharing, id) != site->shard_index)
         return SXE_POOL_DAMAGED;
     if (claim != NULL)
         write_contents(site, id, claim);
@@ -452,7 +453,7 @@ try_take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *cla
         return true;
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
-    *result = lock_site(pool, site.number);
+    *result = lock_site(pool, site.shard_index);
     const bool locked = *result == SXE_POOL_LOCK_TAKEN;
     const bool still = locked && is_still_oldest(pool, claim->old_state, &oldest);
     if (still)

@@ -152,7 +152,7 @@ sxe__pool_is_begun(const struct sxe__pool_shard *shard)
 }
 
 /* Like sxe__pool_lock_shard_patiently, for a caller that holds no other lock. */
-unsigned sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t number);
+unsigned sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t shard_index);
 
 /* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why,
  * which may be NULL. */

@@ -99,9 +99,9 @@ sxe__pool_others(int fd)
 /* ---- Slots ---- */
 
 static void
-enter_slot(struct sxe__pool_sharing *sharing, uint32_t number)
+enter_slot(struct sxe__pool_sharing *sharing, uint32_t slot_index)
 {
-    struct sxe__pool_slot *slot = &sharing->head->slots[number];
+    struct sxe__pool_slot *slot = &sharing->head->slots[slot_index];
     const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
     const uint32_t generation = next == 0 ? 1 : next;
 
@@ -113,17 +113,17 @@ enter_slot(struct sxe__pool_sharing *sharing, uint32_t number)
     SXE__POOL_PUT(slot->watched, 0);
     SXE__POOL_PUT(slot->process, (uint32_t)getpid());
     SXE__POOL_PUT_LAST(slot->generation, generation);
-    SXE__POOL_PUT_LAST(sharing->token, generation << SXE__POOL_SLOT_BITS | number);
+    SXE__POOL_PUT_LAST(sharing->token, generation << SXE__POOL_SLOT_BITS | slot_index);
 }
 
 int
 sxe__pool_slot_claim(struct sxe__pool_sharing *sharing)
 {
-    for (uint32_t number = 0; number < SXE_POOL_SLOTS; number++) {
-        const int result = lock_byte(sharing->fd, SXE__POOL_SLOT_BYTE + number, F_WRLCK);
+    for (uint32_t slot_index = 0; slot_index < SXE_POOL_SLOTS; slot_index++) {
+        const int result = lock_byte(sharing->fd, SXE__POOL_SLOT_BYTE + slot_index, F_WRLCK);
 
         if (result == 0)
-            enter_slot(sharing, number);
+            enter_slot(sharing, slot_index);
         if (!is_taken(result))
             return result;
     }
@@ -146,13 +146,13 @@ sxe__pool_slot_release(struct sxe__pool_sharing *sharing)
 bool
 sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token)
 {
-    const uint32_t number = token & SLOT_MASK;
+    const uint32_t slot_index = token & SLOT_MASK;
 
     if (!sharing->survives || token == sharing->token)
         return true;
-    if (SXE__POOL_GET(sharing->head->slots[number].generation) != token >> SXE__POOL_SLOT_BITS)
+    if (SXE__POOL_GET(sharing->head->slots[slot_index].generation) != token >> SXE__POOL_SLOT_BITS)
         return false;
-    return is_range_locked(sharing->fd, SXE__POOL_SLOT_BYTE + number, 1) != 0;
+    return is_range_locked(sharing->fd, SXE__POOL_SLOT_BYTE + slot_index, 1) != 0;
 }
 
 int

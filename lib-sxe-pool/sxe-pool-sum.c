@@ -111,18 +111,18 @@ read_number_file(const char *path)
 uint64_t
 sxe__pool_disk(int fd)
 {
-    /* A partition has no number: use that of its disk ("../"). */
+    /* A partition has no sequence number: use that of its disk ("../"). */
     static const char *const places[] = {"", "../"};
-    uint64_t number = 0;
+    uint64_t sequence = 0;
     struct stat status;
     char path[PATH_MAX];
 
     if (fstat(fd, &status) != 0)
         return 0;
-    for (unsigned i = 0; i < 2 && number == 0; i++) {
+    for (unsigned i = 0; i < 2 && sequence == 0; i++) {
         snprintf(path, sizeof(path), "%s/%u:%u/%sdiskseq", sxe__pool_disks, major(status.st_dev),
                  minor(status.st_dev), places[i]);
-        number = read_number_file(path);
+        sequence = read_number_file(path);
     }
-    return number;
+    return sequence;
 }

@@ -147,14 +147,14 @@ wake_users(struct sxe__pool_sharing *sharing, int fd, uint64_t bit, bool all)
     bool woken = false;
 
     for (uint32_t i = 0; i < SXE_POOL_SLOTS; i++) {
-        const uint32_t number = (first + i) % SXE_POOL_SLOTS;
-        uint64_t *watched = &sharing->head->slots[number].watched;
+        const uint32_t slot_index = (first + i) % SXE_POOL_SLOTS;
+        uint64_t *watched = &sharing->head->slots[slot_index].watched;
 
         if ((SXE__POOL_GET(*watched) & bit) == 0 ||
             (__atomic_fetch_and(watched, ~bit, __ATOMIC_ACQ_REL) & bit) == 0 ||
-            !wake_user(sharing, fd, number))
+            !wake_user(sharing, fd, slot_index))
             continue;
-        SXE__POOL_PUT(sharing->woken, number);
+        SXE__POOL_PUT(sharing->woken, slot_index);
         woken = true;
         if (!all)
             break;

@@ -48,13 +48,13 @@ void sxe__sketch_numbers(const void *array, const char *kind, unsigned *numbers,
 uint64_t sxe__sketch_hash(const void *bytes, size_t size);
 
 /* Hash a hash again (the end of splitmix64): each bit of the result depends on each bit of the
- * number. Different numbers have different results. */
+ * hash. Different hashes have different results. */
 static inline uint64_t
-sxe__sketch_scatter(uint64_t number)
+sxe__sketch_scatter(uint64_t hash)
 {
-    number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
-    return number ^ number >> 31;
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 31;
 }
 
 #endif

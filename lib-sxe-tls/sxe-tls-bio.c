@@ -86,10 +86,10 @@ bio_write(BIO *bio, const char *data, size_t length, size_t *taken)
 }
 
 static long
-bio_ctrl(BIO *bio, int what, long number, void *pointer)
+bio_ctrl(BIO *bio, int what, long argument, void *pointer)
 {
     SXE_UNUSED_PARAMETER(bio);
-    SXE_UNUSED_PARAMETER(number);
+    SXE_UNUSED_PARAMETER(argument);
     SXE_UNUSED_PARAMETER(pointer);
     return what == BIO_CTRL_FLUSH || (what == BIO_CTRL_EOF && sxe__tls_loop->in_is_over);
 }

@@ -69,14 +69,14 @@ find_covered_file(const char *path)
 
 /* Find a line of a file, or add it. NULL: no memory. */
 static struct line *
-line_of(struct file *file, unsigned number)
+line_of(struct file *file, unsigned at)
 {
     unsigned room = file->room > 0 ? file->room : 256;
     struct line *lines;
 
-    if (number < file->room)
-        return &file->lines[number];
-    while (room <= number)
+    if (at < file->room)
+        return &file->lines[at];
+    while (room <= at)
         room *= 2;
     lines = realloc(file->lines, room * sizeof(*lines));
     if (lines == NULL)
@@ -84,7 +84,7 @@ line_of(struct file *file, unsigned number)
     memset(lines + file->room, 0, (room - file->room) * sizeof(*lines));
     file->lines = lines;
     file->room = room;
-    return &lines[number];
+    return &lines[at];
 }
 
 static void
@@ -107,9 +107,9 @@ count_line(lua_State *L, lua_Debug *ar)
 /* ---- Writing ---- */
 
 static void
-mark_line(void *user, unsigned number)
+mark_line(void *user, unsigned at)
 {
-    struct line *line = line_of(user, number);
+    struct line *line = line_of(user, at);
 
     if (line == NULL)
         coverage.lacks_memory = true;

@@ -197,12 +197,12 @@ on_end_signal(struct sxe_signal *watch)
 static void (*loop_handler)(int);
 
 static void
-on_end_number(int number)
+on_end_number(int signal_number)
 {
     static volatile sig_atomic_t times;
 
     alarm(times++ == 0 ? END_SECONDS : 1);
-    loop_handler(number);
+    loop_handler(signal_number);
 }
 
 struct watches {
@@ -212,16 +212,16 @@ struct watches {
 };
 
 static void
-watch_signal(struct sxe_signal *watch, int number)
+watch_signal(struct sxe_signal *watch, int signal_number)
 {
     struct sigaction action;
 
-    watch->user = (void *)(intptr_t)number;
-    sxe_signal_start(watch, number, on_end_signal);
-    sigaction(number, NULL, &action);
+    watch->user = (void *)(intptr_t)signal_number;
+    sxe_signal_start(watch, signal_number, on_end_signal);
+    sigaction(signal_number, NULL, &action);
     loop_handler = action.sa_handler;
     action.sa_handler = on_end_number;
-    sigaction(number, &action, NULL);
+    sigaction(signal_number, &action, NULL);
 }
 
 /* Start the loop, the script and the shell. 0, or -errno after a message. */

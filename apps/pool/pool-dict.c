@@ -46,18 +46,18 @@ print_dict_bytes(const char *name, const char *bytes, size_t size, size_t room, 
     fputs(is_json ? "\"" : "", stdout);
 }
 
-/* Print 8 bytes that may be a counter as a number. */
+/* Print 8 bytes that may be a counter as a value. */
 static void
 print_counter_value(const SXE_DICT_ENTRY *entry, bool is_json)
 {
-    int64_t number;
+    int64_t value;
 
-    if (entry->value_size != sizeof(number) || is_utf8_text(entry->value, sizeof(number))) {
+    if (entry->value_size != sizeof(value) || is_utf8_text(entry->value, sizeof(value))) {
         print_dict_bytes("value", entry->value, entry->value_size, entry->value_room, is_json);
         return;
     }
-    memcpy(&number, entry->value, sizeof(number));
-    printf(is_json ? "\"value_i64\": %lld" : "value_i64=%lld", (long long)number);
+    memcpy(&value, entry->value, sizeof(value));
+    printf(is_json ? "\"value_i64\": %lld" : "value_i64=%lld", (long long)value);
 }
 
 static void

@@ -49,15 +49,15 @@ look_at_pool(struct watch *watch)
     }
 }
 
-/* Write the rate of a number: "12.0/s", or "+12.0/s"; "" at the first look. */
+/* Write the rate of a change: "12.0/s", or "+12.0/s"; "" at the first look. */
 static const char *
-rate_text(const struct watch *watch, char text[32], bool is_signed, double number)
+rate_text(const struct watch *watch, char text[32], bool is_signed, double change)
 {
     const double seconds = (double)(watch->now - watch->last) / 1e9;
 
     text[0] = '\0';
     if (watch->last != 0 && watch->now > watch->last)
-        snprintf(text, 32, is_signed ? "%+.1f/s" : "%.1f/s", number / seconds);
+        snprintf(text, 32, is_signed ? "%+.1f/s" : "%.1f/s", change / seconds);
     return text;
 }
 

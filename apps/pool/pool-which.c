@@ -67,11 +67,11 @@ pool_wait(uint64_t ns)
     const struct timespec time = {.tv_sec = (time_t)(ns / SXE_NS_PER_SECOND),
                                   .tv_nsec = (long)(ns % SXE_NS_PER_SECOND)};
     const sigset_t signals = pool_ending_signals();
-    const int number = sigtimedwait(&signals, NULL, &time);
+    const int signal_number = sigtimedwait(&signals, NULL, &time);
 
-    if (number > 0)
-        ended_by = number;
-    return number > 0;
+    if (signal_number > 0)
+        ended_by = signal_number;
+    return signal_number > 0;
 }
 
 bool
@@ -93,11 +93,11 @@ static bool
 is_process(const char *which, int *process, int *descriptor)
 {
     char *end;
-    const long number = isdigit((unsigned char)*which) ? strtol(which, &end, 10) : 0;
+    const long value = isdigit((unsigned char)*which) ? strtol(which, &end, 10) : 0;
 
-    if (number <= 0 || number > INT_MAX)
+    if (value <= 0 || value > INT_MAX)
         return false;
-    *process = (int)number;
+    *process = (int)value;
     *descriptor = -1;
     if (*end == ':' && isdigit((unsigned char)end[1])) {
         const long open = strtol(end + 1, &end, 10);

@@ -285,13 +285,13 @@ static void
 put_size(struct sxe__http_listing *listing, uint64_t bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    double number = (double)bytes;
+    double amount = (double)bytes;
     unsigned unit = 0;
     char text[32];
 
-    for (; number >= 999.5; unit++)
-        number /= 1000;
-    snprintf(text, sizeof(text), unit > 0 && number < 9.95 ? "%.1f %s" : "%.0f %s", number,
+    for (; amount >= 999.5; unit++)
+        amount /= 1000;
+    snprintf(text, sizeof(text), unit > 0 && amount < 9.95 ? "%.1f %s" : "%.0f %s", amount,
              units[unit]);
     put_page_text(listing, text);
 }

@@ -102,10 +102,10 @@ date_of(int64_t seconds, struct date *date)
 /* ---- Writing ---- */
 
 static void
-put_date_number(char *text, unsigned number, unsigned digits)
+put_date_number(char *text, unsigned value, unsigned digits)
 {
-    for (; digits > 0; number /= 10)
-        text[--digits] = (char)('0' + number % 10);
+    for (; digits > 0; value /= 10)
+        text[--digits] = (char)('0' + value % 10);
 }
 
 void
@@ -170,17 +170,17 @@ take_date_month(struct sxe_span *text, unsigned *month)
 }
 
 static bool
-take_date_number(struct sxe_span *text, size_t digits, unsigned *number)
+take_date_number(struct sxe_span *text, size_t digits, unsigned *value)
 {
     if (text->length < digits)
         return false;
-    *number = 0;
+    *value = 0;
     for (size_t i = 0; i < digits; i++) {
         unsigned digit = (unsigned)(uint8_t)text->base[i] - '0';
 
         if (digit > 9)
             return false;
-        *number = *number * 10 + digit;
+        *value = *value * 10 + digit;
     }
     text->base += digits;
     text->length -= digits;

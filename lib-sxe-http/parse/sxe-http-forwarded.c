@@ -59,7 +59,7 @@ is_obfuscated(struct sxe_span text)
 static bool
 read_port(struct sxe_span text, in_port_t *port)
 {
-    unsigned long number = 0;
+    unsigned long value = 0;
 
     *port = 0;
     if (text.length == 0)
@@ -72,10 +72,10 @@ read_port(struct sxe_span text, in_port_t *port)
     for (size_t i = 0; i < text.length; i++) {
         if (!is_digit(text.base[i]) || i == PORT_DIGITS)
             return false;
-        number = number * 10 + (unsigned long)(text.base[i] - '0');
+        value = value * 10 + (unsigned long)(text.base[i] - '0');
     }
-    *port = htons((uint16_t)number);
-    return text.length > 0 && number <= UINT16_MAX;
+    *port = htons((uint16_t)value);
+    return text.length > 0 && value <= UINT16_MAX;
 }
 
 /* Call inet_pton for a text without a final NUL. */

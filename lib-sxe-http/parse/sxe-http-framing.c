@@ -92,15 +92,15 @@ check_host_field(struct sxe_http_parser *parser, const char *data)
 }
 
 static bool
-parse_number(const char *digits, size_t length, uint64_t *number)
+parse_number(const char *digits, size_t length, uint64_t *value)
 {
-    *number = 0;
+    *value = 0;
     for (size_t i = 0; i < length; i++) {
         unsigned digit = (unsigned)(uint8_t)digits[i] - '0';
 
-        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
+        if (digit > 9 || *value > (UINT64_MAX - digit) / 10)
             return false;
-        *number = *number * 10 + digit;
+        *value = *value * 10 + digit;
     }
     return length > 0;
 }
@@ -110,14 +110,14 @@ SXE__HTTP_COLD static int
 content_length(struct sxe_http_parser *parser, const char *data, const struct sxe_http_field *first)
 {
     const struct sxe_http_field *field = first;
-    uint64_t number;
+    uint64_t length;
 
     for (; field != NULL; field = next_copy(parser, data, SXE_HTTP_FIELD_CONTENT_LENGTH, field)) {
-        if (!parse_number(data + field->value, field->value_length, &number))
+        if (!parse_number(data + field->value, field->value_length, &length))
             return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_LENGTH, field->value);
-        if (field != first && number != parser->length)
+        if (field != first && length != parser->length)
             return sxe__http_refuse(parser, SXE_HTTP_REFUSED_TWO_LENGTHS, field->value);
-        parser->length = number;
+        parser->length = length;
     }
     parser->body = SXE_HTTP_BODY_LENGTH;
     return OK;

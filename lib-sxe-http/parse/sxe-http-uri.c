@@ -34,11 +34,11 @@ is_plain_in_segment(unsigned byte)
 static unsigned
 hex_value(char digit)
 {
-    unsigned number = (unsigned)(uint8_t)digit - '0';
+    unsigned decimal = (unsigned)(uint8_t)digit - '0';
     unsigned letter = ((unsigned)(uint8_t)digit | 0x20) - 'a';
 
-    if (number <= 9)
-        return number;
+    if (decimal <= 9)
+        return decimal;
     return letter < 6 ? letter + 10 : 16;
 }
 

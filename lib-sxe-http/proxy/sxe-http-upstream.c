@@ -26,10 +26,10 @@
 /* ---- Making and deleting ---- */
 
 static void
-set_default(uint32_t *number, uint32_t value)
+set_default(uint32_t *setting, uint32_t value)
 {
-    if (*number == 0)
-        *number = value;
+    if (*setting == 0)
+        *setting = value;
 }
 
 static int

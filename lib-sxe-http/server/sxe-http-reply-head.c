@@ -98,15 +98,15 @@ sxe_http_reason(unsigned status)
 #define PUT_LITERAL(to, text) mempcpy((to), (text), SXE_LITERAL_LENGTH(text))
 
 static char *
-put_length_number(char *to, uint64_t number)
+put_length_number(char *to, uint64_t length)
 {
     char digits[20];
     size_t at = sizeof(digits);
 
     do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
+        digits[--at] = (char)('0' + length % 10);
+        length /= 10;
+    } while (length > 0);
     return mempcpy(to, digits + at, sizeof(digits) - at);
 }
 

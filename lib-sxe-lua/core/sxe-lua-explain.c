@@ -203,20 +203,20 @@ static void
 add_source_lines(struct text *text, FILE *file, const struct place *place)
 {
     char line[LINE_SIZE];
-    unsigned number = 1;
+    unsigned at = 1;
 
     add_explained_line(text, "%*s |\n", NUMBER_WIDTH, "");
-    while (number <= place->line + AROUND && fgets(line, sizeof(line), file) != NULL) {
+    while (at <= place->line + AROUND && fgets(line, sizeof(line), file) != NULL) {
         bool is_whole = strchr(line, '\n') != NULL;
 
         line[strcspn(line, "\n")] = '\0';
-        if (number + AROUND >= place->line)
-            add_explained_line(text, "%*u | %s\n", NUMBER_WIDTH, number, line);
-        if (number == place->line)
+        if (at + AROUND >= place->line)
+            add_explained_line(text, "%*u | %s\n", NUMBER_WIDTH, at, line);
+        if (at == place->line)
             mark_place(text, line, place->message);
         while (!is_whole && fgets(line, sizeof(line), file) != NULL)
             is_whole = strchr(line, '\n') != NULL;
-        number++;
+        at++;
     }
 }
 

@@ -103,13 +103,13 @@ set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
 /* Set the hook. A script that does not end may be in a handler of the last error, with hooks
  * off. */
 static void
-on_watch_signal(int number)
+on_watch_signal(int signal_number)
 {
     struct sxe_lua *lua = sxe__lua_current();
     const enum sxe__lua_demand demand =
         lua != NULL ? sxe__lua_watch_demand(&lua->watch) : SXE__LUA_NO_DEMAND;
 
-    (void)number;
+    (void)signal_number;
     if (demand == SXE__LUA_NO_DEMAND)
         return;
     set_hook_seldom(&lua->watch, lua->watch.running);

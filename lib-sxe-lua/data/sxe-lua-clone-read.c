@@ -37,10 +37,10 @@ take_item(struct reader *r, void *data, size_t length)
 static uint32_t
 take_number(struct reader *r)
 {
-    uint32_t number;
+    uint32_t value;
 
-    take_item(r, &number, sizeof(number));
-    return number;
+    take_item(r, &value, sizeof(value));
+    return value;
 }
 
 /* Give the object on top the next number. */

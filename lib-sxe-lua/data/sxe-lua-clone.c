@@ -67,9 +67,9 @@ put_tag(struct writer *w, enum sxe__lua_clone_tag tag)
 }
 
 static void
-put_number(struct writer *w, size_t number)
+put_number(struct writer *w, size_t value)
 {
-    const uint32_t word = (uint32_t)number;
+    const uint32_t word = (uint32_t)value;
 
     put(w, &word, sizeof(word));
 }

@@ -25,7 +25,7 @@ sxe__lua_pool_push_element(lua_State *L, const struct sxe__lua_pool *pool, unsig
     if (id == SXE_POOL_NO_INDEX)
         lua_pushnil(L);
     else
-        sxe__lua_push_handle(L, SXE__LUA_ELEMENT, pool->number << SXE__LUA_POOL_INDEX_BITS | id,
+        sxe__lua_push_handle(L, SXE__LUA_ELEMENT, pool->index << SXE__LUA_POOL_INDEX_BITS | id,
                              generation_of(pool, id));
     return 1;
 }
@@ -35,7 +35,7 @@ sxe__lua_pool_find_element(uint32_t index, uint32_t generation, unsigned *id)
 {
     struct sxe__lua_pool *pool;
 
-    *id = index & (SXE__LUA_POOL_NUMBER - 1);
+    *id = index & (SXE__LUA_POOL_ELEMENTS - 1);
     if (POOLS == NULL)
         return NULL;
     pool = POOLS->pool[index >> SXE__LUA_POOL_INDEX_BITS];

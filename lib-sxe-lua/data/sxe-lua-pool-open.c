@@ -171,7 +171,7 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
     unsigned count;
 
     take_pool_name(L, pool);
-    count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
+    count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_ELEMENTS, "elements");
     /* Only check the option: a pool that is not shared has one shard. */
     (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
@@ -195,12 +195,12 @@ learn_layout(lua_State *L, struct sxe__lua_pool *pool)
 {
     snprintf(pool->name, sizeof(pool->name), "%s", sxe_pool_get_name(pool->array));
     if (sxe_pool_get_states(pool->array) > SXE__LUA_POOL_STATES ||
-        sxe_pool_get_number(pool->array) > SXE__LUA_POOL_NUMBER ||
+        sxe_pool_get_number(pool->array) > SXE__LUA_POOL_ELEMENTS ||
         sxe_pool_layout_parse(&pool->fields, sxe_pool_get_fields(pool->array), NULL) < 0)
         return sxe__lua_option_refused(
             L,
             lua_pushfstring(L, "pool %s is not for scripts: they take %d states, %d elements",
-                            pool->name, SXE__LUA_POOL_STATES, SXE__LUA_POOL_NUMBER),
+                            pool->name, SXE__LUA_POOL_STATES, SXE__LUA_POOL_ELEMENTS),
             E2BIG);
     for (; pool->states < sxe_pool_get_states(pool->array); pool->states++)
         snprintf(pool->state[pool->states], SXE__LUA_POOL_NAME_SIZE, "%s",
@@ -223,7 +223,7 @@ take_pool_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, st
         return;
     }
     take_pool_name(L, pool);
-    spec->number = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
+    spec->number = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_ELEMENTS, "elements");
     spec->shards = sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
     join_states(L, pool, texts->states);
@@ -322,10 +322,10 @@ keep_pool(lua_State *L, struct sxe__lua_pool *pool)
         luaL_error(L, "%d pools are open already", SXE__LUA_POOLS);
     lua_pushvalue(L, 2);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    pool->number = POOLS->number;
+    pool->index = POOLS->number;
     pool->is_open = true;
     POOLS->pool[POOLS->number++] = pool;
-    sxe__lua_push_handle(L, SXE__LUA_POOL, pool->number, 0);
+    sxe__lua_push_handle(L, SXE__LUA_POOL, pool->index, 0);
 }
 
 int

@@ -25,7 +25,7 @@ enum {
     SXE__LUA_POOL_NAME_SIZE = SXE_POOL_NAME_MAX + 1,
     SXE__LUA_POOL_STATES = 32,
     SXE__LUA_POOL_INDEX_BITS = 24, /* of an element's handle */
-    SXE__LUA_POOL_NUMBER = 1 << SXE__LUA_POOL_INDEX_BITS,
+    SXE__LUA_POOL_ELEMENTS = 1 << SXE__LUA_POOL_INDEX_BITS,
     SXE__LUA_POOLS = 256
 };
 
@@ -35,7 +35,7 @@ struct sxe__lua_pool {
     void *array;
     char *scratch; /* room for one element, in a user value of the pool */
     size_t element_size;
-    uint32_t number;  /* the pool's index in sxe__lua_pools */
+    uint32_t index;   /* the place of the pool in sxe__lua_pools */
     uint64_t wait_ns; /* how long a call tries again while others have the lock */
     bool is_open;
     bool is_shared; /* other processes use the pool, too */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.pool": pools of lib-sxe-pool, whose elements have states with names and typed
- * fields. Pools live as long as the Lua state, so a handle needs only a pool's number.
+ * fields. Pools live as long as the Lua state, so a handle needs only the index of a pool.
  *
  * A method of a shared pool may find a lock held. So its work is in a function that can also run as
  * a continuation: it begins again with the arguments, which stay in their places on the stack.
@@ -76,7 +76,7 @@ check_element_argument(lua_State *L, const struct sxe__lua_pool *pool)
         return (unsigned)i;
     }
     index = sxe__lua_check_handle(L, 2, SXE__LUA_ELEMENT, &generation);
-    luaL_argcheck(L, index >> SXE__LUA_POOL_INDEX_BITS == pool->number, 2,
+    luaL_argcheck(L, index >> SXE__LUA_POOL_INDEX_BITS == pool->index, 2,
                   "an element of another pool");
     return sxe__lua_pool_find_element(index, generation, &id) != NULL ? id : SXE_POOL_NO_INDEX;
 }

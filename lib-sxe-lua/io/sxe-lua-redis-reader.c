@@ -64,25 +64,25 @@ enum { SLOTS = 16384 }; /* of a cluster */
 
 /* ---- Commands ---- */
 
-/* The argument there as text, on top: raises if it is neither a string nor a number. */
+/* The argument there as text, on top: raises if it is neither a string nor a value. */
 static const char *
 push_argument(lua_State *L, int argument, size_t *length)
 {
     char text[64];
 
     if (lua_type(L, argument) == LUA_TNUMBER && !lua_isinteger(L, argument)) {
-        double number = lua_tonumber(L, argument);
+        double value = lua_tonumber(L, argument);
 
-        /* 15 digits print 0.1 as 0.1; a number that they would change gets 17. */
-        snprintf(text, sizeof(text), "%.15g", number);
-        if (strtod(text, NULL) != number)
-            snprintf(text, sizeof(text), "%.17g", number);
+        /* 15 digits print 0.1 as 0.1; a value that they would change gets 17. */
+        snprintf(text, sizeof(text), "%.15g", value);
+        if (strtod(text, NULL) != value)
+            snprintf(text, sizeof(text), "%.17g", value);
         lua_pushstring(L, text);
     } else {
         lua_pushvalue(L, argument);
     }
     if (!lua_isstring(L, -1))
-        luaL_error(L, "redis: argument %d is a %s, not a string or a number", argument - 1,
+        luaL_error(L, "redis: argument %d is a %s, not a string or a value", argument - 1,
                    luaL_typename(L, argument));
     return lua_tolstring(L, -1, length);
 }
@@ -170,13 +170,13 @@ push_error_reply(lua_State *L, const char *text, size_t length)
 static void
 push_scalar(lua_State *L, const struct sxe__resp_element *element)
 {
-    if (element->number < 0 && element->type != ':') {
+    if (element->value < 0 && element->type != ':') {
         lua_pushlightuserdata(L, NULL);
         return;
     }
     switch (element->type) {
     case ':':
-        lua_pushinteger(L, element->number);
+        lua_pushinteger(L, element->value);
         break;
     case '#':
         lua_pushboolean(L, element->text[0] == 't');
@@ -205,7 +205,7 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
 static void
 push_list(lua_State *L, const struct sxe__resp_element *element, size_t most)
 {
-    int number = (int)(element->number < (int64_t)most ? element->number : (int64_t)most);
+    int number = (int)(element->value < (int64_t)most ? element->value : (int64_t)most);
 
     if (element->type == '%')
         lua_createtable(L, 0, number);
@@ -216,7 +216,7 @@ push_list(lua_State *L, const struct sxe__resp_element *element, size_t most)
 static struct list
 push_reply_list(const struct sxe__resp_element *element)
 {
-    struct list list = {.left = (uint64_t)element->number, .type = element->type};
+    struct list list = {.left = (uint64_t)element->value, .type = element->type};
 
     if (sxe__resp_is_pairs(element->type))
         list.left *= 2;
@@ -257,7 +257,7 @@ is_outermost(const struct part *part)
 static void
 add_element(lua_State *L, struct part *part, const struct sxe__resp_element *element, size_t after)
 {
-    const bool is_list = sxe__resp_is_list(element->type) && element->number >= 0;
+    const bool is_list = sxe__resp_is_list(element->type) && element->value >= 0;
 
     if (is_outermost(part))
         part->type = element->type;

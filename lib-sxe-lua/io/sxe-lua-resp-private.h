@@ -29,12 +29,12 @@
 
 enum { SXE__RESP_DEPTH = 32, SXE__RESP_LINE_MAX = 65536 };
 
-/* The beginning of an element: its type, and its number if the type has one. */
+/* The beginning of an element: its type, and its value if the type has one. */
 struct sxe__resp_element {
     /* The rest of the line after the type; or, after a length, the bytes that it counts. */
     const char *text;
-    size_t length;  /* of text, in bytes */
-    int64_t number; /* the integer, length or count of the element; -1: null */
+    size_t length; /* of text, in bytes */
+    int64_t value; /* the integer, length or count of the element; -1: null */
     char type;
 };
 

@@ -111,7 +111,7 @@ read_element_line(const char *bytes, const char *end, struct sxe__resp_element *
         .type = bytes[0], .text = bytes + 1, .length = (size_t)(end - bytes) - 1};
     if (element->type != ':' && !is_text_type(element->type) && !sxe__resp_is_list(element->type))
         return true;
-    return read_resp_number(element->text, element->length, &element->number);
+    return read_resp_number(element->text, element->length, &element->value);
 }
 
 /* Count an element of `size` bytes as taken, and end the lists whose last element it is. */
@@ -134,9 +134,9 @@ end_element(struct sxe__resp *resp, size_t size)
 static enum sxe__resp_result
 begin_resp_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t size)
 {
-    uint64_t number = (uint64_t)element->number;
+    uint64_t number = (uint64_t)element->value;
 
-    if (element->number < 0)
+    if (element->value < 0)
         return refuse_resp_reply(resp, "a list with such a number of elements");
     if (number > resp->max)
         return refuse_resp_reply(resp, NULL);
@@ -158,10 +158,10 @@ static enum sxe__resp_result
 take_resp_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t from,
                const char *bytes, size_t length)
 {
-    size_t number = (size_t)element->number;
+    size_t number = (size_t)element->value;
     size_t before = resp->size + from + 2; /* and the CRLF at its end */
 
-    if (element->number < 0)
+    if (element->value < 0)
         return refuse_resp_reply(resp, "text of such a length");
     if (number > resp->max || before > resp->max - number)
         return refuse_resp_reply(resp, NULL);
@@ -185,7 +185,7 @@ take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, cons
 
     if (!read_element_line(bytes, end, element))
         return refuse_resp_reply(resp, "a number that is not written in digits");
-    if (element->number == -1 && (element->type == '$' || element->type == '*'))
+    if (element->value == -1 && (element->type == '$' || element->type == '*'))
         return end_element(resp, size);
     if (is_text_type(element->type))
         return take_resp_text(resp, element, size, bytes, length);

@@ -217,11 +217,11 @@ on_input(struct ev_loop *loop, ev_io *watcher, int events)
 /* ---- Ctrl-C ---- */
 
 static void
-on_interrupt(int number)
+on_interrupt(int signal_number)
 {
     lua_State *running = repl.lua->watch.running;
 
-    (void)number;
+    (void)signal_number;
     repl.interrupts++;
     if (running != NULL)
         lua_sethook(running, interrupt_script, LUA_MASKCOUNT | LUA_MASKRET, 1);

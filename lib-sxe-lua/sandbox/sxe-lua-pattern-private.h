@@ -43,7 +43,7 @@ void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 
 /* Push a capture of the match from start to end, counted from 0. If the pattern has no captures,
  * push the whole match. */
-void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
+void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned index, const char *start,
                             const char *end);
 
 /* Push all captures, and return their number. Without captures push the whole match, unless start

@@ -243,17 +243,17 @@ match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
 static const char *
 match_item_again(struct sxe__lua_match *match, const char *s, char digit)
 {
-    const unsigned number = (unsigned)(digit - '1');
+    const unsigned index = (unsigned)(digit - '1');
     size_t length;
 
-    if (digit == '0' || number >= match->captured || match->captures[number].length == OPEN)
+    if (digit == '0' || index >= match->captured || match->captures[index].length == OPEN)
         luaL_error(match->L, "invalid capture index %%%d", digit - '0');
-    if (match->captures[number].length == POSITION)
+    if (match->captures[index].length == POSITION)
         return NULL;
-    length = (size_t)match->captures[number].length;
+    length = (size_t)match->captures[index].length;
     sxe__lua_match_steps(match, length / 16);
     if ((size_t)(match->subject_end - s) < length ||
-        memcmp(match->captures[number].start, s, length) != 0)
+        memcmp(match->captures[index].start, s, length) != 0)
         return NULL;
     return s + length;
 }
@@ -298,33 +298,33 @@ open_capture(struct sxe__lua_match *match, const char *s, const char *p)
 static const char *
 close_capture(struct sxe__lua_match *match, const char *s, const char *p)
 {
-    unsigned number = match->captured;
+    unsigned index = match->captured;
     const char *end;
 
-    while (number > 0 && match->captures[number - 1].length != OPEN)
-        number--;
-    if (number == 0)
+    while (index > 0 && match->captures[index - 1].length != OPEN)
+        index--;
+    if (index == 0)
         luaL_error(match->L, "invalid pattern capture");
-    number--;
-    match->captures[number].length = s - match->captures[number].start;
+    index--;
+    match->captures[index].length = s - match->captures[index].start;
     end = match_item_here(match, s, p);
     if (end == NULL)
-        match->captures[number].length = OPEN;
+        match->captures[index].length = OPEN;
     return end;
 }
 
 void
-sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
+sxe__lua_match_capture(struct sxe__lua_match *match, unsigned index, const char *start,
                        const char *end)
 {
     ptrdiff_t length = end - start;
 
-    if (number >= match->captured) {
-        if (number > 0)
-            luaL_error(match->L, "invalid capture index %%%d", (int)number + 1);
+    if (index >= match->captured) {
+        if (index > 0)
+            luaL_error(match->L, "invalid capture index %%%d", (int)index + 1);
     } else {
-        start = match->captures[number].start;
-        length = match->captures[number].length;
+        start = match->captures[index].start;
+        length = match->captures[index].length;
     }
     if (length == OPEN)
         luaL_error(match->L, "unfinished capture");

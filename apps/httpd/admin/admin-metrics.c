@@ -108,7 +108,7 @@ metrics_look(void)
 
 /* ---- Lines of the log ---- */
 
-/* Keep a warning or an error. number is 0 while its line is written: readers skip it then. */
+/* Keep a warning or an error. sequence is 0 while its line is written: readers skip it then. */
 static void
 keep_line(void *user, int level, const char *line, size_t length)
 {
@@ -119,7 +119,7 @@ keep_line(void *user, int level, const char *line, size_t length)
     if (part == NULL || level > SXE_LOG_WARNING)
         return;
     to = &part->lines[part->lines_number % METRICS_LINES];
-    __atomic_store_n(&to->number, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&to->sequence, 0, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     to->unix_ms = unix_ms();
     to->level = level;
@@ -127,7 +127,7 @@ keep_line(void *user, int level, const char *line, size_t length)
     memcpy(to->text, line, length);
     to->text[length - 1] = '\0'; /* takes the place of the line's end */
     part->lines_number++;
-    __atomic_store_n(&to->number, part->lines_number, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->sequence, part->lines_number, __ATOMIC_RELEASE);
 }
 
 /* ---- Parts ---- */

@@ -87,7 +87,7 @@ struct metrics_upstream {
 };
 
 struct metrics_line {
-    uint64_t number; /* counts up from 1; 0: the line is being written, or there is none */
+    uint64_t sequence; /* counts up from 1; 0: the line is being written, or there is none */
     int64_t unix_ms;
     int level;
     char text[METRICS_LINE_SIZE];

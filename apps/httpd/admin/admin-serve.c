@@ -249,12 +249,12 @@ reply_to_action(struct sxe_http_request *request, struct sxe_http_response *resp
 }
 
 static enum sxe_http_verdict
-signal_parent(struct sxe_http_request *request, struct sxe_http_response *response, int number,
-              const char *text)
+signal_parent(struct sxe_http_request *request, struct sxe_http_response *response,
+              int signal_number, const char *text)
 {
     if (!is_allowed_action(request))
         return sxe_http_reply_status(response, 403);
-    if (kill(serving.service->parent, number) < 0)
+    if (kill(serving.service->parent, signal_number) < 0)
         return sxe_http_reply_status(response, 500);
     return reply_to_action(request, response, text);
 }

@@ -241,12 +241,12 @@ metrics_connections(const struct metrics_sum *sum)
 static bool
 copy_line(struct metrics_line *to, const struct metrics_line *line)
 {
-    uint64_t number = __atomic_load_n(&line->number, __ATOMIC_ACQUIRE);
+    uint64_t sequence = __atomic_load_n(&line->sequence, __ATOMIC_ACQUIRE);
 
     *to = *line;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     to->text[METRICS_LINE_SIZE - 1] = '\0';
-    return number != 0 && number == __atomic_load_n(&line->number, __ATOMIC_RELAXED);
+    return sequence != 0 && sequence == __atomic_load_n(&line->sequence, __ATOMIC_RELAXED);
 }
 
 /* Insert a line into the list of the newest lines, by its time. */
@@ -271,9 +271,9 @@ add_log_lines(struct metrics_sum *sum, const struct metrics_part *part)
     struct metrics_line line;
 
     for (unsigned i = 0; i < METRICS_LINES; i++) {
-        uint64_t number = part->lines_number + i;
+        uint64_t at = part->lines_number + i;
 
-        if (copy_line(&line, &part->lines[number % METRICS_LINES]))
+        if (copy_line(&line, &part->lines[at % METRICS_LINES]))
             insert_line(sum, &line);
     }
 }

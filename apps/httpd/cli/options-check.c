@@ -158,12 +158,12 @@ httpd_read_place(const char *text, char ip[INET6_ADDRSTRLEN], unsigned short *po
     bool has_brackets = length > 2 && text[0] == '[' && text[length - 1] == ']';
     struct in6_addr any;
     char *end;
-    unsigned long number = strtoul(digits, &end, 10);
+    unsigned long value = strtoul(digits, &end, 10);
 
-    if (*digits < '0' || *digits > '9' || *end != '\0' || number > 65535 ||
+    if (*digits < '0' || *digits > '9' || *end != '\0' || value > 65535 ||
         length > INET6_ADDRSTRLEN)
         return false;
-    *port = (unsigned short)number;
+    *port = (unsigned short)value;
     snprintf(ip, INET6_ADDRSTRLEN, "%.*s", (int)(has_brackets ? length - 2 : length),
              text + has_brackets);
     return colon == NULL || inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1;

@@ -70,9 +70,9 @@ config_key(uint64_t table, const char *key, size_t length)
 }
 
 uint64_t
-config_item(uint64_t table, unsigned long long number)
+config_item(uint64_t table, unsigned long long index)
 {
-    return table == NOWHERE ? NOWHERE : mix(mix(table, "[", 1), &number, sizeof(number));
+    return table == NOWHERE ? NOWHERE : mix(mix(table, "[", 1), &index, sizeof(index));
 }
 
 uint64_t

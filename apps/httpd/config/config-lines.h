@@ -29,9 +29,9 @@ struct config_lines;
 struct config_lines *config_lines_new(const char *text, size_t length);
 void config_lines_delete(struct config_lines *lines); /* delete the lines; NULL is allowed */
 
-/* The place of a key, or of the item with this number, from 1. table: the place of its table. */
+/* The place of a key, or of the item at this index, from 1. table: the place of its table. */
 uint64_t config_key(uint64_t table, const char *key, size_t length);
-uint64_t config_item(uint64_t table, unsigned long long number);
+uint64_t config_item(uint64_t table, unsigned long long index);
 
 /* The line of the key at place. If there is none, the line of a key at any place: `anywhere` is its
  * config_anywhere. 0: not found. */

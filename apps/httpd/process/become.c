@@ -28,10 +28,10 @@ static bool
 take_id(const char *text, unsigned *id)
 {
     char *end;
-    unsigned long number = strtoul(text, &end, 10);
+    unsigned long value = strtoul(text, &end, 10);
 
-    *id = (unsigned)number;
-    return *text >= '0' && *text <= '9' && *end == '\0' && number < UINT32_MAX;
+    *id = (unsigned)value;
+    return *text >= '0' && *text <= '9' && *end == '\0' && value < UINT32_MAX;
 }
 
 static bool

@@ -142,7 +142,7 @@ static bool
 is_sound(const struct handover_message *message, int fd)
 {
     if (message->kind == HANDOVER_USE)
-        return fd < 0 && message->number < handover.number;
+        return fd < 0 && message->value < handover.number;
     return message->kind == HANDOVER_KEEP && fd >= 0 && message->length >= sizeof(sa_family_t) &&
            message->length <= sizeof(message->u.address) && option_of(fd, SO_TYPE) == SOCK_STREAM &&
            option_of(fd, SO_DOMAIN) == message->u.address.ss_family;
@@ -156,14 +156,14 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
     if (!is_sound(message, fd)) {
         SXE_WARN("ignored an invalid message from a serving process: kind %u, socket %u of %u, "
                  "%u bytes of address",
-                 (unsigned)message->kind, (unsigned)message->number, handover.number,
+                 (unsigned)message->kind, (unsigned)message->value, handover.number,
                  (unsigned)message->length);
         if (fd >= 0)
             close(fd);
         return;
     }
     if (message->kind == HANDOVER_USE) {
-        mark_socket(&handover.sockets[message->number], is_next);
+        mark_socket(&handover.sockets[message->value], is_next);
         return;
     }
     if (handover.number == HANDOVER_SOCKETS) {
@@ -387,9 +387,9 @@ keep_socket(const struct sockaddr *address, socklen_t length, int fd)
 }
 
 static void
-tell_use(const struct kept *socket, unsigned number)
+tell_use(const struct kept *socket, unsigned index)
 {
-    struct handover_message message = {.kind = HANDOVER_USE, .number = number};
+    struct handover_message message = {.kind = HANDOVER_USE, .value = index};
 
     if (socket->is_new)
         keep_socket((const struct sockaddr *)&socket->address, socket->length, socket->fd);

@@ -15,7 +15,7 @@
  *       KEEP address + descriptor ------> kept: address, descriptor
  *     READY ----------------------------> marks its sockets as used
  *                                         fork ---------------------------> has all of them
- *                                         <--------------------- USE number   sxe_listen: found
+ *                                         <--------------------- USE index    sxe_listen: found
  *                                         <------------------------- READY
  *       <--------------------------- DRAIN   closes sockets that the next process did not take
  *
@@ -40,11 +40,11 @@
 enum handover_kind {
     /* From a serving process. */
     HANDOVER_KEEP = 1, /* a socket was opened: its address and descriptor */
-    HANDOVER_USE,      /* number: the index of a kept socket that the process took */
+    HANDOVER_USE,      /* value: the index of a kept socket that the process took */
     HANDOVER_FILE,     /* path: a file that the process loads; watch it for changes */
     HANDOVER_READY,    /* the process accepts connections */
     HANDOVER_RENEW,    /* the process asks to be replaced */
-    HANDOVER_REASON,   /* number: a digest of the message with which the process fails to load */
+    HANDOVER_REASON,   /* value: a digest of the message with which the process fails to load */
     /* To a serving process. */
     HANDOVER_DRAIN,  /* the next process accepts; finish the requests in progress and exit */
     HANDOVER_END,    /* finish and exit; the second time: exit now */
@@ -55,7 +55,7 @@ enum handover_kind {
 
 struct handover_message {
     uint32_t kind;
-    uint32_t number;
+    uint32_t value;
     socklen_t length; /* the length of the address */
     union {
         struct sockaddr_storage address;

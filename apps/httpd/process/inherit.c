@@ -15,18 +15,18 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-/* Parse the number in a variable. -1: its text is no number, or the number is more than `most`. */
+/* Parse the value in a variable. -1: its text is no value, or the value is more than `most`. */
 static long
 number_of_variable(const char *text, long most)
 {
     char *end;
-    long number;
+    long value;
 
     if (*text < '0' || *text > '9')
         return -1;
     errno = 0;
-    number = strtol(text, &end, 10);
-    return errno != 0 || *end != '\0' || number > most ? -1 : number;
+    value = strtol(text, &end, 10);
+    return errno != 0 || *end != '\0' || value > most ? -1 : value;
 }
 
 static int

@@ -100,7 +100,7 @@ reason_fail(int link)
 
     if (!reason.is_watched)
         return;
-    message.number = (uint32_t)keyed_digest(key, reason.text, reason.length).half[0] | 1;
-    end_watch(message.number != reason.told);
+    message.value = (uint32_t)keyed_digest(key, reason.text, reason.length).half[0] | 1;
+    end_watch(message.value != reason.told);
     (void)handover_send(link, &message, -1);
 }

@@ -434,7 +434,7 @@ take_child_message(struct child *child, const struct handover_message *message, 
     else if (message->kind == HANDOVER_RENEW)
         renew_child(child);
     else if (message->kind == HANDOVER_REASON && child->role != LEAVING)
-        reason_note(message->number);
+        reason_note(message->value);
 }
 
 /* Handle the messages in a child's queue, but at most MESSAGES_MAX, because a child may never stop

@@ -50,11 +50,11 @@ upgrade_say_ready(void)
 /* ---- In the old program ---- */
 
 static void
-set_number_variable(const char *name, int number)
+set_number_variable(const char *name, int value)
 {
     char text[16];
 
-    snprintf(text, sizeof(text), "%d", number);
+    snprintf(text, sizeof(text), "%d", value);
     setenv(name, text, 1);
 }
 

@@ -36,16 +36,16 @@ read_place_weight(const char *text, uint16_t *weight)
 {
     static const char name[] = " weight=";
     char *end = NULL;
-    unsigned long number;
+    unsigned long value;
 
     if (*text == '\0')
         return true;
     if (strncmp(text, name, sizeof(name) - 1) != 0)
         return false;
     text += sizeof(name) - 1;
-    number = strtoul(text, &end, 10);
-    *weight = (uint16_t)number;
-    return *text >= '0' && *text <= '9' && *end == '\0' && number >= 1 && number <= 1000;
+    value = strtoul(text, &end, 10);
+    *weight = (uint16_t)value;
+    return *text >= '0' && *text <= '9' && *end == '\0' && value >= 1 && value <= 1000;
 }
 
 static bool

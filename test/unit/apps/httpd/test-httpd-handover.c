@@ -50,7 +50,7 @@ receive(void)
 
 START_TEST(a_message_arrives_whole)
 {
-    struct handover_message message = {.kind = HANDOVER_FILE, .number = 7};
+    struct handover_message message = {.kind = HANDOVER_FILE, .value = 7};
 
     snprintf(message.u.path, sizeof(message.u.path), "a.lua");
     ck_assert_int_eq(receive(), 0);
@@ -58,7 +58,7 @@ START_TEST(a_message_arrives_whole)
     ck_assert_int_eq(handover_say(ends[1], HANDOVER_READY), 0);
     ck_assert_int_eq(receive(), 1);
     ck_assert_uint_eq(got.kind, HANDOVER_FILE);
-    ck_assert_uint_eq(got.number, 7);
+    ck_assert_uint_eq(got.value, 7);
     ck_assert_str_eq(got.u.path, "a.lua");
     ck_assert_int_eq(got_fd, -1);
     ck_assert_int_eq(receive(), 1);
@@ -173,7 +173,7 @@ note(unsigned short port, bool is_next)
 static void
 use(unsigned number, bool is_next)
 {
-    struct handover_message message = {.kind = HANDOVER_USE, .number = number};
+    struct handover_message message = {.kind = HANDOVER_USE, .value = number};
 
     handover_note(&message, -1, is_next);
 }
@@ -191,10 +191,10 @@ static const struct {
     struct handover_message message;
     bool has_fd;
 } senseless[] = {
-    {{.kind = HANDOVER_USE, .number = 1}, false},
-    {{.kind = HANDOVER_USE, .number = HANDOVER_SOCKETS}, false},
-    {{.kind = HANDOVER_USE, .number = UINT32_MAX}, false},
-    {{.kind = HANDOVER_USE, .number = 0}, true},
+    {{.kind = HANDOVER_USE, .value = 1}, false},
+    {{.kind = HANDOVER_USE, .value = HANDOVER_SOCKETS}, false},
+    {{.kind = HANDOVER_USE, .value = UINT32_MAX}, false},
+    {{.kind = HANDOVER_USE, .value = 0}, true},
     {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_in)}, false},
     {{.kind = HANDOVER_KEEP, .length = 0}, true},
     {{.kind = HANDOVER_KEEP, .length = sizeof(struct sockaddr_storage) + 1}, true},
@@ -336,12 +336,12 @@ START_TEST(what_is_kept_is_found_once_by_its_address)
     close(fd);
     ck_assert_int_eq(receive(), 1);
     ck_assert_uint_eq(got.kind, HANDOVER_USE);
-    ck_assert_uint_eq(got.number, 1);
+    ck_assert_uint_eq(got.value, 1);
     fd = find(2);
     ck_assert_int_ge(fd, 0);
     close(fd);
     ck_assert_int_eq(receive(), 1);
-    ck_assert_uint_eq(got.number, 2);
+    ck_assert_uint_eq(got.value, 2);
     ck_assert_int_eq(find(2), -1);
     handover_close_others();
     ck_assert_int_eq(find(1), -1);

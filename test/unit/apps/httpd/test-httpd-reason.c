@@ -49,7 +49,7 @@ load(const char *const *texts, unsigned number)
     wait(NULL);
     if (handover_receive(link_ends[0], &message, &fd) > 0) {
         ck_assert_uint_eq(message.kind, HANDOVER_REASON);
-        reason_note(message.number);
+        reason_note(message.value);
     }
 }
 #define LOAD(...)                            \

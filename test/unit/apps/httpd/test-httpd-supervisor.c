@@ -1576,7 +1576,7 @@ change_and_drain(int link)
 static int
 fail_for(int link, uint32_t reason)
 {
-    struct handover_message message = {.kind = HANDOVER_REASON, .number = reason};
+    struct handover_message message = {.kind = HANDOVER_REASON, .value = reason};
 
     shared->children[number].since_ns = shared->now_ns;
     ck_assert_int_eq(handover_send(link, &message, -1), 0);
