@@ -57,8 +57,8 @@ test("nil and a message after parts of a reply is an error", function()
     end
 end)
 
--- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
---   half of it for the whole.
+-- promise: docs/operations.md: If a reply is not completely sent by then, its connection is reset, so that no client
+-- takes half a reply for the whole.
 test("a reply that is incomplete after --stop-timeout is reset", function()
     for _, options in ipairs{{}, {"-w", "1"}} do
         local server <close> = script.start(TEXT, "--stop-timeout", "100ms", table.unpack(options))
@@ -83,8 +83,8 @@ local function is_reset_at_end(server, path)
     return not pcall(sock.recv_all, sock)
 end
 
--- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
---   half of it for the whole.
+-- promise: docs/operations.md: If a reply is not completely sent by then, its connection is reset, so that no client
+-- takes half a reply for the whole.
 test("a reply that its client has not read after --stop-timeout is reset, although its handler has ended", function()
     for _, path in ipairs{"/large", "/parts"} do
         local server = script.start(TEXT, "--stop-timeout", "100ms")
@@ -126,8 +126,8 @@ test("a reply that is incomplete at a second SIGTERM is reset", function()
     check(not pcall(sock.recv_all, sock), "the client got an orderly end")
 end)
 
--- promise: docs/operations.md: Connections that wait to be accepted at the first signal are accepted, and a request that came
---   with one is answered.
+-- promise: docs/operations.md: Connections that wait in the backlog at the first signal are accepted, and a request
+-- that came with such a connection is answered.
 test("clients whose connections wait to be accepted at SIGTERM are answered", function()
     for _, options in ipairs{{}, {"-w", "1"}, {"-w", "2"}, {"--lua"}} do
         local server = options[1] == "--lua" and script.start(TEXT) or httpd.start(table.unpack(options))

@@ -39,7 +39,8 @@ local function request(path)
     return ("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path)
 end
 
--- promise: docs/operations.md: With `--chroot DIR` each process that serves makes DIR its root directory before it becomes the user: a path that it opens from then on begins in DIR.
+-- promise: docs/operations.md: With `--chroot DIR` each process that serves makes DIR its root directory before it
+-- becomes the user: from then on the paths that it opens begin in DIR.
 as_root.test("files and error pages are found below the directory", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "/www", "--error-page", "404 404.html")
@@ -47,7 +48,8 @@ as_root.test("files and error pages are found below the directory", function()
     equal(http.ask(server, request "/none").body, "not inside\n")
 end)
 
--- promise: docs/operations.md: | in DIR | the directory of `-r` and of routes, error pages, the script and all that it opens, requires and runs |
+-- promise: docs/operations.md: | in DIR | the directory of `-r` and of routes, error pages, the script and all files
+-- that it opens, requires and runs |
 as_root.test("a script lies below the directory, and sees no file outside of it", function()
     local dir <close> = directory()
     local outside = os.tmpname()
@@ -89,8 +91,8 @@ as_root.test("the admin process has the new root directory", function()
     os.remove(path)
 end)
 
--- promise: docs/operations.md: Workers can open neither the log nor certificates again, so SIGUSR1 starts new
---   workers, which have the access log that the path names now, and the configuration as last loaded.
+-- promise: docs/operations.md: Workers in DIR cannot open the log or certificates again. So SIGUSR1 starts new
+-- workers, with the access log that the path names now, and the configuration that was loaded last.
 as_root.test("the log lies outside the directory, and new workers open it again", function()
     local dir <close> = directory()
     local logs <close> = directory()
@@ -107,7 +109,8 @@ as_root.test("the log lies outside the directory, and new workers open it again"
     end, "a line in the new log")
 end)
 
--- promise: docs/operations.md: A DIR that cannot be entered ends the server with exit status 1, and `--check` looks as well.
+-- promise: docs/operations.md: If DIR cannot be entered, the server ends with exit status 1; `--check` tests this as
+-- well.
 as_root.test("a directory that is missing is refused", function()
     for _, more in ipairs{"--check", "-w2"} do
         local proc = wire.spawn{wire.program("sxe-httpd"), more, "-p", "0", "--user", USER, "--chroot",
@@ -126,7 +129,8 @@ as_root.test("--check looks for files below the directory", function()
     end
 end)
 
--- promise: docs/operations.md: It needs `--user` with another user than root, who could leave DIR again.
+-- promise: docs/operations.md: `--chroot` needs `--user` with another user than root, because root could leave DIR
+-- again.
 test("--chroot is refused with the user root, who could leave the directory", function()
     for _, user in ipairs{"root", "0"} do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--chroot", "/", "--user", user}

@@ -41,7 +41,8 @@ do
     end
 end
 
--- promise: docs/configuration.md: Every block of this page is run by [test/outside/httpd-config.lua](../test/outside/httpd-config.lua).
+-- promise: docs/configuration.md: [test/outside/httpd-config.lua](../test/outside/httpd-config.lua) runs every block
+-- of this page.
 test("there are blocks of Lua and of commands, and no others", function()
     local number = { lua = 0, console = 0 }
     for _, block in ipairs(blocks) do
@@ -61,7 +62,8 @@ for _, block in ipairs(blocks) do
     end)
 end
 
--- promise: docs/configuration.md: A flag counts before a variable of the environment, that before the file, and that before the default.
+-- promise: docs/configuration.md: A flag overrides an environment variable, a variable overrides the file, and the
+-- file overrides the default.
 test("flag, environment, file, default: each hides the later ones", function()
     write("a.lua", "return { port = 1, max_line = 1000, max_header = 2000 }")
     local said = run("SXE_PORT=2 SXE_MAX_LINE=1001 sxe-httpd --config a.lua -p 3 --print-config")
@@ -81,7 +83,7 @@ test("the output of --print-config can be read by --config, and has the same mea
     check(once:find('X-Quoted: \\"a\\\\b\\"', 1, true), once)
 end)
 
--- promise: docs/configuration.md: Nothing there reads a file, the environment or the clock.
+-- promise: docs/configuration.md: It cannot read a file, the environment or the clock.
 test("a configuration has only functions that compute", function()
     for _, name in ipairs{ "os", "io", "require", "load", "loadstring", "dofile", "loadfile", "debug", "coroutine", "package",
                            "pcall", "setmetatable", "getmetatable", "rawset", "collectgarbage", "print", "string.dump",
@@ -91,7 +93,8 @@ test("a configuration has only functions that compute", function()
     end
 end)
 
--- promise: docs/configuration.md: A bad file leaves the server as it was, and the log says why.
+-- promise: docs/configuration.md: If the file is bad, the server continues with the earlier configuration, and the
+-- log says why.
 test("SIGHUP loads a good file and keeps the old one instead of a bad one; no client sees a gap", function()
     write("s.lua", "return { header = 'X-N: 0' }")
     local server <close> = httpd.start("--config", directory .. "/s.lua")
@@ -126,8 +129,8 @@ local function start_routes()
     end
 end
 
--- promise: docs/configuration.md: the body of replies that have none of their own, such as 404 where there is no file or
--- no route. It is read once, so a page that changes is sent after the next SIGHUP.
+-- promise: docs/configuration.md: it is the body of replies that would have none, such as 404 if there is no file or
+-- no route. The server reads the file once, so a changed error page is sent after the next SIGHUP.
 test("error pages do not change until SIGHUP", function()
     write("sorry.html", "sorry")
     write("404.html", "old")
@@ -146,8 +149,8 @@ test("error pages do not change until SIGHUP", function()
     httpd.wait_until(function() return assert(ask("GET /nosuch")):find("\r\n\r\nnew$") end, "the new page")
 end)
 
--- promise: docs/configuration.md: A script's reply with a body keeps it, and so does the 500 of its error, which says the
--- error's id.
+-- promise: docs/configuration.md: A script's reply with a body keeps its body, and so does the 500 after an error of
+-- a script, which contains the error's id.
 test("an error page is for a script's replies without a body", function()
     write("404.html", "page")
     write("app.lua", [[return function(req, res)
@@ -166,7 +169,8 @@ test("an error page is for a script's replies without a body", function()
     check(ask("/error"):find("^HTTP/1.1 500 .*\r\n\r\n{.*}\n$"))
 end)
 
--- promise: docs/configuration.md: The pattern with more literal bytes counts, whatever the order in the file.
+-- promise: docs/configuration.md: If several patterns match, the pattern with more literal bytes wins, in any order
+-- of the file.
 test("each route of the page answers as the page says", function()
     local server <close>, ask = start_routes()
     for _, case in ipairs{
@@ -180,7 +184,7 @@ test("each route of the page answers as the page says", function()
     end
 end)
 
--- promise: docs/configuration.md: A file's route takes GET and HEAD; another method is answered 405.
+-- promise: docs/configuration.md: A route with `root` accepts GET and HEAD; another method is answered 405.
 test("a POST to a file is 405, and to a fixed reply is answered", function()
     local server <close>, ask = start_routes()
     check(ask("/page.txt", "a", "POST"):find "^HTTP/1.1 405 ")
@@ -199,7 +203,8 @@ test("a site answers its names; all other names get the routes at the top level"
     end
 end)
 
--- promise: docs/configuration.md: this file is sent where there is none, as by `try_files`; 404 where that is missing, too
+-- promise: docs/configuration.md: this file is sent if there is no such file, as with `try_files`; 404 if it is
+-- missing, too
 test("a fallback file is sent each time, never a file above the root; if it is missing, 404", function()
     local server <close>, ask = start_routes()
     for _ = 1, 3 do
@@ -211,7 +216,7 @@ test("a fallback file is sent each time, never a file above the root; if it is m
     httpd.wait_until(function() return ask("/no/such/page"):find "^HTTP/1.1 404 " end, "404")
 end)
 
--- promise: docs/configuration.md: A name that stands twice is that of the first site.
+-- promise: docs/configuration.md: A name that occurs twice belongs to the first site.
 test("a name that two sites have belongs to the first", function()
     write("twice.lua", [[
 local function site(...) return { names = { ... }, routes = { ["/"] = { status = 200, body = ... } } } end
@@ -239,8 +244,9 @@ test("a redirect with a {name} that its path does not have is refused", function
     end
 end)
 
--- promise: docs/configuration.md: A client never chooses the server of a redirect: a `{name}` before the path is refused when
---   the file is read, and a redirect that parameters would turn into another server's name, `//host`, is answered 404.
+-- promise: docs/configuration.md: A client never chooses the server of a redirect. A `{name}` before the path is
+-- refused when the file is read. A redirect that parameters would turn into another server's name, `//host`, is
+-- answered 404.
 test("a redirect leads only to the server that the file names", function()
     local function check_file(redirect)
         write("redirect.lua", ('return { port = 0, routes = { ["/a/{t...}"] = { redirect = %q } } }'):format(redirect))
@@ -279,7 +285,8 @@ test("a site's name that no request can have is refused, and another is not", fu
     end
 end)
 
--- promise: docs/configuration.md: A mistake is named with the file, its line and the key; the server does not start, and its exit status is 2.
+-- promise: docs/configuration.md: names the file, the line and the key. The server does not start, and its exit
+-- status is 2.
 test("the error of a path does not name methods, which the file does not have", function()
     write("path.lua", 'return { routes = { ["a"] = { redirect = "/x" } } }')
     equal(run "sxe-httpd --config path.lua --check", "sxe-httpd: path.lua:1: a: no / to begin with, at byte 0\n")

@@ -40,7 +40,7 @@ end
 
 local FILTER <const> = "filter of calls %(seccomp%)"
 
--- promise: docs/operations.md: Any other file is refused with "Permission denied", whoever owns it.
+-- promise: docs/operations.md: Opening any other file fails with "Permission denied", whoever owns it.
 test_confined("Landlock", "files that no option names", function()
     local server <close> = start [[
         local path = arg[0]
@@ -54,7 +54,7 @@ test_confined("Landlock", "files that no option names", function()
     equal(server:ask(), (" Permission denied"):rep(4, ","))
 end)
 
--- promise: docs/operations.md: Any other file is refused with "Permission denied", whoever owns it.
+-- promise: docs/operations.md: Opening any other file fails with "Permission denied", whoever owns it.
 test_confined("Landlock", "threads that read and write files for sxe.file", function()
     for _, processes in ipairs{"1", "2"} do
         local server <close> = start([[
@@ -73,13 +73,14 @@ test_confined("Landlock", "threads that read and write files for sxe.file", func
     end
 end)
 
--- promise: docs/operations.md: With `--confine` each process that serves gives up files and system calls that it does not need, before it answers anything.
+-- promise: docs/operations.md: With `--confine` each process that serves gives up access to files and system calls
+-- that it does not need, before it answers any request.
 test("a script in a sandbox", function()
     local server <close> = start("return function() return tostring(os.execute) end", "--lua-sandbox")
     equal(server:ask(), "nil")
 end)
 
--- promise: docs/operations.md: A symbolic link is judged by the file that it leads to.
+-- promise: docs/operations.md: For a symbolic link the file to which it leads counts.
 test_confined("Landlock", "a link out of the directory", function()
     local server <close> = start [[
         local link = arg[0]:gsub("app.lua$", "link")
@@ -106,7 +107,8 @@ local function lead(made, name)
     end
 end
 
--- promise: docs/operations.md: Where the table says "the directory of" a file, that file may be a symbolic link: the directory of the file that it leads to counts too, so that certificates of certbot are read again after each renewal.
+-- promise: docs/operations.md: Where the table says "the directory of" a file, that file may be a symbolic link: then
+-- the directory of the target is allowed, too, so that certificates of certbot are read again after each renewal.
 test_confined("Landlock", "certificates that are links, and lead to other files later", function()
     local made = make_certificates()
     if not made or wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--check"}:wait(20) ~= 0 then
@@ -132,7 +134,7 @@ test_confined("Landlock", "certificates that are links, and lead to other files 
     os.execute("rm -r " .. made)
 end)
 
--- promise: docs/operations.md: | written, with `--lua` | `/dev/shm`, where pools and dicts have their files |
+-- promise: docs/operations.md: | write, with `--lua` | `/dev/shm`, where pools and dicts have their files |
 test_confined("Landlock", "a file in /dev/shm, and one of the script's own", function()
     local server <close> = start [[
         local path = os.tmpname and "/dev/shm/confine-" .. tostring({}):match "0x(%x+)"
@@ -157,7 +159,9 @@ local function start_calls(...)
     return server
 end
 
--- promise: docs/operations.md: Refused are: new programs and processes, `ptrace` and the memory of other processes, mounts, namespaces, another user, raw and packet sockets, kernel modules, the clock, io_uring, `bpf` and keys of the kernel.
+-- promise: docs/operations.md: The filter refuses new programs and processes, `ptrace` and the memory of other
+-- processes, mounts, namespaces, another user, raw and packet sockets, kernel modules, the clock, io_uring, `bpf` and
+-- keys of the kernel.
 test_confined(FILTER, "calls of each kind", function()
     local server <close> = start_calls "--confine"
     for call in ([[execve execveat fork ptrace process_vm_readv mount umount chroot unshare setns setuid raw packet
@@ -166,7 +170,7 @@ test_confined(FILTER, "calls of each kind", function()
     end
 end)
 
--- promise: docs/operations.md: Signals are not refused: a process may send them to others of its user.
+-- promise: docs/operations.md: A process may send signals to other processes of its user.
 test_confined(FILTER, "signals", function()
     local server <close> = start_calls "--confine"
     equal(server:ask "/kill", "made")
@@ -180,7 +184,7 @@ test("calls without --confine", function()
     end
 end)
 
--- promise: docs/operations.md: A call of another processor's kind (32 bits, x32) ends the process.
+-- promise: docs/operations.md: A system call for another architecture (32 bits, x32) ends the process.
 test_confined(FILTER, "a call of x32", function()
     local machine <close> = io.popen "uname -m"
     if machine:read "l" ~= "x86_64" then
@@ -194,7 +198,8 @@ test_confined(FILTER, "a call of x32", function()
     equal(server:ask "/execve", "refused") -- the worker that replaced the ended one answers
 end)
 
--- promise: docs/operations.md: Scripts run no programs: `sxe.spawn`, `io.popen` and `os.execute` return `nil`, a message and 1:
+-- promise: docs/operations.md: Scripts cannot run programs: `sxe.spawn`, `io.popen` and `os.execute` return `nil`, a
+-- message and 1:
 test("programs", function()
     local server <close> = start [[
         local calls = {"sort", spawn = require "sxe.spawn", popen = io.popen, execute = os.execute}
@@ -208,7 +213,7 @@ test("programs", function()
     end
 end)
 
--- promise: docs/operations.md: SIGHUP, SIGUSR1 and SIGUSR2 do what they do elsewhere.
+-- promise: docs/operations.md: SIGHUP, SIGUSR1 and SIGUSR2 work as without `--confine`.
 test("a reload, a log that is opened again, and an upgrade", function()
     local logs = os.tmpname()
     os.remove(logs)

@@ -41,7 +41,8 @@ function container:stop()
     equal(self.proc:wait(60), 0, self.proc:errors())
 end
 
--- promise: docs/operations.md: Signals do what they do elsewhere, but for SIGUSR2: SIGTERM ends it with exit status 0, SIGHUP loads again.
+-- promise: docs/operations.md: Signals work as elsewhere, except SIGUSR2: SIGTERM ends the server with exit status 0,
+-- SIGHUP reloads.
 test_in_container("signals work as process 1", function()
     local alone = start{}
     alone:check_answers()
@@ -54,8 +55,7 @@ test_in_container("signals work as process 1", function()
     server:stop()
 end)
 
--- promise: docs/operations.md: It waits for them
---   when they end, so that none stays as a zombie.
+-- promise: docs/operations.md: It reaps them when they end, so that none stays as a zombie.
 test_in_container("a process whose parent ended is waited for", function()
     for own, options in pairs{[0] = {}, {"-w", "1"}} do
         local server = start({}, table.unpack(options))
@@ -72,7 +72,8 @@ test_in_container("a process whose parent ended is waited for", function()
     end
 end)
 
--- promise: docs/operations.md: It serves with a root file system that is read-only, since it writes no file but those that options and scripts name.
+-- promise: docs/operations.md: The server runs on a read-only root file system, because it writes only the files that
+-- options and scripts name.
 test_in_container("a root file system that is read-only is enough", function()
     local path = os.tmpname()
     local read_only = 'mount -o remount,bind,ro / && ! touch "$0" 2>/dev/null && exec "$@"'

@@ -34,7 +34,7 @@ local function ask(port, fields)
     return sock:read_reply()
 end
 
--- promise: docs/operations.md: They can be ended and started again one after the other: no GET fails.
+-- promise: docs/operations.md: You can restart the servers one after the other: no GET fails.
 test("haproxy.cfg: servers are ended and started again, and each request is answered", function()
     if is_missing "haproxy" then return end
     local front <close> = wire.listen("127.0.0.1", 0)
@@ -77,7 +77,8 @@ test("haproxy.cfg: servers are ended and started again, and each request is answ
     os.remove(path)
 end)
 
--- promise: docs/operations.md: It tells the server the client's address, scheme and host in fields that it sets itself, whatever a client sends in them.
+-- promise: docs/operations.md: It tells the server the client's address, scheme and host in fields that nginx sets
+-- itself, whatever a client sends in them.
 test("nginx.conf: kept connections, bodies, the client's address", function()
     if is_missing "nginx" then return end
     local front <close> = wire.listen("127.0.0.1", 0)

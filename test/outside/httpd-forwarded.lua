@@ -24,7 +24,7 @@ end
 local function forwarded(...) return answers({"--trust-from", TRUST, "--forwarded", "forwarded"}, ...) end
 local function x_forwarded(...) return answers({"--trust-from", TRUST, "--forwarded", "x-forwarded"}, ...) end
 
--- promise: docs/operations.md: The fields of a client that is not trusted are ignored
+-- promise: docs/operations.md: It ignores the fields of a client that is not trusted
 test("a peer that is not trusted names nobody", function()
     local fields <const> = {"Forwarded: for=192.0.2.7;proto=https;host=evil", "X-Forwarded-For: 192.0.2.7",
                             "X-Forwarded-Proto: https", "X-Forwarded-Host: evil"}
@@ -35,7 +35,8 @@ test("a peer that is not trusted names nobody", function()
     equal(answers({"--trust-from", TRUST, "--forwarded", "none"}, fields), "127.0.0.1 http a")
 end)
 
--- promise: docs/operations.md: The other field is ignored, because a proxy passes on what a client puts there.
+-- promise: docs/operations.md: The server ignores the other kind of field, because a proxy may pass on a client's own
+-- text there.
 test("one of the two fields counts, never both", function()
     local f <const>, x <const> = "Forwarded: for=192.0.2.1;host=f;proto=https", "X-Forwarded-For: 192.0.2.2"
     equal(forwarded{f, x, "X-Forwarded-Host: x", "X-Forwarded-Proto: https"}, "192.0.2.1 https f")
@@ -44,7 +45,7 @@ test("one of the two fields counts, never both", function()
     equal(x_forwarded{f}, "127.0.0.1 http a")
 end)
 
--- promise: docs/operations.md: **Addresses are read from the right**
+-- promise: docs/operations.md: The server reads addresses from the right
 test("a client cannot forge its address through a trusted chain", function()
     local a, b, c, d = forwarded({"Forwarded: for=198.51.100.1, for=192.0.2.7"},
                                  {"Forwarded: for=198.51.100.1, for=192.0.2.7, for=10.0.0.1"},
@@ -63,7 +64,7 @@ test("a client cannot forge its address through a trusted chain", function()
     equal(d, "2001:db8:2::7 http a")
 end)
 
--- promise: docs/operations.md: So a client can put what it likes to the left.
+-- promise: docs/operations.md: So an address that a client itself puts on the left does not count.
 test("garbage to the left changes nothing", function()
     local rubbish <const> = {'for="', 'for="\\', '"', "=", "for=1.2.3.4;for=1.2.3.4", 'for=x, host="a b"', ",,;;", "\xff\xfe", 'x="\t', "for=::1"}
     for _, text in ipairs(rubbish) do
@@ -75,7 +76,8 @@ test("garbage to the left changes nothing", function()
     end
 end)
 
--- promise: docs/operations.md: The walk ends before an element that is invalid, and at one that hides its address (`unknown`, `_name`): then the client is the proxy that sent it.
+-- promise: docs/operations.md: The server stops before an invalid element, and at an element that hides its address
+-- (`unknown`, `_name`): then the client is the proxy that sent that element.
 test("the walk ends at garbage and at hidden addresses", function()
     for _, text in ipairs{"for=unknown", "for=_hidden", 'for="_hidden:_port"', "for=a.example", "for=10.0.0.256", "for=[::1]", "for=10.0.0.1:80",
                           'for="[::1%lo]"', 'for="::1"', "rubbish"} do
@@ -88,7 +90,8 @@ test("the walk ends at garbage and at hidden addresses", function()
     end
 end)
 
--- promise: docs/operations.md: the last address counts; if that is trusted, too, the one before it, and so on
+-- promise: docs/operations.md: the last address counts. If that address is trusted, too, the address before it
+-- counts, and so on
 test("a hundred hops are walked, and a thousand", function()
     local limits <const> = {"--trust-from", TRUST, "--max-line", "32k", "--max-header", "48k"}
     local function with(...) return table.move({...}, 1, select("#", ...), #limits + 1, table.move(limits, 1, #limits, 1, {})) end
@@ -104,7 +107,7 @@ test("a hundred hops are walked, and a thousand", function()
     end
 end)
 
--- promise: docs/operations.md: **Scheme and host** are those of the element that names the client
+-- promise: docs/operations.md: Scheme and host come from the element that names the client
 test("scheme and host are those that the client's own proxy saw", function()
     local a, b, c = forwarded({"Forwarded: for=198.51.100.1;host=lie;proto=http, for=192.0.2.7;host=\"b.example:444\";proto=HTTPS, for=10.0.0.1;host=inner;proto=http"},
                               {"Forwarded: for=192.0.2.7;proto=wss;host=\"b/c\""}, {"Forwarded: for=_a;proto=https;host=b"})
@@ -113,7 +116,8 @@ test("scheme and host are those that the client's own proxy saw", function()
     equal(c, "127.0.0.1 https b")
 end)
 
--- promise: docs/operations.md: Of `X-Forwarded-Proto` and `X-Forwarded-Host` the only element counts, or the one at the same place from the right as the address.
+-- promise: docs/operations.md: If `X-Forwarded-Proto` or `X-Forwarded-Host` has one element, that element counts;
+-- otherwise the element at the same position from the right as the address.
 test("X-Forwarded-Proto and -Host are lists or single texts", function()
     local x <const> = "X-Forwarded-For: 192.0.2.7, 10.0.0.1"
     local a, b, c, d = x_forwarded({x, "X-Forwarded-Proto: https", "X-Forwarded-Host: b"},
@@ -126,7 +130,8 @@ test("X-Forwarded-Proto and -Host are lists or single texts", function()
     equal(d, "192.0.2.7 http a")
 end)
 
--- promise: docs/operations.md: **That client counts everywhere**: in the access log, for `rate`, passwords and `--stats-from`, in `req.peer`
+-- promise: docs/operations.md: The client that was found counts everywhere: in the access log, for `rate`, passwords
+-- and `--stats-from`, in `req.peer`
 test("the log and the counters know the client", function()
     local path = os.tmpname()
     do
@@ -144,7 +149,8 @@ test("the log and the counters know the client", function()
     equal(file:read "a", "2001:db8::7 https b 403\n127.0.0.1 http a 200\n127.0.0.1 http a 400\n")
 end)
 
--- promise: docs/operations.md: `--connections-per-address` does not count connections of the proxy, but the requests of a client that are under way; one more is answered 503
+-- promise: docs/operations.md: `--connections-per-address` then counts the client's requests in progress, and not the
+-- proxy's connections. A request above the limit is answered 503
 test("the limit of an address is that of the client, in all workers", function()
     local server <close> = script.start([[
         local task = require "sxe.task"

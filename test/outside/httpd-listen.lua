@@ -29,7 +29,7 @@ local function check_serves(place)
     equal(httpd.undated(sock:recv_all()), httpd.hello "close", place)
 end
 
--- promise: docs/operations.md: **`--listen` is given once for each place**
+-- promise: docs/operations.md: `--listen` is given once for each listener, up to six times
 test("all places are served, by one process and by workers", function()
     for _, count in ipairs{"1", "2"} do
         local server <close>, places = start(4, "-w", count, "--listen", "0", "--listen", "[::1]:0,plain", "--listen", PLACE,
@@ -43,14 +43,14 @@ test("all places are served, by one process and by workers", function()
     check(not io.open(PLACE), "the socket's file was left")
 end)
 
--- promise: docs/operations.md: Without `-p`, `-i` and `--unix` no other place is opened.
+-- promise: docs/operations.md: Without `-p`, `-i` and `--unix` no other listener is opened.
 test("the default port is one of several only if it is asked for", function()
     local server <close>, places = start(2, "--listen", PLACE, "-p", "0")
     check(places[1]:find "^http://127%.0%.0%.1:%d+/$", places[1])
     equal(places[2], "unix:" .. PLACE)
 end)
 
--- promise: docs/operations.md: A place that is given twice is refused, by `--check`, too.
+-- promise: docs/operations.md: A listener that is given twice is refused, by `--check`, too.
 test("a place is given once", function()
     for _, places in ipairs{{"8080", "8080"}, {"127.0.0.1:8080", "127.0.0.1:8080,plain"}, {"[::1]:80", "0", "[::1]:80"},
                             {PLACE, PLACE}} do
@@ -83,7 +83,7 @@ test("ports with and without TLS", function()
     equal(other:read_reply().headers.location, ("https://localhost:%s/x"):format(places[1]:match ":(%d+)/"))
 end)
 
--- promise: docs/operations.md: SIGHUP opens the places that are new, and closes those that are gone.
+-- promise: docs/operations.md: SIGHUP opens new listeners, and closes removed ones.
 test("a new configuration has other places", function()
     local path = os.tmpname()
     local function write(text)
@@ -103,7 +103,8 @@ test("a new configuration has other places", function()
     os.remove(path)
 end)
 
--- promise: docs/operations.md: After a reload, or an upgrade, a place that both programs name has stayed open all the time.
+-- promise: docs/operations.md: A listener that is named before and after a reload or an upgrade stays open all the
+-- time.
 test("an upgrade hands all places over", function()
     local server, places = start(3, "-w", "1", "--listen", "0", "--listen", "[::1]:0", "--listen", PLACE)
     workers.kill(server.pid, "USR2")

@@ -68,7 +68,8 @@ local function read(path)
     return file:read("a")
 end
 
--- promise: docs/configuration.md: A route with `passwords` answers only requests that have a user and a password of that file (`Authorization: Basic`, RFC 7617); others get 401.
+-- promise: docs/configuration.md: A route with `passwords` answers only requests that have a user and a password of
+-- that file (`Authorization: Basic`, RFC 7617); other requests get 401.
 test("users with bcrypt and SHA-crypt hashes pass, others do not", function()
     local server <close> = httpd.start("--config", site)
     equal(status(server, "/text", "ann:secret"), 200)
@@ -81,7 +82,8 @@ test("users with bcrypt and SHA-crypt hashes pass, others do not", function()
     equal(reply.headers["www-authenticate"], 'Basic realm="The house", charset="UTF-8"')
 end)
 
--- promise: docs/configuration.md: A script finds the user's name in [`req.user`](lua-handlers.md#the-request), the access log has it as well.
+-- promise: docs/configuration.md: A script finds the user's name in [`req.user`](lua-handlers.md#the-request); the
+-- access log has it as well.
 test("the script and the log know the user", function()
     do
         local server <close> = httpd.start("--config", site)
@@ -93,7 +95,8 @@ test("the script and the log know the user", function()
     check(not log:find('- ann %[[^\n]*401'), log)
 end)
 
--- promise: docs/configuration.md: The `body` of a request that is refused is read, or the connection closed, so that it cannot be taken for another request.
+-- promise: docs/configuration.md: The server reads the body of a refused request, or closes the connection, so that
+-- the body cannot be taken for another request.
 test("the body of a refused request is not read as a request", function()
     local server <close> = httpd.start("--config", site)
     local inner = request("GET", "/text", "ann:secret")
@@ -107,9 +110,9 @@ test("the body of a refused request is not read as a request", function()
     end
 end)
 
--- promise: docs/configuration.md: When a file changes, it is read again within a second or so, by new processes with the
---   configuration [as last loaded](#a-new-configuration-without-an-interruption): a bad one leaves the earlier users, and
---   the log says why.
+-- promise: docs/configuration.md: When the file changes, new processes read it within about a second, with the
+-- configuration [that was loaded last](#a-new-configuration-without-an-interruption). If the file is bad, the earlier
+-- users stay, and the log says why.
 test("a changed file is read again, and a bad one is not used", function()
     local server <close> = httpd.start("--config", site)
     equal(status(server, "/text", "ann:secret"), 200)
@@ -124,8 +127,8 @@ test("a changed file is read again, and a bad one is not used", function()
     httpd.wait_until(function() return status(server, "/text", "ann:secret") == 200 end, "ann to be back")
 end)
 
--- promise: docs/configuration.md: They answer one more request on each open connection, for two seconds at most: then they
---   close connections that wait for a request, and `--stop-timeout` is for requests in progress only.
+-- promise: docs/configuration.md: They answer one more request on each open connection, for two seconds at most. Then
+-- they close connections that wait for a request; `--stop-timeout` is for requests in progress only.
 test("open connections do not keep the earlier users", function()
     for _, config in ipairs{site, plain} do
         local server <close> = httpd.start("--config", config, "--stop-timeout", "3600", "--idle-timeout", "3600")
@@ -145,8 +148,9 @@ test("open connections do not keep the earlier users", function()
     end
 end)
 
--- promise: docs/configuration.md: A process that starts for another reason, because one has ended or a file of passwords
---   or a certificate has changed, has the text that was last loaded, so an edited file waits for the signal.
+-- promise: docs/configuration.md: A process that starts for another reason uses the text that was loaded last, for
+-- example after another process has ended or a password file or a certificate has changed. So an edited file waits
+-- for the signal.
 test("an edited configuration waits for SIGHUP", function()
     local function edit(body, rest)
         return write("edit.lua", ([[return { routes = { ["/text"] = { status = 200, body = %q },
@@ -185,8 +189,8 @@ test("an edited configuration waits for SIGHUP", function()
     equal(body(), "two")
 end)
 
--- promise: docs/configuration.md: A bad line is named, and the server does not start; bad is also a user who could never
---   log in: with a control character or more than 509 bytes in the name.
+-- promise: docs/configuration.md: If a line is bad, a message names it, and the server does not start. A user who
+-- could never log in, with a control character or more than 509 bytes in the name, is a bad line, too.
 test("a user who could never log in is refused", function()
     local hash = ANN:sub(5)
     local config = write("names.lua", ([[return { routes = { ["/"] = { status = 200, passwords = %q } } }]]):format(directory
@@ -202,9 +206,9 @@ test("a user who could never log in is refused", function()
     equal(status(server, "/", ("a"):rep(509) .. ":"), 401)
 end)
 
--- promise: docs/configuration.md: Good users may have to wait for another file, such as a certificate that does not fit
---   its key yet: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is in service. The
---   log tells each reason once.
+-- promise: docs/configuration.md: A changed password file may have to wait for another file, such as a certificate
+-- that does not fit its key yet. The change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until
+-- it is in service. The log has each reason once.
 test("users can log in once the file that kept them out is corrected", function()
     local page, other = write("404.html", "none"), write("405.html", "none")
     local server <close> = httpd.start("--config", write("pages.lua", ([[return { error_page = { "404 %s", "405 %s" },
@@ -229,8 +233,8 @@ test("users can log in once the file that kept them out is corrected", function(
     write("users", ANN .. BOB)
 end)
 
--- promise: docs/configuration.md: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is
---   in service.
+-- promise: docs/configuration.md: The change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until
+-- it is in service.
 test("a change that waits outlives an upgrade that fails", function()
     local page = write("404.html", "none")
     local server <close> = httpd.start("--config", write("pages.lua", ([[return { error_page = "404 %s",
@@ -263,7 +267,8 @@ test("many clients at once pass", function()
     end
 end)
 
--- promise: docs/configuration.md: The file is read when a process starts, as root if root started the server, so the user of `--user` need not be able to read it, and `--chroot` and `--confine` do not hide it.
+-- promise: docs/configuration.md: The file is read when a process starts, as root if root started the server. So the
+-- user of `--user` need not be able to read it, and `--chroot` and `--confine` do not hide it.
 as_root.test("another user, another directory and confinement do not hide the file", function()
     assert(os.execute("chmod 600 " .. users))
     for _, more in ipairs{{}, {"--chroot", directory}, {"--confine"}} do
@@ -278,7 +283,8 @@ as_root.test("another user, another directory and confinement do not hide the fi
     end
 end)
 
--- promise: docs/configuration.md: `passwords` and `realm` of a site are those of its routes; `passwords = false` frees one of them.
+-- promise: docs/configuration.md: passwords and realm of a site apply to all its routes; passwords = false makes a
+-- route public.
 test("routes with passwords of their own have the realm of their site", function()
     local server <close> = httpd.start("--config", write("realm.lua", ([[return { sites = { { names = "a", realm = "Here", routes = {
         ["/mine"] = { status = 200, passwords = %q }, ["/free"] = { status = 200 } } } } }]]):format(users)))
@@ -287,8 +293,8 @@ test("routes with passwords of their own have the realm of their site", function
     equal(status(server, "/free"), 200)
 end)
 
--- promise: docs/configuration.md: A malformed `Authorization: Basic`, or one that is there twice, is answered 400; one without
---   a text after `Basic` is as none: 401.
+-- promise: docs/configuration.md: A malformed `Authorization: Basic`, or one that occurs twice, is answered 400.
+-- `Basic` without a text counts as no authorization: 401.
 test("malformed credentials are refused, and the connection goes on", function()
     local server <close> = httpd.start("--config", site)
     local sock <close> = server:connect()
@@ -305,7 +311,8 @@ test("malformed credentials are refused, and the connection goes on", function()
     end
 end)
 
--- promise: docs/configuration.md: `/livez` and `/readyz` of `--admin` and the counters of `--stats` are no routes: nobody needs a password for them.
+-- promise: docs/configuration.md: `/livez` and `/readyz` of `--admin` and the counters of `--stats` are no routes:
+-- they need no password.
 test("health checks and counters need no password", function()
     local server <close> = admin.start("--config", site, "--stats", "/stats")
     equal(status(server, "/stats"), 200)

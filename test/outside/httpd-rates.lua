@@ -37,7 +37,7 @@ local function passed(server, path, number)
     return count
 end
 
--- promise: docs/configuration.md: All workers count together, and a reload goes on with the counts.
+-- promise: docs/configuration.md: All workers count together, and a reload keeps the counts.
 test("workers count together, also after a reload and after a worker was replaced", function()
     local server <close> = httpd.start("--config", site, "-w", "2")
     local before = workers.await(server, 2)
@@ -51,7 +51,7 @@ test("workers count together, also after a reload and after a worker was replace
     equal(passed(server, "/often", 10), 0)
 end)
 
--- promise: docs/configuration.md: `Retry-After` says in how many seconds it may ask again.
+-- promise: docs/configuration.md: `Retry-After` says in how many seconds the client may try again.
 test("a client that asks too often is told when to come back", function()
     local server <close> = httpd.start("--config", site)
     equal(ask(server, "/once").status, 200)

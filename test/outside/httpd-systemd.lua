@@ -17,7 +17,7 @@ local function ask(ip, port)
     return sock:read_reply().body
 end
 
--- promise: docs/operations.md: Without `-i`, `-p` and `--unix` no other socket is opened.
+-- promise: docs/operations.md: Without -i, -p and --unix it opens no other socket.
 test("HTTP is served at all sockets that are passed, and at no other", function()
     for _, processes in ipairs{"0", "2"} do
         local path = temporary()
@@ -38,7 +38,8 @@ test("HTTP is served at all sockets that are passed, and at no other", function(
     end
 end)
 
--- promise: docs/operations.md: If one of them has the very address that these name, it is that socket.
+-- promise: docs/operations.md: If a socket of systemd has exactly the address of one of these options, it is used for
+-- that option.
 test("a passed socket is the one of -p or --unix", function()
     for _, more in ipairs{{}, {"-w", "2"}} do
         local path = temporary()
@@ -62,7 +63,7 @@ test("a passed socket is the one of -p or --unix", function()
     end
 end)
 
--- promise: docs/operations.md: One with the port of `--http-redirect` redirects.
+-- promise: docs/operations.md: A socket with the port of `--http-redirect` redirects.
 test("a passed socket is the one of --http-redirect", function()
     if require "cli".run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then return end
     for _, processes in ipairs{"0", "2"} do
@@ -95,7 +96,7 @@ test("a passed socket of the port of -p at another address is named", function()
           server:errors())
 end)
 
--- promise: docs/operations.md: HTTP is served at each of them, except at those whose address a script listens at itself.
+-- promise: docs/operations.md: It serves HTTP at each of them, except at an address at which a script itself listens.
 test("a script that listens at the address of a passed socket gets that socket", function()
     local own <close> = wire.listen("127.0.0.1", 0)
     local other <close> = wire.listen("127.0.0.1", 0)
@@ -117,7 +118,8 @@ test("a script that listens at the address of a passed socket gets that socket",
     os.remove(path)
 end)
 
--- promise: docs/operations.md: A socket that does not listen, or a variable that makes no sense, ends the program before it serves, with exit status 1:
+-- promise: docs/operations.md: A socket that does not listen, or a malformed variable, ends the program before it
+-- serves, with exit status 1:
 test("a passed socket that does not listen is refused", function()
     local server = wire.spawn{wire.program("sxe-httpd"), pass = {wire.mailbox(temporary())}}
     equal(server:wait(20), 1)
@@ -133,7 +135,7 @@ local function news(mailbox)
     return text
 end
 
--- promise: docs/operations.md: `sxe-httpd` tells systemd when it is ready, when it loads again, and when it ends.
+-- promise: docs/operations.md: `sxe-httpd` tells systemd when it is ready, when it reloads, and when it ends.
 test("the server reports ready, reloading, ready and stopping", function()
     local path = temporary()
     local mailbox <close> = wire.mailbox(path)
@@ -148,7 +150,7 @@ test("the server reports ready, reloading, ready and stopping", function()
     os.remove(path)
 end)
 
--- promise: docs/operations.md: the supervisor gives a sign of life twice in that time, so systemd
+-- promise: docs/operations.md: the supervisor sends a keep-alive message twice in that time, so systemd
 test("WATCHDOG=1 comes, with a supervisor and without", function()
     for _, processes in ipairs{{}, {"-w", "1"}} do
         local path = temporary()

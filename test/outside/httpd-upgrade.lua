@@ -59,7 +59,7 @@ test("two upgrades under load, with kept connections and with new ones", functio
     end
 end)
 
--- promise: docs/operations.md: Sockets that a script opened are passed on, too.
+-- promise: docs/operations.md: The new program also inherits sockets that a script opened.
 test("a server of the script's own is still served after an upgrade", function()
     local port = wire.free_port()
     local server = script.start(([[
@@ -74,7 +74,8 @@ test("a server of the script's own is still served after an upgrade", function()
     os.execute("rm -r " .. server.directory)
 end)
 
--- promise: docs/operations.md: A new program that ends before it is ready, is killed, or is not ready after 60 seconds changes nothing: the old one goes on serving.
+-- promise: docs/operations.md: If the new program ends or is killed before it is ready, or is not ready after 60
+-- seconds, nothing changes: the old program goes on serving.
 test("a new program that fails, or is killed, changes nothing", function()
     local server <close> = script.start("return function() return 'old' end", "-w", "2")
     server:write("error 'no'")
@@ -94,7 +95,8 @@ local function ask_at(path)
     return sock:read_reply().body
 end
 
--- promise: docs/operations.md: A new program that ends before it is ready, is killed, or is not ready after 60 seconds changes nothing: the old one goes on serving.
+-- promise: docs/operations.md: If the new program ends or is killed before it is ready, or is not ready after 60
+-- seconds, nothing changes: the old program goes on serving.
 test("a new program that fails leaves the file of a unix socket, and one that serves removes it when it ends", function()
     local path = os.tmpname()
     os.remove(path)
@@ -121,7 +123,7 @@ test("a new program that fails leaves the file of a unix socket, and one that se
     os.execute("rm -r " .. server.directory)
 end)
 
--- promise: docs/operations.md: SIGTERM during an upgrade ends both.
+-- promise: docs/operations.md: SIGTERM during an upgrade ends both programs.
 test("SIGTERM during an upgrade ends the new program, too", function()
     local server = script.start("return function() return 'old' end", "-w", "2")
     server:write("require 'sxe.task'.sleep(3600)")
@@ -133,7 +135,8 @@ test("SIGTERM during an upgrade ends the new program, too", function()
     os.execute("rm -r " .. server.directory)
 end)
 
--- promise: docs/operations.md: Process 1 of a container, and a server without a supervisor, cannot be replaced so; the log says it.
+-- promise: docs/operations.md: Process 1 of a container, a server without a supervisor, and a server with --admin at
+-- a [fixed address](observability.md) cannot be upgraded in this way; the log says so.
 test("without a supervisor no new program is started", function()
     local server <close> = httpd.start()
     server.proc:signal("USR2")

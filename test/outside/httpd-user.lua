@@ -38,7 +38,8 @@ local function check_is_nobody(pid)
     equal(status(pid, "NoNewPrivs"), "1")
 end
 
--- promise: docs/operations.md: The process has the groups of the user, no capability, and no way back; nothing that it runs gets more rights than it has.
+-- promise: docs/operations.md: The process has the groups of the user and no capability, and cannot become root
+-- again. A program that it runs gets no more rights than it has.
 as_root.test("workers become the user, also after a reload", function()
     local server <close> = start("-w", "2")
     local before = workers.await(server, 2)
@@ -67,7 +68,8 @@ as_root.test("the environment is the user's", function()
     end
 end)
 
--- promise: docs/operations.md: The supervisor stays root, so that it can start the next worker, load again and replace the program.
+-- promise: docs/operations.md: The supervisor stays root, so that it can start the next worker, reload and replace
+-- the program.
 as_root.test("the supervisor stays root, and replaces a worker", function()
     local server <close> = start("-w", "1")
     local before = workers.await(server, 1)
@@ -77,7 +79,8 @@ as_root.test("the supervisor stays root, and replaces a worker", function()
     server:check_answers()
 end)
 
--- promise: docs/operations.md: Started as root with `--user NAME` or `NAME:GROUP`, each process that serves becomes that user before it answers anything.
+-- promise: docs/operations.md: If root starts the server with `--user NAME` or `NAME:GROUP`, each process that serves
+-- becomes that user before it answers any request.
 as_root.test("a server without workers becomes the user, and logs it", function()
     local server <close> = start()
     check_is_nobody(server.pid)
@@ -87,7 +90,7 @@ as_root.test("a server without workers becomes the user, and logs it", function(
     end, "the line that names the user")
 end)
 
--- promise: docs/operations.md: | | the script, and all that it opens and requires, dicts and pools included |
+-- promise: docs/operations.md: | | the script, and all files that it opens and requires, including dicts and pools |
 as_root.test("a script cannot read files that only root may read", function()
     local path, secret = os.tmpname(), os.tmpname()
     local file <close> = assert(io.open(path, "w"))
@@ -107,7 +110,8 @@ as_root.test("a script cannot read files that only root may read", function()
     os.remove(secret)
 end)
 
--- promise: docs/operations.md: A log that does not exist is created as a file of the user, also at SIGUSR1.
+-- promise: docs/operations.md: If the access log does not exist, it is created as a file of the user, also at
+-- SIGUSR1.
 as_root.test("the log is the user's, and is opened again where the user may create no file", function()
     local path = os.tmpname()
     os.remove(path)
@@ -133,8 +137,9 @@ as_root.test("the log is the user's, and is opened again where the user may crea
     os.execute("rm -r " .. path)
 end)
 
--- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and starts new
---   workers, with the configuration as last loaded. New ones that cannot be used leave the earlier workers in place, and the log says why.
+-- promise: docs/operations.md: The supervisor notices when a certificate or key that was named at the start changes,
+-- and starts new workers, with the configuration that was loaded last. If the new certificate or key cannot be used,
+-- the earlier workers stay in place, and the log says why.
 as_root.test("certificates that only root may read are reloaded when they change", function()
     local path = os.tmpname()
     os.remove(path)
@@ -187,7 +192,8 @@ local function directory_with_script()
     return dir
 end
 
--- promise: docs/operations.md: So the file of a unix socket that a script opens, or a configuration that changed, stays at the end; the next start replaces it.
+-- promise: docs/operations.md: So the file of a unix socket that comes from a script, or from a changed
+-- configuration, is not removed at the end; the next start replaces it.
 as_root.test("the file of a script's socket stays, and is replaced", function()
     local dir = directory_with_script()
     for _ = 1, 2 do
@@ -246,14 +252,15 @@ test("an unknown user is refused", function()
     end
 end)
 
--- promise: docs/operations.md: `--user root` says that root is meant, and ends the warning.
+-- promise: docs/operations.md: `--user root` confirms that root is meant, and ends the warning.
 as_root.test("--user root gives no warning", function()
     local server <close> = httpd.start("--user", "root")
     server:check_answers()
     check(not server.proc:errors():find("started as root", 1, true), server.proc:errors())
 end)
 
--- promise: docs/operations.md: `--check` as root reads certificates and keys, becomes the user, and then opens directories, error pages and the script, so it says what that user may not read:
+-- promise: docs/operations.md: `--check` as root reads certificates and keys, becomes the user, and then opens
+-- directories, error pages and the script, so it names files that the user may not read:
 as_root.test("--check reports files that the user may not read", function()
     local dir = os.tmpname()
     os.remove(dir)

@@ -11,7 +11,8 @@ local function cpus()
     return math.min(file:read("n"), 64)
 end
 
--- promise: docs/operations.md: `-w N` has N processes serve, `-w auto` one for each CPU that the program may use.
+-- promise: docs/operations.md: `-w N` starts N worker processes ("workers"), `-w auto` one for each CPU that the
+-- program may use.
 test("there are as many workers as -w says, and auto is one for each CPU", function()
     for _, number in ipairs{1, 3, "auto"} do
         local server <close> = httpd.start("-w", tostring(number))
@@ -34,7 +35,8 @@ test("the supervisor holds no connection", function()
     for _, sock in ipairs(socks) do sock:close() end
 end)
 
--- promise: docs/operations.md: Files, scripts and the greeting are served in the same way; with `--lua` each worker has a state of its own.
+-- promise: docs/operations.md: Files, scripts and the greeting are served as with one process; with `--lua` each
+-- worker has its own Lua state.
 test("each worker counts for itself in a global", function()
     local server <close> = script.start([[
         local file <close> = io.open("/proc/self/stat")
@@ -51,7 +53,7 @@ test("each worker counts for itself in a global", function()
     for _, sock in ipairs(socks) do sock:close() end
 end)
 
--- promise: docs/operations.md: A worker that is busy or hangs never keeps a connection waiting that another one can take.
+-- promise: docs/operations.md: No connection waits for a worker that is busy or hangs if another worker can take it.
 test("while a worker is stopped the other one takes all connections", function()
     local server <close> = script.start(workers.SCRIPT, "-w", "2")
     local pids = workers.await(server, 2)
@@ -68,7 +70,7 @@ test("while a worker is stopped the other one takes all connections", function()
     workers.kill(pids[1], "CONT")
 end)
 
--- promise: docs/operations.md: Requests that it had are lost, those of other workers are not.
+-- promise: docs/operations.md: Its requests are lost, those of other workers are not.
 test("when a worker is killed, only its own requests in progress are lost", function()
     local server <close> = script.start([[
         local file <close> = io.open("/proc/self/stat")
@@ -109,7 +111,7 @@ test("a crash is reported with a stack trace", function()
     check(report:find("sxe%-httpd%(.*%)%[0x%x+%]"), report)
 end)
 
--- promise: docs/operations.md: With `file = "hits"`, a name without a slash, all workers have one in `/dev/shm`;
+-- promise: docs/operations.md: With `file = "hits"`, a name without a slash, all workers share a file in `/dev/shm`;
 test("a dict in a file counts the requests of all workers, a dict without a file those of one", function()
     local name = "sxe-workers-test-" .. tostring(os.time()) .. "-" .. wire.free_port()
     local server <close> = script.start(([[
@@ -130,7 +132,7 @@ test("a dict in a file counts the requests of all workers, a dict without a file
     os.remove("/dev/shm/" .. name)
 end)
 
--- promise: docs/operations.md: `kill -USR1` has that done without a reload.
+-- promise: docs/operations.md: with kill -USR1 the present workers do so, without a reload.
 test("all workers write whole lines to one access log, and open it again", function()
     local path = os.tmpname()
     local server <close> = httpd.start("-w", "3", "--access-log", path)
@@ -164,7 +166,7 @@ test("all workers write whole lines to one access log, and open it again", funct
     os.remove(path .. ".old")
 end)
 
--- promise: docs/operations.md: A second one ends them at once.
+-- promise: docs/operations.md: A second signal ends them at once.
 test("a second SIGTERM ends all workers, whatever is in progress", function()
     local server = script.start("return function(req) return req:body() end", "-w", "2", "--stop-timeout", "1h")
     local socks = {}
@@ -181,7 +183,8 @@ test("a second SIGTERM ends all workers, whatever is in progress", function()
     os.execute("rm -r " .. server.directory)
 end)
 
--- promise: docs/operations.md: A worker that cannot end, because it hangs in a function of C or is stopped, is killed a second after that.
+-- promise: docs/operations.md: A worker that cannot end, because it hangs in a C function or is stopped, is killed a
+-- second after that.
 test("a second signal ends workers that hang in a function of C, or are stopped", function()
     local server = script.start([[
         local text, pattern = ("a"):rep(60), ("a*"):rep(40) .. "b"
@@ -222,8 +225,8 @@ test("workers finish their requests and end when the supervisor is killed", func
     os.execute("rm -r " .. server.directory)
 end)
 
--- promise: docs/operations.md: Lines that a full disk, or a limit of the size of files (`ulimit -f`, SIGXFSZ) does not take
---   are dropped, and the server goes on answering.
+-- promise: docs/operations.md: The server drops lines that a full disk, or a limit of the size of files (ulimit -f,
+-- SIGXFSZ), does not take, and continues to answer.
 test("a log at the limit of the size of files ends no process", function()
     local log = os.tmpname()
     local file = assert(io.open(log, "w"))

@@ -352,7 +352,7 @@ test("no field by which an application may know its user is the client's", funct
     equal(client:read_reply().body, "ann")
 end)
 
--- promise: docs/configuration.md: takes the place of the route's path up to its `{name...}`: `/api/users` becomes `/v1/users`
+-- promise: docs/configuration.md: replaces the route's path up to its `{name...}`: `/api/users` becomes `/v1/users`
 test("the start of a path is replaced", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } },
@@ -405,7 +405,7 @@ test("a route may send escaped slashes on", function()
     check(head_of(sock):find("GET /names/a%2Fb?c=%2F HTTP/1.1\r\n", 1, true))
 end)
 
--- promise: docs/configuration.md: A name that cannot be looked up keeps no worker from starting
+-- promise: docs/configuration.md: A name that cannot be looked up does not prevent a worker from starting
 test("a name that is not found leaves the rest of the site as it is", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = with_config(([[return { upstreams = { app = { servers = { "a..b:1", "127.0.0.1:%d" } } },
