@@ -372,7 +372,7 @@ $(tls.tests): $(tls:%=$B/lib%.a)
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 
 examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
-bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(wildcard bench/*.c))
+bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(filter-out $(if $(tls),,bench/limit-tls-%),$(wildcard bench/*.c)))
 fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
              $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) $(one.cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
@@ -383,6 +383,7 @@ $B/bench/%: bench/%.c $B/libsxe.a $B/flags
 lmdb := $(wildcard /usr/include/lmdb.h)
 $B/bench/micro-dict: one.cflags = $(if $(lmdb),-DMICRO_DICT_LMDB)
 $B/bench/micro-dict: one.libs = $(if $(lmdb),-llmdb)
+$B/bench/limit-tls-server $B/bench/limit-tls-client: one.libs = $(TLS_LIBS)
 lua.bench := $B/bench/lua-twins $B/bench/workers $B/bench/micro-lua
 $(lua.bench): lua.archive = $B/libsxe-lua.a
 $(lua.bench): one.cflags = $(LUA_CFLAGS)

@@ -88,6 +88,24 @@ local function post(port, target, body)
     expect(status == 204, "POST %s: status %d", target, status)
 end
 
+-- Have limit-tls-client check the replies of a service over TLS: on kept connections, then on
+-- connections that resume the session of the one before.
+local function check_tls(house, server, service)
+    local path = house.scratch .. "/expected"
+    local file <close> = assert(io.open(path, "wb"))
+    file:write(service.body)
+    file:close()
+    for _, load in ipairs{{"-n", 3}, {"-r", "-d", 0.1, "-w", 0.1}} do
+        local words = {wire.program("bench/limit-tls-client"), "-p", server.port, "-c", 4, "-e",
+                       path, table.unpack(load)}
+        local proc <close> = servers.spawn(words, house.client_cpu)
+        local output = proc:output(60)
+        expect(proc:wait(60) == 0, "%s%s", proc:errors(), output)
+        expect(load[1] == "-n" or not output:find('"resumed":0', 1, true), "no session is resumed")
+        expect(output:find('"TLSv1.3"', 1, true), "it does not speak TLS 1.3: %s", output)
+    end
+end
+
 local function write_files(root)
     for name, text in pairs(FILES) do
         local file <close> = assert(io.open(root .. "/" .. name, "wb"))
@@ -99,6 +117,9 @@ end
 local function begin(house, peer, name)
     local server = servers.start(house, peer, {service = name, connections = 16,
                                                redis_port = house.redis_port})
+    if peers.services[name].is_tls then
+        return {peer = peer, server = server}
+    end
     local sock = wire.connect("127.0.0.1", server.port)
     sock:timeout(20)
     if peers.services[name].once then
@@ -108,8 +129,12 @@ local function begin(house, peer, name)
 end
 
 -- Have a peer play a service. Returns its replies as one string.
-local function play(player, name)
+local function play(house, player, name)
     local service, port = peers.services[name], player.server.port
+    if service.is_tls then
+        check_tls(house, player.server, service)
+        return service.body
+    end
     local said = ask_thrice(player.sock, service)
     if name == "file" then
         expect(said == FILES["page.html"], "page.html is not the file")
@@ -162,7 +187,7 @@ local function check_service(house, name, report)
     local first
     for _, player in ipairs(players) do
         write_files(house.root)
-        local good, said = pcall(play, player, name)
+        local good, said = pcall(play, house, player, name)
         if good and first and said ~= first then
             good, said = false, "it does not answer as " .. players[1].peer.title .. " does"
         end

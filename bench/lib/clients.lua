@@ -28,7 +28,8 @@ local function text_of(number)
 end
 
 local function url_of(load, server)
-    return ("http://127.0.0.1:%d%s"):format(server.port, load.target or "/")
+    return ("%s://127.0.0.1:%d%s"):format(load.tls and "https" or "http", server.port,
+                                         load.target or "/")
 end
 
 local function append(words, ...)
@@ -136,6 +137,9 @@ local function command_sxe_http(load, server, seconds, files)
     if load.body_length then
         append(words, "--expect-header", ("Content-Length: %d"):format(load.body_length))
     end
+    if load.tls then
+        append(words, "--insecure")
+    end
     append_headers(words, load)
     append(words, url_of(load, server))
     return words
@@ -177,6 +181,34 @@ local function read_limit_client(output, _, load)
             bytes = result.bytes, connects = load.fresh and result.requests / result.seconds
             or result.connects / result.connect_seconds,
             p50 = result.p50_us, p99 = result.p99_us}
+end
+
+-- ---- limit-tls-client ----
+
+local function command_limit_tls(load, server, seconds, files)
+    local words = command_limit("bench/limit-tls-client", load, server, seconds)
+    append(words, "-b", load.batch or BATCH, "-e", write(files .. "body", load.body))
+    if load.fresh then
+        append(words, load.tls.resumes and "-r" or "-f")
+    end
+    return words
+end
+
+-- Version and cipher must be those of all peers; all handshakes must be resumed, or none, as the load
+-- wants it.
+local function read_limit_tls(output, files, load)
+    local result, why = read_limit_client(output, files, load)
+    if not result then
+        return nil, why
+    end
+    local said = cjson.decode(output:match("(%b{})%s*$"))
+    if said.version ~= "TLSv1.3" or said.cipher ~= "TLS_AES_128_GCM_SHA256" then
+        return nil, ("it spoke %s, %s"):format(said.version, said.cipher)
+    elseif load.fresh and said.resumed ~= (load.tls.resumes and said.handshakes or 0) then
+        return nil, ("%d of %d handshakes were resumed"):format(said.resumed, said.handshakes)
+    end
+    result.resumed = load.fresh and said.resumed / said.handshakes or nil
+    return result
 end
 
 -- ---- Clients of other projects ----
@@ -260,7 +292,7 @@ end
 -- ---- All clients ----
 
 local function only_plain(load)
-    if (load.depth or 1) > 1 or load.fresh or load.queries or load.sources or load.status
+    if load.tls or (load.depth or 1) > 1 or load.fresh or load.queries or load.sources or load.status
        or load.headers or load.post then
         return nil, "no such load"
     end
@@ -276,14 +308,15 @@ local function can_wrk(load)
 end
 
 local function can_limit_client(load)
-    if load.fresh or load.sources or load.headers or load.post or (load.workers or 1) > 1 then
+    if load.tls or load.fresh or load.sources or load.headers or load.post
+       or (load.workers or 1) > 1 then
         return nil, "limit-client has no such load"
     end
     return true
 end
 
 local function can_connect_client(load)
-    return load.fresh and not load.queries or nil, "connect-client has no such load"
+    return load.fresh and not (load.tls or load.queries) or nil, "connect-client has no such load"
 end
 
 local function can_all()
@@ -299,6 +332,8 @@ local list = {
      can = can_limit_client, warms_up = true},
     {name = "connect-client", command = command_connect_client, read = read_limit_client,
      can = can_connect_client, warms_up = true},
+    {name = "limit-tls-client", command = command_limit_tls, read = read_limit_tls,
+     can = function(load) return load.tls and true or nil, "it speaks TLS" end, warms_up = true},
     {name = "wrk", command = command_wrk, read = read_wrk, can = can_wrk, program = "wrk",
      seconds_of = seconds_of_wrk, good = {[124] = true}}, -- timeout(1) ends with this status
     {name = "weighttp", command = command_weighttp, read = read_weighttp, can = only_plain,

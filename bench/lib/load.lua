@@ -17,14 +17,19 @@ local servers = require "servers"
 
 local load = {}
 
+-- Units that count what a side does in a second of its CPU: the rate that it would have at the limit
+-- of its CPU, even if the other side is the limit.
+load.CPU_OF = {["replies/CPU s"] = "cpu_server", ["handshakes/CPU s"] = "cpu_server",
+               ["requests/CPU s"] = "cpu_client"}
+
 local PATIENCE = 60 -- seconds beyond the measured ones
 local WARM_UP = 0.3 -- as a share of the measured seconds
 
 -- The client for a load. limit-client is the client of pipelined loads, because pipelining costs it
 -- nothing.
 function load.client_of(what)
-    local usual = (what.depth or 1) > 1 and "limit-client" or what.fresh and "connect-client"
-                  or "sxe-http"
+    local usual = what.tls and "limit-tls-client" or (what.depth or 1) > 1 and "limit-client"
+                  or what.fresh and "connect-client" or "sxe-http"
     return clients.find(what.client or usual)
 end
 
@@ -57,7 +62,10 @@ local function warm_up(house, server, what, seconds)
 end
 
 local function value_of(unit, result)
-    if unit == "s" then
+    local cpu = load.CPU_OF[unit]
+    if cpu then
+        return result[cpu] > 0 and result.rate / result[cpu] or 0
+    elseif unit == "s" then
         return result.seconds
     elseif unit == "connects/s" then
         return result.connects

@@ -34,6 +34,7 @@ peers.services = {
     random = {target = "/random?number=8", pattern = "^%d$", once = true},
     echo = {target = "/echo", post = POSTED, body = POSTED},
     file = {target = "/page.html"}, -- any file below root
+    tls = {target = "/", body = GREETING, is_tls = true},
     generate = {target = "/", pattern = "^" .. ("[%w]"):rep(50), length = 108000},
     redis = {target = "/", pattern = "^%l+$", length = 100000},
     sort = {target = "/1"},
@@ -329,6 +330,96 @@ function peers.start_redis(house)
     return server
 end
 
+-- ---- TLS ----
+
+-- The pairs of certificate and key, by kind of key: made when a row first asks for one.
+local pairs_made = {}
+
+local NEW_KEY = {ec = "-newkey ec -pkeyopt ec_paramgen_curve:P-256", rsa = "-newkey rsa:2048"}
+
+-- Two files: the self-signed certificate of 127.0.0.1, and its key. The certificate's file has the
+-- key, too, because HAProxy wants them in one.
+local function pair_of(context)
+    local kind = context.key or "ec"
+    local path = context.scratch:gsub("/[^/]*$", "") .. "/" .. kind
+    if not pairs_made[path] then
+        assert(os.execute(("openssl req -x509 %s -nodes -keyout %s.key -out %s.crt -days 30 "
+            .. "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 "
+            .. "2>/dev/null && cat %s.key >>%s.crt"):format(NEW_KEY[kind], path, path, path, path)),
+            "openssl makes no certificate")
+        pairs_made[path] = true
+    end
+    return path .. ".crt", path .. ".key"
+end
+
+local function start_limit_tls(context)
+    local words = {wire.program("bench/limit-tls-server"), "-p", tostring(context.port),
+                   pair_of(context)}
+    if context.is_idle then
+        table.insert(words, 2, "-m")
+    elseif context.row and context.row.load and context.row.load.fresh then
+        table.insert(words, 2, "-1")
+    end
+    return launch_each(context, words)
+end
+
+local function start_httpd_tls(context)
+    local certificate, key = pair_of(context)
+    local words = {wire.program("sxe-httpd"), "-p", tostring(context.port), "-c",
+                   tostring(context.connections), "--requests", "1000000000", "--idle-timeout",
+                   "3600", "--tls-cert", certificate, "--tls-key", key}
+    if context.service == "tls-file" then
+        table.move({"-r", context.root}, 1, 2, #words + 1, words)
+    end
+    return launch(context, words)
+end
+
+local function start_nginx_tls(context)
+    local certificate, key = pair_of(context)
+    local path = context.fill("bench/peers/nginx/tls.conf", {
+        PLACES = nginx_places(context), CERTIFICATE = certificate, KEY = key})
+    return launch(context, {wire.has("nginx"), "-c", path})
+end
+
+local function start_h2o_tls(context)
+    local root, index = context.root, "page.html"
+    if context.service ~= "tls-file" then
+        write_greeting(context)
+        root, index = context.scratch, "greeting"
+    end
+    local certificate, key = pair_of(context)
+    local path = context.fill("bench/peers/h2o/tls.conf", {
+        ROOT = root, INDEX = index, USER = is_root() and "user: root" or "",
+        CERTIFICATE = certificate, KEY = key})
+    return launch(context, {wire.has("h2o"), "-m", "worker", "-c", path})
+end
+
+local function start_haproxy_tls(context)
+    return launch(context, {wire.has("haproxy"), "-f", context.fill(
+        "bench/peers/haproxy/tls.cfg", {CERTIFICATE = (pair_of(context))})})
+end
+
+local function start_node_tls(context)
+    local certificate, key = pair_of(context)
+    return launch(context, {wire.has("node"), "bench/peers/node/tls.js", tostring(context.port),
+                            certificate, key}, SAYS)
+end
+
+-- Why rows about TLS cannot be measured on this machine; nil: they can.
+function peers.lacks_tls()
+    if not exists(wire.program("bench/limit-tls-server")) then
+        return "built without OpenSSL 3 (package libssl-dev)"
+    elseif not wire.has("openssl") then
+        return "openssl is not installed (package openssl), which makes the certificates"
+    end
+    return nil
+end
+
+local function has_tls()
+    local why = peers.lacks_tls()
+    return not why, why
+end
+
 -- ---- The list ----
 
 -- Seconds of load until Node has compiled all that it will compile; after a third of a second it
@@ -419,6 +510,26 @@ add_node{name = "node-cluster", title = "Node cluster",
          serves = set("hello", "generate", "redis", "sort")}
 add_node{name = "node-callbacks", title = "Node, callbacks", serves = set("sort")}
 add_node{name = "node-sync", title = "Node, sync", serves = set("sort")}
+
+-- Peers over TLS are called as those without, and have names that end in -tls.
+local function add_tls(peer)
+    peer.name, peer.available = peer.name .. "-tls", has_tls
+    peer.serves = peer.serves or set("tls")
+    add(peer)
+end
+
+add_tls{name = "limit", title = "limit program", start = start_limit_tls,
+        version = "echo ours: raw epoll and OpenSSL, no parsing"}
+add_tls{name = "sxe-httpd", title = "sxe-httpd", serves = set("tls", "tls-file"),
+        start = start_httpd_tls, version = ours}
+add_tls{name = "nginx", title = "nginx", needs = {"nginx"}, package = "nginx-light",
+        version = "nginx -v 2>&1", serves = set("tls", "tls-file"), start = start_nginx_tls}
+add_tls{name = "h2o", title = "h2o", needs = {"h2o"}, package = "h2o", version = "h2o --version",
+        serves = set("tls", "tls-file"), start = start_h2o_tls}
+add_tls{name = "haproxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy",
+        version = "haproxy -v", start = start_haproxy_tls}
+add_tls{name = "node", title = "Node https", needs = {"node"}, package = "nodejs",
+        version = "node --version", start = start_node_tls, warm_up = NODE_WARM_UP}
 
 function peers.find(name)
     for _, peer in ipairs(peers) do
