@@ -130,8 +130,9 @@ work(SXE_DICT *dict, unsigned number)
     _exit(0);
 }
 
-/* promise: docs/dict.md: Conditions are checked first, under the locks of all shards that the
- * batch names, which are held until it is committed; nothing is written if one does not hold. */
+/* promise: docs/dict.md: Conditions are checked first, under the locks of all shards that the batch
+ * names. The locks are held until the batch is committed; nothing is written if a condition does
+ * not hold. */
 START_TEST(no_money_is_lost_among_processes)
 {
     SXE_DICT *dict = open_dict(4);

@@ -170,7 +170,7 @@ START_TEST(a_backup_has_what_was_there_when_it_began)
 END_TEST
 
 /* promise: docs/dict.md: A backup is a dict like any other: `sxe-pool dump` shows it, and its file
- * can be copied while nobody uses it. */
+ * can be copied while no process uses it. */
 START_TEST(a_backup_is_opened_changed_and_backed_up_itself)
 {
     SXE_DICT *dict = make();
@@ -294,8 +294,8 @@ die(void)
     return false;
 }
 
-/* promise: docs/dict.md: A process that is killed at any moment leaves the old file or the new one;
- * a FILE.XXXXXX that it may leave can be removed. */
+/* promise: docs/dict.md: If the process is killed at any moment, the old file or the new one is
+ * there; a `FILE.XXXXXX` that stays can be removed. */
 START_TEST(a_killed_process_leaves_a_whole_dict)
 {
     for (patience = 0; patience < 5; patience++) {

@@ -89,7 +89,7 @@ write_at(const char *bytes, size_t at, size_t size)
     close(fd);
 }
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the first
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page except the first
  * reverted to an older version | refused: `EUCLEAN` */
 START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 {
@@ -172,7 +172,7 @@ START_TEST(bits_that_change_while_it_is_open_are_not_served)
 }
 END_TEST
 
-/* promise: docs/dict.md: So a kill leaves no sum that is wrong. */
+/* promise: docs/dict.md: So a kill leaves no wrong checksum. */
 START_TEST(a_counter_survives_kills)
 {
     SXE_DICT *dict = open_dict(0);

@@ -36,7 +36,7 @@ replace_all(SXE_DICT *dict)
             ck_assert_int_eq(sxe_dict_put(dict, &key, sizeof(key), "b", 1, SXE_DICT_FOREVER), 0);
 }
 
-/* promise: docs/dict.md: Where they are not, the oldest snapshot ends, so that n are enough. */
+/* promise: docs/dict.md: If they are not, the oldest snapshot ends, so that n are enough. */
 START_TEST(a_snapshot_does_not_keep_values_of_a_full_dict_from_being_replaced)
 {
     int key = 3;
@@ -59,7 +59,7 @@ START_TEST(a_snapshot_does_not_keep_values_of_a_full_dict_from_being_replaced)
 }
 END_TEST
 
-/* promise: docs/dict.md: Where they are not, the oldest snapshot ends, so that n are enough. */
+/* promise: docs/dict.md: If they are not, the oldest snapshot ends, so that n are enough. */
 START_TEST(a_snapshot_of_a_dead_process_blocks_nobody)
 {
     SXE_DICT *dict = full_dict(false);

@@ -124,8 +124,8 @@ kill_some(unsigned round)
         ck_assert_int_eq(waitpid(children[i], NULL, 0), children[i]);
 }
 
-/* promise: docs/dict.md: A process may be killed at any instruction of any call: the next
- * process finds the entry as it was before the call, or as it is after it. */
+/* promise: docs/dict.md: A process may be killed at any instruction of any call: the next process
+ * finds the entry as it was before the call, or as it is after the call. */
 START_TEST(kills_leave_whole_batches_and_all_room)
 {
     char why[SXE_POOL_WHY_SIZE];

@@ -22,7 +22,7 @@ open_file(const char *path)
 }
 
 /* promise: docs/dict.md: The counts are in the dict, not in each process, so that a monitor sees
- * those of all processes, also of the dead. */
+ * those of all processes, also of dead ones. */
 START_TEST(a_monitor_sees_the_counts_of_the_dead)
 {
     const char *path = outside_path("dead.dict");

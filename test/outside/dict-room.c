@@ -177,8 +177,8 @@ step_through(const struct call *call)
     return looks;
 }
 
-/* promise: docs/dict.md: **No cell is lost.** Each is FREE, or part of an entry or of a version
- * that a snapshot sees; the next put that finds no room frees all others. */
+/* promise: docs/dict.md: No cell is lost. Each cell is FREE, or part of an entry, or part of a
+ * version that a snapshot sees; the next put that finds no room frees all other cells. */
 START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 {
     for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -254,8 +254,8 @@ take_and_release(unsigned seed)
     }
 }
 
-/* promise: docs/dict.md: A call looks for room once more before it returns `-ENOSPC`, so a
- * snapshot that another process is just releasing makes no call fail. */
+/* promise: docs/dict.md: Before a call returns `-ENOSPC` it looks for room once more, so no call
+ * fails because another process is just releasing a snapshot. */
 START_TEST(batches_that_fit_always_find_room)
 {
     pid_t child[WRITERS + READERS];

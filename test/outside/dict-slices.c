@@ -187,7 +187,7 @@ freed(void)
     return free_cells < CELLS - 2 * KEYS ? 0 : free_cells - (CELLS - 2 * KEYS);
 }
 
-/* promise: docs/dict.md: So a call that waits is answered while the release goes on. */
+/* promise: docs/dict.md: So a call that waits is answered during the release. */
 START_TEST(calls_that_wait_return_in_the_midst_of_a_release)
 {
     unsigned in_the_midst = 0;
@@ -210,8 +210,8 @@ START_TEST(calls_that_wait_return_in_the_midst_of_a_release)
 }
 END_TEST
 
-/* promise: docs/dict.md: `sxe_dict_get_chains` (`d:chains()`) looks at all chains, as a walk does,
- * with a lock held for 1,024 buckets at a time, and left free in between as in a release. */
+/* promise: docs/dict.md: `sxe_dict_get_chains` (`d:chains()`) looks at all chains, as a walk does.
+ * It holds a lock for 1,024 buckets at a time, and leaves it free in between, like a release. */
 START_TEST(calls_get_the_lock_between_the_slices_of_chains)
 {
     open_of(CHAINS_CELLS);

@@ -58,8 +58,8 @@ START_TEST(a_snapshot_has_what_had_not_expired_then)
 }
 END_TEST
 
-/* promise: docs/dict.md: a snapshot is the whole table as it was at one moment, while writers go
- * on. */
+/* promise: docs/dict.md: A snapshot shows the whole table as it was at one moment, while writers
+ * continue. */
 START_TEST(a_counter_that_goes_on_stands_still_in_a_snapshot)
 {
     SXE_DICT_SNAPSHOT *snapshots[SXE_DICT_SNAPSHOTS];

@@ -84,8 +84,8 @@ fill_to_the_brim(void)
     ck_assert_uint_eq(sxe_dict_get_count(dict), CELLS);
 }
 
-/* promise: docs/pool.md: A call that finds a lock taken then tries again until that time is over,
- * whatever the call and however many locks it needs. */
+/* promise: docs/pool.md: Then any call that finds a lock taken tries again until that time is over,
+ * however many locks it needs. */
 START_TEST(every_call_ends_while_the_owner_is_stopped)
 {
     const int key = 0;
@@ -123,7 +123,7 @@ START_TEST(every_call_ends_while_the_owner_is_stopped)
 }
 END_TEST
 
-/* promise: docs/dict.md: a batch of changes appears at once or not at all */
+/* promise: docs/dict.md: A batch of changes appears at once or not at all */
 START_TEST(a_batch_that_meets_two_stopped_processes_does_nothing_and_goes_on)
 {
     const int key = 0;

@@ -97,7 +97,7 @@ expect_refused(bool is_open, size_t at)
     ck_assert_msg(errno == EUCLEAN, "bit %zu of byte %zu: %s", at % 8, at, why);
 }
 
-/* promise: docs/pool.md: "Any bit" includes the mark that says that it was closed, the slots of its
+/* promise: docs/pool.md: "Any bit" includes the mark that the pool was closed, the slots of its
  * users, and the copy of the head. */
 START_TEST(each_byte_of_a_closed_pool_may_not_change)
 {

@@ -152,8 +152,8 @@ START_TEST(a_turn_at_the_end_of_time_leaves_the_pool_whole)
 }
 END_TEST
 
-/* promise: docs/pool.md: That lasts until all users have closed the pool once: the next one to open
- * it goes on from the youngest stamp. */
+/* promise: docs/pool.md: This lasts until all users have closed the pool once: the process that
+ * opens it next continues from the youngest stamp. */
 START_TEST(the_next_user_goes_on_from_the_youngest_stamp)
 {
     const char *path = outside_path("next.pool");

@@ -43,7 +43,7 @@ wait_for(pid_t pid)
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* promise: docs/pool.md: the copy is as good as the file */
+/* promise: docs/pool.md: the copy is a correct pool */
 START_TEST(a_copy_of_a_closed_file_is_a_pool)
 {
     char command[2 * PATH_MAX + 8];

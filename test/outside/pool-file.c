@@ -61,8 +61,8 @@ expect_left_alone(const char *path, size_t size)
     expect_unchanged(path, size);
 }
 
-/* promise: docs/pool.md: A file that begins with zeros and holds data after them, as images of
- * disks do, is refused and stays as it is. */
+/* promise: docs/pool.md: A file that begins with zeros and holds data after them, as disk images
+ * do, is refused and stays as it is. */
 START_TEST(a_file_that_only_begins_with_zeros_stays)
 {
     static const size_t zeros[] = {1, 8, 512, 912, 1024, 4096, BLOCK - 1};
@@ -80,8 +80,9 @@ START_TEST(a_file_that_only_begins_with_zeros_stays)
 }
 END_TEST
 
-/* promise: docs/pool.md: A pool is made only in a file that is empty: of size 0, zeros and holes
- * from its beginning to its end, or marked as half made by a maker that died. */
+/* promise: docs/pool.md: A pool is made only in an empty file: a file of size 0, a file of zeros
+ * and holes from its beginning to its end, or a file that a process marked as incomplete and died
+ * before the pool was made. */
 START_TEST(a_pool_is_made_in_a_file_of_zeros)
 {
     static const size_t sizes[] = {0, 1, 912, BLOCK};

@@ -81,8 +81,8 @@ START_TEST(a_late_worker_changes_nothing)
 }
 END_TEST
 
-/* promise: docs/pool.md: Each change of an element, by anyone, gives it another stamp, and no stamp
- * comes twice. */
+/* promise: docs/pool.md: Each change of an element, by any process, gives the element another
+ * stamp, and no stamp comes twice. */
 START_TEST(no_stamp_comes_twice)
 {
     SXE_POOL_LEASE lease;
@@ -108,8 +108,8 @@ START_TEST(no_stamp_comes_twice)
 }
 END_TEST
 
-/* promise: docs/pool.md: So a lease is lost when anything moves or touches the element without
- * it. */
+/* promise: docs/pool.md: So a lease is lost when a call moves or touches the element without the
+ * lease. */
 START_TEST(a_change_without_the_lease_loses_it)
 {
     SXE_POOL_LEASE lease;
@@ -138,8 +138,8 @@ START_TEST(a_change_without_the_lease_loses_it)
 }
 END_TEST
 
-/* promise: docs/pool.md: are written under the same lock: a process that sees the new state sees
- * them too, and needs no state WRITING in between. */
+/* promise: docs/pool.md: are written under the same lock. A process that sees the new state sees
+ * the contents, too, so no state WRITING is necessary in between. */
 START_TEST(a_ready_element_has_its_contents)
 {
     SXE_POOL_LEASE lease;
@@ -181,7 +181,7 @@ be_too_late(void *jobs, unsigned id, void *user)
     outcomes[id] = sxe_pool_lease_move(jobs, &due, READY, NULL);
 }
 
-/* promise: docs/pool.md: `lease_due` is for `on_timeout`: without it, a job that was ended and
+/* promise: docs/pool.md: `lease_due` is for `on_timeout`. Without it, a job that was ended and
  * taken again between the timeout's check and its move would be taken from its new worker. */
 START_TEST(a_timeout_takes_back_only_a_due_job)
 {

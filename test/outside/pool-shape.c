@@ -74,7 +74,7 @@ expect_refused(const SXE_POOL_SPEC *spec, int error)
     ck_assert_str_ne(why, "");
 }
 
-/* promise: docs/pool.md: A file that was cut is refused when it is opened next. */
+/* promise: docs/pool.md: A truncated file is refused when it is opened next. */
 START_TEST(a_file_of_another_size_is_refused_and_stays)
 {
     SXE_POOL_SPEC spec = spec_of();
@@ -101,8 +101,9 @@ START_TEST(a_file_of_another_size_is_refused_and_stays)
 }
 END_TEST
 
-/* promise: docs/pool.md: which is of another shape than the program says, is refused with a
- * sentence that names the reason. */
+/* promise: docs/pool.md: A file is refused, with a sentence that names the reason, if it is
+ * truncated, of another version or byte order, has a wrong checksum, or has another shape (count,
+ * element size, states, fields) than the program gives. */
 START_TEST(a_pool_of_another_shape_is_refused_and_stays)
 {
     SXE_POOL_SPEC wrong[7];
@@ -129,7 +130,7 @@ START_TEST(a_pool_of_another_shape_is_refused_and_stays)
 }
 END_TEST
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the first
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page except the first
  * reverted to an older version | refused: `EUCLEAN` */
 START_TEST(a_page_that_became_an_older_one_is_found)
 {

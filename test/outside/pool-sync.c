@@ -10,8 +10,8 @@
 #include <sxe-dict.h>
 #include <sys/wait.h>
 
-/* promise: docs/pool.md: The call holds no lock, and others go on; it takes as long as the disk
- * takes to write the changes. */
+/* promise: docs/pool.md: The call holds no lock, and other processes continue; it takes as long as
+ * the disk takes to write the changes. */
 START_TEST(a_dict_is_synced_while_another_writes)
 {
     const SXE_DICT_SPEC spec = {.name = "outside", .cells = 500, .file = outside_path("d.dict")};

@@ -73,8 +73,8 @@ end_child(void)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-/* promise: docs/pool.md: Only then it returns `SXE_POOL_LOCK_NOT_TAKEN`, and nothing was
- * changed. */
+/* promise: docs/pool.md: When the time is over, it returns `SXE_POOL_LOCK_NOT_TAKEN`, and nothing
+ * was changed. */
 START_TEST(a_call_waits_as_long_as_it_may)
 {
     open_jobs(1);
@@ -117,7 +117,7 @@ START_TEST(a_call_that_waits_takes_no_processor)
 }
 END_TEST
 
-/* promise: docs/pool.md: A call that finds a lock taken then tries again until that time is over */
+/* promise: docs/pool.md: Then any call that finds a lock taken tries again until that time is over */
 START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
 {
     open_jobs(1);
