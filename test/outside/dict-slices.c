@@ -166,9 +166,9 @@ meet_gaps(void)
     }
 }
 
-/* promise: docs/dict.md: Between two slices the lock is left free if another process wants it:
- * until one has taken it, or for some 1.2 ms: longer than the longest sleep of a waiting process.
- */
+/* promise: docs/dict.md: Between two slices, if another process wants the lock, the release leaves
+ * it free until a process has taken it, or for some 1.2 ms, which is longer than the longest sleep
+ * of a waiting process. */
 START_TEST(calls_that_do_not_wait_get_the_lock_between_the_slices_of_a_release)
 {
     open_of(CELLS);

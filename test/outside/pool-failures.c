@@ -65,8 +65,8 @@ START_TEST(a_copy_of_a_closed_file_is_a_pool)
 }
 END_TEST
 
-/* promise: docs/pool.md: its users go on together; a program that opens the path makes another pool
- */
+/* promise: docs/pool.md: its users continue together; a program that opens the path makes another
+ * pool */
 START_TEST(users_of_a_file_that_was_removed_go_on)
 {
     void *first = open_pool(outside_path("gone.pool"));
@@ -119,8 +119,8 @@ START_TEST(snapshots_of_the_dead_give_back_their_slots_and_their_room)
 }
 END_TEST
 
-/* promise: docs/dict.md: all that returned 0 is there; the table is checked when it is opened next
- */
+/* promise: docs/dict.md: all changes that returned 0 are there; the table is checked when it is
+ * opened next */
 START_TEST(after_all_were_killed_each_put_is_there)
 {
     char value[4];
