@@ -93,10 +93,7 @@ on_tunnel_close(SXE *s)
     else
         tunnel->server = NULL;
     if (other != NULL) {
-        if (sxe_error(s) == 0)
-            sxe_close(other);
-        else
-            sxe_abort(other);
+        sxe_close(other);
         return;
     }
     tunnel->address->under_way--;

@@ -15,6 +15,7 @@
 #include "sxe-lua-socket-private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Longer strings are not copied but lent to lib-sxe, because the task's stack keeps them. */
@@ -57,34 +58,58 @@ how_to_read(lua_State *L, lua_Integer *count)
     return hows[i];
 }
 
+/* The bytes that a connection has not passed on yet: in its socket, or kept when it broke. */
+struct input {
+    SXE *s; /* NULL: the socket is closed */
+    struct sxe__lua_slot *slot;
+};
+
+static const struct sxe_buffer *
+unread(struct input in)
+{
+    return in.s != NULL ? &in.s->in : &in.slot->rest;
+}
+
+static size_t
+unread_length(struct input in)
+{
+    return sxe_buffer_length(unread(in));
+}
+
 /* Take `length` bytes, and push them without the last `dropped` bytes as a string. Making the
  * string may run a finalizer, which may read from the connection, too, or close it. */
 static int
-take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
+take_input(lua_State *L, struct input in, size_t length, size_t dropped)
 {
     size_t left;
 
-    lua_pushlstring(L, SXE_BUF(s), length - dropped);
-    left = (size_t)SXE_BUF_USED(s);
-    sxe_consume(s, (unsigned)(length < left ? length : left));
+    lua_pushlstring(L, sxe_buffer_data(unread(in)), length - dropped);
+    left = unread_length(in);
+    length = length < left ? length : left;
+    if (in.s != NULL)
+        sxe_consume(in.s, (unsigned)length);
+    else
+        sxe_buffer_take(&in.slot->rest, (uint32_t)length);
     return 1;
 }
 
 /* Take a line. It ends with LF or CRLF; the pushed string has this end only if with_end is set. */
 static int
-take_conn_line(lua_State *L, SXE *s, bool with_end)
+take_conn_line(lua_State *L, struct input in, bool with_end)
 {
-    size_t used = (size_t)SXE_BUF_USED(s);
-    const char *line = SXE_BUF(s);
+    size_t used = unread_length(in);
+    const char *line = sxe_buffer_data(unread(in));
     const char *end = used == 0 ? NULL : memchr(line, '\n', used);
     size_t length;
 
     if (end == NULL)
-        return used > 0 && SXE_BUF_ROOM(s) == 0 ? sxe__lua_fail_errno(L, EMSGSIZE, "line") : 0;
+        return used > 0 && sxe_buffer_room(unread(in)) == 0
+                   ? sxe__lua_fail_errno(L, EMSGSIZE, "line")
+                   : 0;
     length = (size_t)(end - line) + 1;
     if (with_end)
-        return take_input(L, s, length, 0);
-    return take_input(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
+        return take_input(L, in, length, 0);
+    return take_input(L, in, length, length > 1 && end[-1] == '\r' ? 2 : 1);
 }
 
 /* The number of bytes in all pieces: element 0 of the table at PIECES, whose elements from 1 on are
@@ -103,7 +128,7 @@ length_of_pieces(lua_State *L)
 }
 
 static void
-add_read_piece(lua_State *L, SXE *s, size_t length)
+add_read_piece(lua_State *L, struct input in, size_t length)
 {
     lua_Integer before = length_of_pieces(L);
 
@@ -111,11 +136,11 @@ add_read_piece(lua_State *L, SXE *s, size_t length)
         lua_newtable(L);
         lua_replace(L, PIECES);
     }
-    if (length > (size_t)SXE_BUF_USED(s)) /* a finalizer has read some of these bytes */
-        length = (size_t)SXE_BUF_USED(s);
+    if (length > unread_length(in)) /* a finalizer has read some of these bytes */
+        length = unread_length(in);
     if (length == 0)
         return;
-    take_input(L, s, length, 0);
+    take_input(L, in, length, 0);
     lua_rawseti(L, PIECES, (lua_Integer)lua_rawlen(L, PIECES) + 1);
     lua_pushinteger(L, before + (lua_Integer)length);
     lua_rawseti(L, PIECES, 0);
@@ -138,39 +163,39 @@ push_pieces(lua_State *L)
 
 /* Take count bytes; if they have not all come, return 0 results. */
 static int
-take_byte_count(lua_State *L, SXE *s, lua_Integer count)
+take_byte_count(lua_State *L, struct input in, lua_Integer count)
 {
-    lua_Integer used = SXE_BUF_USED(s);
+    lua_Integer used = (lua_Integer)unread_length(in);
     lua_Integer missing = count - length_of_pieces(L);
 
     if (lua_isnil(L, PIECES) && used >= count)
-        return take_input(L, s, (size_t)count, 0);
+        return take_input(L, in, (size_t)count, 0);
     if (lua_isnil(L, PIECES) && count <= (lua_Integer)sxe_get_config()->chunk_size)
         return 0;
-    add_read_piece(L, s, (size_t)(used < missing ? used : missing));
+    add_read_piece(L, in, (size_t)(used < missing ? used : missing));
     return used < missing ? 0 : push_pieces(L);
 }
 
 /* Push the data that the read asked for. Returns the number of results; 0: the data has not come
  * yet. */
 static int
-take_wanted(lua_State *L, SXE *s)
+take_wanted(lua_State *L, struct input in)
 {
     lua_Integer count;
 
     switch (how_to_read(L, &count)) {
     case ANY:
-        return SXE_BUF_USED(s) > 0 ? take_input(L, s, (size_t)SXE_BUF_USED(s), 0) : 0;
+        return unread_length(in) > 0 ? take_input(L, in, unread_length(in), 0) : 0;
     case COUNT:
-        return take_byte_count(L, s, count);
+        return take_byte_count(L, in, count);
     case LINE:
-        return take_conn_line(L, s, false);
+        return take_conn_line(L, in, false);
     case LINE_WITH_END:
-        return take_conn_line(L, s, true);
+        return take_conn_line(L, in, true);
     case ALL:
         break;
     }
-    add_read_piece(L, s, (size_t)SXE_BUF_USED(s));
+    add_read_piece(L, in, unread_length(in));
     return 0;
 }
 
@@ -209,10 +234,10 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
     SXE_UNUSED_PARAMETER(context);
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
         return add_partial(L, sxe__lua_fail_woken(L));
-    if (s != NULL && !sxe__lua_is_shut(slot))
-        results = take_wanted(L, s);
+    if (!sxe__lua_is_shut(slot))
+        results = take_wanted(L, (struct input){s, slot});
     /* The bytes that are left may be enough for the next reader. */
-    if (results > 0 && SXE_BUF_USED(s) > 0)
+    if (results > 0 && unread_length((struct input){s, slot}) > 0)
         sxe__lua_wake_first(&slot->readers);
     if (results > 0)
         return results;
@@ -383,6 +408,8 @@ l_conn_close(lua_State *L)
     struct sxe__lua_slot *slot;
     SXE *s = check_conn(L, &slot);
 
+    if (slot != NULL)
+        sxe__lua_drop_rest(slot);
     if (s == NULL || sxe__lua_is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
     sxe__lua_socket_close(s);
@@ -409,11 +436,28 @@ close_conn_at_end(lua_State *L, uint32_t index, uint32_t generation)
     SXE *s = sxe__lua_socket(slot);
 
     SXE_UNUSED_PARAMETER(L);
+    if (slot != NULL)
+        sxe__lua_drop_rest(slot);
     if (s != NULL && !sxe__lua_is_shut(slot))
         sxe__lua_socket_close(s);
 }
 
 /* ---- Events ---- */
+
+/* A connection broke with bytes that no task has read: keep them, because they came before that.
+ * Without memory they are lost, as they would be if the connection had broken earlier. */
+static void
+keep_rest(struct sxe__lua_slot *slot, const SXE *s)
+{
+    uint32_t length = sxe_buffer_length(&s->in);
+    uint32_t size = length + 1; /* it is not full: a line without its end is not too long */
+    char *memory = length == 0 || sxe__lua_is_shut(slot) ? NULL : malloc(size);
+
+    if (memory == NULL)
+        return;
+    memcpy(memory, sxe_buffer_data(&s->in), length);
+    sxe_buffer_wrap(&slot->rest, memory, length, size);
+}
 
 void
 sxe__lua_conn_on_read(SXE *s, int length)
@@ -434,6 +478,8 @@ sxe__lua_conn_on_close(SXE *s)
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
 
     slot->error = sxe_error(s);
+    if (slot->error != 0)
+        keep_rest(slot, s);
     if (slot->flags & SXE__LUA_TLS)
         sxe__lua_tls_note(slot, s);
     sxe__lua_wake_waiting(slot);

@@ -50,6 +50,8 @@ struct sxe__lua_slot {
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     /* Why TLS closed the connection (the slot frees this text); NULL: TLS did not fail. */
     char *failure;
+    /* The bytes that were unread when the connection broke, on the heap: reads return them first. */
+    struct sxe_buffer rest;
     int32_t error; /* sxe_error() when it closed */
     uint16_t flags;
 };
@@ -86,6 +88,9 @@ void sxe__lua_own_socket(void **owner, enum sxe__lua_class class_, const SXE *s)
 /* 2010: register the function that frees the callbacks and fields of a slot before another socket
  * takes the slot. */
 void sxe__lua_on_leave(void (*leave)(struct sxe__lua_slot *slot, uint32_t index));
+
+/* Forget the bytes that were unread when the connection broke. */
+void sxe__lua_drop_rest(struct sxe__lua_slot *slot);
 
 /* Whether the script closed the socket of a slot, or another socket has that slot now. */
 static inline bool

@@ -43,6 +43,13 @@ ignore_socket(SXE *s)
     SXE_UNUSED_PARAMETER(s);
 }
 
+void
+sxe__lua_drop_rest(struct sxe__lua_slot *slot)
+{
+    free(slot->rest.base);
+    slot->rest = (struct sxe_buffer)SXE_BUFFER_EMPTY;
+}
+
 /* Reset the sockets of a state that is closed; they call no Lua code any more. */
 static int
 close_sockets(lua_State *L)
@@ -56,8 +63,10 @@ close_sockets(lua_State *L)
         s->on_close = ignore_socket;
         sxe_abort(s);
     }
-    for (unsigned i = 0; i < slots_number; i++)
+    for (unsigned i = 0; i < slots_number; i++) {
+        sxe__lua_drop_rest(&slots[i]);
         free(slots[i].failure);
+    }
     sxe__lua_tls_close();
     free(slots);
     slots = NULL;
@@ -108,6 +117,7 @@ sxe__lua_adopt(SXE *s)
     sxe__lua_wake_waiting(slot);
     if (leave_slot != NULL)
         leave_slot(slot, s->id);
+    sxe__lua_drop_rest(slot);
     free(slot->failure);
     memset(slot, 0, sizeof(*slot));
     slot->handle = sxe_handle(s);

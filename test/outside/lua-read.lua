@@ -33,3 +33,22 @@ end)
 test("conn:lines() leaves a last line without a line end", function()
     equal(said "for line in conn:lines() do print(line) end print(conn:read())", "abc\nrest\n")
 end)
+
+-- promise: docs/lua-handlers.md: Bytes that came before a connection broke are read first. Only then do reads return the
+-- message and errno.
+test("bytes that came before a reset are read", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+        local tcp, task = require "sxe.tcp", require "sxe.task"
+        local conn = assert(tcp.connect("127.0.0.1", %d))
+        conn:write(conn:read "l")
+        while not conn.error do task.sleep(0.001) end
+        print(conn:read("l"), conn:read(2), conn:read())
+        print(conn:read())]]):format(listener:port())}
+    local sock = listener:accept()
+    sock:send "zero\none\ntwo"
+    equal(sock:recv(4), "zero") -- so the other bytes, which came with these, have left the kernel, too
+    sock:reset()
+    equal(proc:wait(), 0)
+    equal(proc:output(), "one\ttw\to\nnil\tconnection: Connection reset by peer\t104\n")
+end)

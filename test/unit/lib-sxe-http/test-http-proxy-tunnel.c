@@ -92,7 +92,7 @@ START_TEST(bytes_that_come_with_the_handshake_pass)
 }
 END_TEST
 
-START_TEST(a_reset_of_one_end_resets_the_other)
+START_TEST(after_a_reset_of_one_end_the_other_ends)
 {
     int server;
     int peer;
@@ -102,7 +102,7 @@ START_TEST(a_reset_of_one_end_resets_the_other)
     server = open_tunnel(peer);
     peer_reset(_i == 0 ? server : peer);
     turn(5);
-    PEER_EXPECT_RESET(_i == 0 ? peer : server);
+    PEER_EXPECT_END(_i == 0 ? peer : server);
     close(_i == 0 ? peer : server);
     ck_assert_uint_eq(open_tunnels(), 0);
     end_proxy();
@@ -354,7 +354,7 @@ tunnel_suite(void)
 
     tcase_add_loop_test(tunnels, bytes_pass_in_both_directions_until_one_end_closes, 0, 2);
     tcase_add_test(tunnels, bytes_that_come_with_the_handshake_pass);
-    tcase_add_loop_test(tunnels, a_reset_of_one_end_resets_the_other, 0, 2);
+    tcase_add_loop_test(tunnels, after_a_reset_of_one_end_the_other_ends, 0, 2);
     tcase_add_loop_test(tunnels, an_end_that_does_not_read_makes_the_other_wait, 0, 2);
     tcase_add_test(tunnels, a_tunnel_without_bytes_ends);
     tcase_add_test(tunnels, a_reply_that_is_not_101_passes_as_any_other);

@@ -191,6 +191,68 @@ START_TEST(a_reset_is_told)
 }
 END_TEST
 
+/* The peer sends two lines and half a line, which no task reads, and resets the connection. */
+static void
+break_with_unread_bytes(void)
+{
+    int peer = serve("task.sleep(1000)");
+
+    peer_send(peer, "one\ntwo\nhalf", 12);
+    until("c");
+    turn(2);
+    peer_reset(peer);
+    until("c.error");
+}
+
+START_TEST(bytes_that_came_before_a_reset_are_read)
+{
+    break_with_unread_bytes();
+    run_script(
+        "assert(c:read('l') == 'one') assert(c:read(2) == 'tw') assert(c:read('L') == 'o\\n')\n"
+        "local line, why, code = c:read('l') assert(not line and code == 104, why)\n"
+        "assert(not c:read(5)) assert(c:read() == 'half')\n"
+        "line, why, code = c:read() assert(not line and code == 104, why)\n");
+    net_stop();
+}
+END_TEST
+
+START_TEST(bytes_that_came_before_a_reset_are_no_whole_stream)
+{
+    break_with_unread_bytes();
+    run_script("local all, why, code, part = c:read('a')\n"
+               "assert(not all and code == 104 and part == 'one\\ntwo\\nhalf', why)\n");
+    net_stop();
+}
+END_TEST
+
+START_TEST(bytes_that_came_before_a_reset_go_with_the_connection)
+{
+    break_with_unread_bytes();
+    if (_i == 0)
+        run_script("assert(not c:close()) assert(not c:read())");
+    if (_i == 1)
+        run_script("do local x <close> = c end assert(not c:read())");
+    net_stop(); /* _i 2: they are freed with the state */
+}
+END_TEST
+
+START_TEST(without_memory_bytes_before_a_reset_are_lost)
+{
+    static const enum fake_call kind = FAKE_MALLOC;
+    int peer = serve("task.sleep(1000)");
+
+    peer_send(peer, "one\n", 4);
+    until("c");
+    turn(2);
+    peer_reset(peer);
+    fake_os_sweep(&kind, 1, 1, true, ENOMEM);
+    turn(3);
+    fake_os_reset();
+    run_script("local line, why, code = c:read('l') assert(not line and code == 104, why)");
+    net_stop();
+}
+END_TEST
+
 START_TEST(closing_wakes_who_reads)
 {
     int peer =
@@ -1269,6 +1331,10 @@ suite(void)
     tcase_add_test(c, two_readers_take_turns);
     tcase_add_test(c, a_read_times_out);
     tcase_add_test(c, a_reset_is_told);
+    tcase_add_test(c, bytes_that_came_before_a_reset_are_read);
+    tcase_add_test(c, bytes_that_came_before_a_reset_are_no_whole_stream);
+    tcase_add_loop_test(c, bytes_that_came_before_a_reset_go_with_the_connection, 0, 3);
+    tcase_add_test(c, without_memory_bytes_before_a_reset_are_lost);
     tcase_add_test(c, closing_wakes_who_reads);
     tcase_add_test(c, half_a_connection_goes_on);
     tcase_add_test(c, reads_check_their_arguments);

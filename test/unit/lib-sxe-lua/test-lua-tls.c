@@ -33,6 +33,7 @@ static void
 answer(SXE *s, int length)
 {
     static const char half[] = "HTTP/1.1 200 OK\r\n\r\nhalf";
+    static const char whole[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nall";
     char path[32] = "";
     char text[160];
     bool is_told_of_proxies;
@@ -57,6 +58,8 @@ answer(SXE *s, int length)
         snprintf(text, sizeof(text), "HTTP/1.1 403 Told\r\nContent-Length: 0\r\n\r\n");
     if (strcmp(path, "/cut") == 0)
         ck_assert_int_eq(sxe_send(s, half, sizeof(half) - 1, cut), 0);
+    else if (strcmp(path, "/cut-after") == 0)
+        ck_assert_int_eq(sxe_send(s, whole, sizeof(whole) - 1, cut), 0);
     else
         say(s, text);
 }
