@@ -403,13 +403,6 @@ return_rows(lua_State *L)
     return 4;
 }
 
-static int
-give_up(lua_State *L, struct sxe__postgres_conn *conn)
-{
-    sxe__postgres_abandon(conn);
-    return return_rows(L);
-}
-
 /* Whether a portion of rows is complete, to be returned before all rows have come. */
 static bool
 is_portion(lua_State *L, const struct sxe__postgres_conn *conn)
@@ -436,8 +429,10 @@ receive_results(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
             break;
         if (push_copy(L, conn))
             return 1;
-        if (!take_result(L, conn))
-            return give_up(L, conn);
+        if (!take_result(L, conn)) {
+            sxe__postgres_abandon(conn);
+            return return_rows(L);
+        }
         if (is_portion(L, conn))
             return return_rows(L);
     }

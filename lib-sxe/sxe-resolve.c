@@ -261,14 +261,6 @@ sxe_resolve_register(void)
     return 0;
 }
 
-/* Forget the look-ups that wait for a name: their done will not be called. */
-static void
-drop_look_ups(struct sxe__name *name)
-{
-    while (name->first != NULL)
-        remove_look_up(name->first);
-}
-
 void
 sxe__resolve_close(void)
 {
@@ -276,10 +268,10 @@ sxe__resolve_close(void)
 
     if (names == NULL)
         return;
-    for (unsigned i = 0; i < SXE_RESOLVE_NAMES_MAX; i++) {
-        if (state_of_name(&names[i]) == ASKING)
-            drop_look_ups(&names[i]);
-    }
+    /* Forget the look-ups that wait for a name: their done will not be called. */
+    for (unsigned i = 0; i < SXE_RESOLVE_NAMES_MAX; i++)
+        while (state_of_name(&names[i]) == ASKING && names[i].first != NULL)
+            remove_look_up(names[i].first);
     sxe_pool_delete(names);
     CONTEXT->names = NULL;
 }

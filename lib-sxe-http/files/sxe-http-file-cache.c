@@ -161,7 +161,7 @@ make_free(struct sxe__http_file *file)
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
-    /* Keep the first page, because the entry's next name needs it. */
+    /* Keep the first page of memory, because the entry's next name needs it. */
     if (file->touched > PAGE)
         (void)!madvise(file->name + PAGE, round_up_content(file->touched, PAGE) - PAGE,
                        MADV_DONTNEED);

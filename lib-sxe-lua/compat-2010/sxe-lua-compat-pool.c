@@ -11,14 +11,8 @@ static const char class_name[] = "sxe pool";
 
 enum { ALIGNMENT = 64, NUMBER_MAX = 10000000 };
 
-/* Push a userdata with aligned room for the pool's block; its user value is a table index ->
- * table. */
-static void *
-block_of(void *memory)
-{
-    return (char *)memory + (-(uintptr_t)memory % ALIGNMENT);
-}
-
+/* A userdata, which has room for the pool's memory after this struct. Its user value is a table:
+ * an element's index -> the script's table for that element. */
 struct pool {
     void *array;
     unsigned states;
@@ -66,13 +60,16 @@ l_new(lua_State *L)
     lua_Integer number = luaL_checkinteger(L, 2);
     lua_Integer states = luaL_checkinteger(L, 3);
     struct pool *pool;
+    char *memory;
 
     luaL_argcheck(L, number > 0 && number <= NUMBER_MAX, 2, "1 to 10000000 elements are expected");
     luaL_argcheck(L, states > 0 && states <= NUMBER_MAX, 3, "1 to 10000000 states are expected");
     pool = lua_newuserdatauv(
         L, sizeof(*pool) + ALIGNMENT + sxe_pool_size((unsigned)number, 1, (unsigned)states), 1);
     pool->states = (unsigned)states;
-    pool->array = sxe_pool_construct(block_of(pool + 1), name, (unsigned)number, 1, pool->states,
+    memory = (char *)(pool + 1);
+    memory += -(uintptr_t)memory % ALIGNMENT;
+    pool->array = sxe_pool_construct(memory, name, (unsigned)number, 1, pool->states,
                                      SXE_POOL_OPTION_UNLOCKED);
     luaL_setmetatable(L, class_name);
     lua_newtable(L);

@@ -102,10 +102,12 @@ void sxe__lua_pool_push_guard(lua_State *L);
 
 /* ---- Fields (sxe-lua-pool-field.c) ---- */
 
-/* Read the fields of a pool from the value on top, and write their text:
- *     "u64 hits, char[24] name", {"u64 hits", "char[24] name"}    as C has them
- *     {hits = "u64", name = "char[24]"}                           by size, then by name
- * Raises if it is wrong. */
+/* Read the fields of a pool from the value on top, which has one of three forms, and write them as
+ * the text that opens a pool. The fields of the third form are sorted by size, then by name:
+ *     "u64 hits, char[24] name"
+ *     {"u64 hits", "char[24] name"}
+ *     {hits = "u64", name = "char[24]"}
+ * Raises an error if the value has none of these forms. */
 void sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
                                char text[SXE_POOL_FIELDS_MAX + 1]);
 

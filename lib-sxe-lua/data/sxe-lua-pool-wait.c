@@ -15,7 +15,7 @@
 #include "sxe-lua-clock.h"
 
 #define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after the first millisecond */
-#define LOOK_NS        SXE_NS_PER_SECOND
+#define LOOK_NS        SXE_NS_PER_SECOND   /* how often a task that waits for an element looks */
 #define BLOCK_NS       (2 * SXE_NS_PER_MS) /* how long a call that cannot yield blocks the loop */
 #define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 

@@ -31,9 +31,9 @@ struct child {
     struct sxe__lua_process process;
     struct sxe__lua_line waiting; /* tasks that wait for its end */
     uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
-    int fd[SOCKETS];              /* the child's ends of its socket pairs, held until it starts;
+    int fd[SOCKETS];              /* the child's end of each socket pair, until the child starts;
                                    * -1: none */
-    unsigned calls;               /* number of calls in which tasks read or write now */
+    unsigned calls;               /* how many reads and writes of tasks are under way */
     bool is_piped[3];
 };
 

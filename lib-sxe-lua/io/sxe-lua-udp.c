@@ -374,12 +374,6 @@ open_udp_socket(lua_State *L, const char *ip, uint16_t port)
     return sxe__lua_fail_errno(L, -result, lua_pushfstring(L, "udp.open: %s port %d", ip, port));
 }
 
-static int
-open_socket_now(lua_State *L)
-{
-    return open_udp_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2));
-}
-
 static int open_after_turn(lua_State *L, int status, lua_KContext want);
 
 /* Open the socket. If none is free, wait for one. */
@@ -391,7 +385,7 @@ open_or_wait(lua_State *L, lua_KContext context)
     if (!sxe__lua_is_socket_free(false) && sxe__lua_may_wait(L))
         until_ns = sxe__lua_expect_socket(L, &want);
     return until_ns == 0
-               ? open_socket_now(L)
+               ? open_udp_socket(L, lua_tostring(L, 1), sxe__lua_check_port(L, 2))
                : sxe__lua_wait_for_socket(L, until_ns, open_after_turn, (lua_KContext)want);
 }
 

@@ -340,13 +340,6 @@ keep_flag(bool *flag)
 }
 
 static int
-keep_word(struct load_typed *typed)
-{
-    typed->words[typed->words_number++] = optarg;
-    return COMMAND_LINE_GO_ON;
-}
-
-static int
 take_saying(struct load_command *command, int val)
 {
     struct load_plan *plan = &command->plan;
@@ -525,7 +518,8 @@ take_load_option(void *settings, int val)
     command->typed.is_for_run |= !load_command_is_for_report(val);
     switch (val) {
     case COMMAND_LINE_WORD:
-        return keep_word(&command->typed);
+        command->typed.words[command->typed.words_number++] = optarg;
+        return COMMAND_LINE_GO_ON;
     case 'i':
         return load_command_ip(command);
     case 'p':

@@ -174,13 +174,6 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
 
 /* ---- Names and values ---- */
 
-/* Whether the name at index -2 comes before the one at -1. */
-static bool
-is_name_before(lua_State *L)
-{
-    return lua_compare(L, -2, -1, LUA_OPLT);
-}
-
 /* Insert the pair on top of the stack into the list below it, in the order of names. */
 static void
 insert_pair(lua_State *L, int list)
@@ -193,7 +186,7 @@ insert_pair(lua_State *L, int list)
         lua_rawgeti(L, list, at);
         lua_rawgeti(L, -2, 1);
         lua_rawgeti(L, -2, 1);
-        belongs = !is_name_before(L);
+        belongs = !lua_compare(L, -2, -1, LUA_OPLT);
         lua_pop(L, 2);
         if (belongs) {
             lua_pop(L, 1);

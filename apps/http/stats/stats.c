@@ -100,10 +100,11 @@ load_stats_median_interval(struct load_interval *interval, const double *values,
     interval->high = sorted[used - 1 - first];
 }
 
-/* How many of the sorted ratios at each end are outside of the interval, by the distribution of U,
- * the number of pairs whose a is the larger value, if a and b are alike. The distribution is
- * computed from those of smaller samples: the largest of all values is either one of a, larger than
- * all of b, or one of b. */
+/* How many of the sorted ratios at each end lie outside of the interval, by the test of Mann and
+ * Whitney. If a and b do not differ, U, the number of pairs in which a's value is the larger one,
+ * has a known distribution. chance[j][u] is the chance of U = u, for i values of one side and j of
+ * the other. It follows from samples that are smaller by one value, because the largest of all
+ * values belongs to one side or to the other. */
 static int
 outside_exact(unsigned a_number, unsigned b_number, double most)
 {

@@ -247,7 +247,7 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
     for (unsigned i = 0; i < part->series_number; i++) {
         struct metrics_series *series = &part->series[i];
 
-        if (series->route == route && series->method == method && series->status == status)
+        if (series->route_index == route && series->method == method && series->status == status)
             return series;
     }
     return NULL;
@@ -274,7 +274,7 @@ series_of(struct metrics_part *part, const char *pattern, unsigned method, unsig
             return series;
     }
     series = &part->series[part->series_number];
-    series->route = (uint16_t)route;
+    series->route_index = (uint16_t)route;
     series->method = (uint8_t)method;
     series->status = (uint16_t)status;
     __atomic_store_n(&part->series_number, part->series_number + 1, __ATOMIC_RELEASE);

@@ -52,7 +52,7 @@ struct metrics_series {
     uint64_t counts[LATENCY_BOUNDS + 1];
     uint64_t sum_ns;
     uint64_t max_ns;
-    uint16_t route; /* the index of the route in `routes` */
+    uint16_t route_index; /* in `routes` */
     /* 0: none was sent; with METRICS_OTHER_METHOD it is only the class: the first digit x 100 */
     uint16_t status;
     uint8_t method; /* enum sxe_http_method, or METRICS_OTHER_METHOD */

@@ -90,7 +90,7 @@ static void
 add_route_series(struct metrics_sum *sum, const struct metrics_part *part,
                  const struct metrics_series *series)
 {
-    const char *name = part->routes[series->route];
+    const char *name = part->routes[series->route_index];
     struct metrics_sum_series *to = series_for(sum, name, series);
     struct metrics_sum_route *route = route_for(sum, name);
     uint64_t number = metrics_number_of(series->counts);

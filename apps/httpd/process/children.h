@@ -37,8 +37,8 @@ struct child {
     uint64_t since_ns;
     uint64_t kill_ns;
     struct heartbeat *heartbeat;
-    uint64_t turns;  /* the heartbeat's number at hang.c's last look */
-    unsigned looks;  /* how many looks in a row found the same odd number */
+    uint64_t turns;  /* the heartbeat's counter at hang.c's last look */
+    unsigned looks;  /* how many looks in a row found the same odd counter */
     bool is_killed;  /* the supervisor killed this child, and logged why */
     bool is_worn;    /* this child has asked to be replaced */
     bool is_hurried; /* kill_ns is the deadline of a second signal */

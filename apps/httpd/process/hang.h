@@ -2,8 +2,8 @@
  *
  * What: notices that a child's event loop hangs, and kills the child.
  *
- * Shape: four looks in hang_timeout_ms, each at the number in the child's heartbeat. After the last
- * look the child is asked what it runs, and killed 250 ms later. A child that is stopped, by a
+ * Shape: four looks in hang_timeout_ms, each at the counter of the child's heartbeat. After the
+ * last look the child is asked what it runs, and killed 250 ms later. A child that is stopped, by a
  * signal or a debugger, is only logged.
  */
 #ifndef HANG_H

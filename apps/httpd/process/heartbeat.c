@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page that supervisor and child share, and the signals between them.
+ * The memory that supervisor and child share, and the signals between them.
  */
 #include "heartbeat.h"
 
@@ -97,8 +97,7 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
         raise(ORPHANED);
 }
 
-/* Turn the number: libev calls this before and after it waits, so it alternates between odd and
- * even. */
+/* libev calls this before and after it waits, so the counter alternates between odd and even. */
 static void
 count_loop_turn(struct ev_loop *loop)
 {

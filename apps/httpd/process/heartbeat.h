@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how the supervisor sees that a child's event loop still runs. Supervisor and child share a
- * page with a number, which the child makes odd when its loop starts handling events and even
- * before the loop waits.
+ * What: how the supervisor sees that a child's event loop still runs. Supervisor and child share
+ * memory with a counter, which is odd while the child's loop handles events, and even while the
+ * loop waits.
  *
  * Place: supervisor.c makes a heartbeat for each child and reads it; service.c attaches it to the
  * child's loop.
  *
- * Shape: a number that stays even means an idle child; a number that stays odd means a child that
- * hangs in one callback. Before the supervisor kills it, a signal asks it what it runs:
+ * Shape: a counter that stays even means an idle child; one that stays odd means a child that hangs
+ * in one callback. Before the supervisor kills it, a signal asks it what it runs:
  *
  *     supervisor                    child
- *     signal ------------------->   write the script's current function and line to the page
+ *     signal ------------------->   write the script's current function and line to it
  *     read it, log it, SIGKILL
  *
  * If the supervisor dies, the kernel sends the child a signal, and the child's link closes, so its

@@ -34,7 +34,7 @@ option_routes_make(struct httpd_options *options, struct sxe_http_router **route
     *router = sxe_http_router_new();
     result = *router == NULL ? -ENOMEM : stats_route(*router, options->stats_path);
     if (result == 0)
-        result = passes_route(options->passes, options->passes_number, *router);
+        result = passes_add_routes(options->passes, options->passes_number, *router);
     if (result == 0)
         return 0;
     say_routes_problem(*router, result);

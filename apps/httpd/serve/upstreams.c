@@ -407,7 +407,7 @@ handle_pass(struct sxe_http_request *request, struct sxe_http_response *response
 }
 
 int
-passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router)
+passes_add_routes(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router)
 {
     int result = 0;
 

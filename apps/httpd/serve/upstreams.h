@@ -109,7 +109,7 @@ void upstream_close(struct upstream *upstream);
 int passes_open(struct httpd_proxy *passes, unsigned number, const struct upstream_tls *usual,
                 struct sxe_http_config *http);
 void passes_plan_print(const struct httpd_proxy *passes, unsigned number);
-int passes_route(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);
+int passes_add_routes(struct httpd_proxy *passes, unsigned number, struct sxe_http_router *router);
 void passes_close(struct httpd_proxy *passes, unsigned number);
 
 #endif

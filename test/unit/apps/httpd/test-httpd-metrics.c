@@ -249,7 +249,7 @@ START_TEST(routes_and_series_beyond_the_limit_are_counted_as_others)
     ck_assert_uint_le(part(0)->series_number, METRICS_SERIES);
     ck_assert_uint_eq(part(0)->routes_number, METRICS_ROUTES);
     for (unsigned i = 0; i < part(0)->series_number; i++)
-        ck_assert_uint_lt(part(0)->series[i].route, METRICS_ROUTES);
+        ck_assert_uint_lt(part(0)->series[i].route_index, METRICS_ROUTES);
     check_has(text.base, "http_request_method=\"_OTHER\",http_response_status_code=\"400\","
                          "http_route=\"_OTHER\"");
     metrics_unmap();
@@ -266,7 +266,7 @@ START_TEST(a_sum_has_one_series_for_all_that_it_has_no_room_for)
 
             snprintf(name, sizeof(name), "/%u-%u", i, n % 40);
             part(i)->series[n] = (struct metrics_series){
-                .counts = {1}, .route = (uint16_t)(n % 40), .status = (uint16_t)(200 + n)};
+                .counts = {1}, .route_index = (uint16_t)(n % 40), .status = (uint16_t)(200 + n)};
             memcpy(part(i)->routes[n % 40], name, sizeof(name));
         }
         part(i)->series_number = METRICS_SERIES - 6;
