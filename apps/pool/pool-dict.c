@@ -46,7 +46,7 @@ print_dict_bytes(const char *name, const char *bytes, size_t size, size_t room, 
     fputs(is_json ? "\"" : "", stdout);
 }
 
-/* Print 8 bytes that may be a counter as a value. */
+/* Print 8 bytes that may be a counter as a number. */
 static void
 print_counter_value(const SXE_DICT_ENTRY *entry, bool is_json)
 {

@@ -64,7 +64,7 @@ enum { SLOTS = 16384 }; /* of a cluster */
 
 /* ---- Commands ---- */
 
-/* The argument there as text, on top: raises if it is neither a string nor a value. */
+/* The argument there as text, on top: raises if it is neither a string nor a number. */
 static const char *
 push_argument(lua_State *L, int argument, size_t *length)
 {
@@ -73,7 +73,7 @@ push_argument(lua_State *L, int argument, size_t *length)
     if (lua_type(L, argument) == LUA_TNUMBER && !lua_isinteger(L, argument)) {
         double value = lua_tonumber(L, argument);
 
-        /* 15 digits print 0.1 as 0.1; a value that they would change gets 17. */
+        /* 15 digits print 0.1 as 0.1; a number that they would change gets 17. */
         snprintf(text, sizeof(text), "%.15g", value);
         if (strtod(text, NULL) != value)
             snprintf(text, sizeof(text), "%.17g", value);
@@ -82,7 +82,7 @@ push_argument(lua_State *L, int argument, size_t *length)
         lua_pushvalue(L, argument);
     }
     if (!lua_isstring(L, -1))
-        luaL_error(L, "redis: argument %d is a %s, not a string or a value", argument - 1,
+        luaL_error(L, "redis: argument %d is a %s, not a string or a number", argument - 1,
                    luaL_typename(L, argument));
     return lua_tolstring(L, -1, length);
 }

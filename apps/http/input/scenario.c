@@ -91,7 +91,7 @@ read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer nth)
 
 /* ---- Requests that never change ---- */
 
-/* Push the text at the index, with the digits in place of each {n}. */
+/* Push the text at the index, with the digits of n in place of each {n}. */
 static void
 push_numbered(lua_State *L, int index, uint64_t n)
 {

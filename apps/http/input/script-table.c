@@ -60,7 +60,7 @@ load_table_number(lua_State *L, int table, const char *where, const char *name, 
         value = lua_tointegerx(L, -1, &is_integer);
     lua_pop(L, 1);
     if (!is_integer || value < 1 || value > max)
-        luaL_error(L, "%s.%s must be a whole value from 1 to %I", where, name, max);
+        luaL_error(L, "%s.%s must be a whole number from 1 to %I", where, name, max);
     return (uint64_t)value;
 }
 

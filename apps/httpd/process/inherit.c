@@ -15,7 +15,7 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-/* Parse the value in a variable. -1: its text is no value, or the value is more than `most`. */
+/* Parse the number in a variable. -1: its text is no number, or the number is more than `most`. */
 static long
 number_of_variable(const char *text, long most)
 {
