@@ -35,7 +35,8 @@ local function admin_of(parent)
     end
 end
 
--- promise: docs/observability.md: `--admin [IP:]PORT` listens on 127.0.0.1 unless you give an address; `--admin PATH`, with a slash in it, on a unix socket.
+-- promise: docs/observability.md: `--admin [IP:]PORT` listens on 127.0.0.1 unless you give an address; `--admin
+-- PATH`, with a slash in it, listens on a unix socket.
 test("--admin listens at the given address, and nowhere else", function()
     do
         local server <close> = admin.start()
@@ -60,7 +61,8 @@ test("--admin listens at the given address, and nowhere else", function()
     check(not io.open(name), "the socket's file is still there")
 end)
 
--- promise: docs/observability.md: If that process dies, another one takes its place at the same address, and the log says so.
+-- promise: docs/observability.md: If the admin process dies, another one replaces it at the same address, and the log
+-- says so.
 test("the process that answers is replaced when it dies", function()
     local server <close> = admin.start("-w", "2")
     request(server, "GET /", 200)
@@ -77,7 +79,7 @@ test("the process that answers is replaced when it dies", function()
     equal(admin.sum(server:get("/metrics"), "sxe_http_replies_total"), 2)
 end)
 
--- promise: docs/observability.md: An upgrade by SIGUSR2 is refused with `--admin` at a fixed place
+-- promise: docs/observability.md: An upgrade by SIGUSR2 is refused with `--admin` at a fixed address
 test("an upgrade is refused if --admin has a fixed address, and the old program goes on", function()
     local name = os.tmpname()
     os.remove(name)
@@ -105,7 +107,8 @@ test("the admin listener answers while the only worker computes", function()
     os.remove(path)
 end)
 
--- promise: docs/observability.md: 200 when a worker is ready; 404 before, and from the moment when the server is told to end
+-- promise: docs/observability.md: 200 when a worker is ready; 404 before, and from the moment when the server begins
+-- to stop
 test("readyz is 404 before the script is loaded, and while the server drains", function()
     local gate = os.tmpname()
     os.remove(gate)
@@ -130,7 +133,8 @@ test("readyz is 404 before the script is loaded, and while the server drains", f
     os.remove(path)
 end)
 
--- promise: docs/observability.md: Counters go on where a worker was replaced: no sum becomes less while the server runs.
+-- promise: docs/observability.md: Counters continue when a worker is replaced: no sum becomes less while the server
+-- runs.
 test("counters go on over reloads and a crash", function()
     local path = script_of("return function(req) return tonumber(req.path:sub(2)) or 'x' end")
     local server <close> = admin.start("--lua", path)
@@ -180,7 +184,8 @@ test("labels of routes are patterns", function()
     os.remove(path)
 end)
 
--- promise: docs/observability.md: A worker counts 62 routes on their own; those beyond are counted as `_OTHER`
+-- promise: docs/observability.md: A worker counts 62 routes separately, and 122 combinations of route, method and
+-- status. It counts further ones as `_OTHER`.
 test("many routes of several workers have a limited number of labels, and no request is lost", function()
     local path = script_of([[local r = require "sxe.http".router()
         for i = 1, 100 do r:get("/r" .. i .. "/{id}", function() return "x" end) end return r]])
@@ -222,7 +227,7 @@ test("a client that leaves before the reply is counted as gone", function()
     os.remove(path)
 end)
 
--- promise: docs/observability.md: loads configuration and script again, as SIGHUP does
+-- promise: docs/observability.md: reloads configuration and script, as SIGHUP does
 test("reload serves the new script, and one that is wrong leaves the old one", function()
     local path = script_of("return function() return 'first' end")
     local server <close> = admin.start("--lua", path, "-w", "2")
@@ -251,7 +256,8 @@ test("reload serves the new script, and one that is wrong leaves the old one", f
     os.remove(path)
 end)
 
--- promise: docs/observability.md: An action needs the token, which is new at each start, in the field `X-Sxe-Token`
+-- promise: docs/observability.md: An action needs the token in the field `X-Sxe-Token`; the token is new at each
+-- start
 test("an action without the token of this start is refused", function()
     local token
     do
@@ -267,7 +273,8 @@ test("an action without the token of this start is refused", function()
     equal(server:get("/readyz"), "ready\n")
 end)
 
--- promise: docs/observability.md: The token is only for clients that ask by address or as `localhost`, and an action that a page of another site sends is refused with 403.
+-- promise: docs/observability.md: The server gives the token only to clients that name the host by its address or as
+-- `localhost`. An action that a web page of another site sends is refused with 403.
 test("pages of other sites get no token and can do nothing", function()
     local server <close> = admin.start()
     equal((server:ask("GET", "/token", {"Host: rebound.example:" .. server.admin_port})), 403)
@@ -342,7 +349,8 @@ assert any(f.name == "sxe_http_replies" for f in parse(open(sys.argv[1]).read())
     end
 end)
 
--- promise: docs/observability.md: **Without JavaScript it is tables** of the moment when it was loaded; rates and latencies are those since the start.
+-- promise: docs/observability.md: Without JavaScript the page has tables of the moment when it was loaded; rates and
+-- latencies are those since the start.
 test("the status page has the figures in tables", function()
     local path = script_of([[local r = require "sxe.http".router()
         r:get("/users/{id}", function(req) return req.params.id end) return r]])
@@ -361,7 +369,7 @@ test("the status page has the figures in tables", function()
     os.remove(path)
 end)
 
--- promise: docs/observability.md: A client that gets no token has no buttons.
+-- promise: docs/observability.md: A client that gets no token sees no buttons.
 test("the status page has buttons only for a client that may use them", function()
     local server <close> = admin.start()
     local token = server:token()
@@ -374,7 +382,8 @@ test("the status page has buttons only for a client that may use them", function
     check(reply:find("\r\nLocation: /\r\n", 1, true), "the page again")
 end)
 
--- promise: docs/observability.md: so programs that connect and say nothing keep others waiting for 2 seconds only.
+-- promise: docs/observability.md: A connection is closed if the head of its request is not complete after 2 seconds,
+-- so programs that connect and send nothing delay others for 2 seconds at most.
 test("unfinished requests do not block a balancer's readyz, and are closed", function()
     local server <close> = admin.start()
     local silent = {}

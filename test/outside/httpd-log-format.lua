@@ -40,14 +40,14 @@ test("a line has the variables of its format", function()
     check(line:find "^%d%d/%u%l%l/%d%d%d%d:%d%d:%d%d:%d%d %+0000,%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ,%d+%.%d%d%d,%d+$", line)
 end)
 
--- promise: docs/observability.md: an unknown variable is an error that names the nearest one
+-- promise: docs/observability.md: an unknown variable is an error that names the most similar one
 test("an unknown variable is refused", function()
     local status, said = checked "$remote_add"
     equal(status, 2)
     check(said:find("$remote_add is no variable; did you mean $remote_addr?", 1, true), said)
 end)
 
--- promise: docs/observability.md: In a configuration file it is `access_log_format`.
+-- promise: docs/observability.md: In a configuration file the option is `access_log_format`.
 test("a configuration file and the environment have a format, and --print-config prints it", function()
     local path, log = os.tmpname(), os.tmpname()
     local file = assert(io.open(path, "w"))
@@ -72,7 +72,8 @@ test("any header is a variable", function()
     equal(line_of("$http_x_tenant|$http_user_agent", "GET /", "X-Tenant: b", "x-tenant: c", "User-Agent: d"), "b|d")
 end)
 
--- promise: docs/observability.md: A missing text is `-`. An empty text is `-`, too, unless it stands in double quotes.
+-- promise: docs/observability.md: A missing text is `-`. An empty text is `-`, too, unless the format has it in
+-- double quotes.
 test("a missing text is a dash", function()
     equal(line_of('$http_b $http_c "$http_b" "$http_c" $remote_user $trace_id $ssl_protocol', "GET /", "C:"),
           '- - "-" "" - - -')
@@ -94,7 +95,7 @@ test("no header forges a field, whatever it holds", function()
     check(line:find '^"[^"]*" "[^"]*"$', line)
 end)
 
--- promise: docs/observability.md: each byte that stands in the format right before or after the variable
+-- promise: docs/observability.md: each byte that is in the format directly before or after the variable
 test("the bytes next to a variable are escaped in it", function()
     equal(line_of("[$http_b]$http_c-", "GET /", "B: [b]-", "C: -]["), "[\\x5Bb\\x5D-]\\x2D\\x5D[-")
 end)
@@ -115,7 +116,8 @@ test("JSON is JSON, whatever a client sends", function()
     equal(value.a, table.concat(expected)) -- each byte is the character with its number
 end)
 
--- promise: docs/observability.md: may stand without quotes; any other is refused there. Brackets and quotes must match.
+-- promise: docs/observability.md: may be without quotes; another variable without quotes is refused. Brackets and
+-- quotes must match.
 test("JSON that a client could change is refused", function()
     for format, problem in pairs{
         ['{"a":$host}'] = "so it is JSON, where $host must stand in double quotes",
@@ -130,8 +132,8 @@ test("JSON that a client could change is refused", function()
     end
 end)
 
--- promise: docs/observability.md: A text has at most 2,047 bytes, 64 variables and texts between them, and 24 variables that
--- clients choose. Each of these is cut after 1,200 bytes.
+-- promise: docs/observability.md: A format has at most 2,047 bytes, 64 variables and texts between them, and 24
+-- variables whose values clients choose. Each of these values is cut after 1,200 bytes.
 test("a format has limits", function()
     equal(checked(("$status"):rep(64)), 0)
     equal(checked(("$status"):rep(65)), 2)

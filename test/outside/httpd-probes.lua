@@ -97,7 +97,8 @@ test("connections.bt counts requests of each connection, and errors", function()
     check(said:find "@requests:%s+%[1%] +1 [^\n]*\n%[2, 4%) +0 [^\n]*\n%[4, 8%) +2 ", said)
 end)
 
--- promise: docs/observability.md: each handler call that kept the loop for longer than a millisecond, with its path
+-- promise: docs/observability.md: each handler call that blocked the loop for longer than a millisecond, with its
+-- path
 test("handlers.bt times each call of a handler", function()
     local said = watch("handlers.bt", function(server)
         for _ = 1, 5 do ask(server, "GET /a/path") end
@@ -109,7 +110,7 @@ test("handlers.bt times each call of a handler", function()
     equal(calls, 5, said)
 end)
 
--- promise: docs/observability.md: each timeout: which socket, in which state, and for how long it was quiet
+-- promise: docs/observability.md: each timeout: the socket, its state, and for how long it was quiet
 test("timeouts.bt names the state of a connection that was too long in it", function()
     local said = watch("timeouts.bt", function(server)
         local sock <close> = server:connect()

@@ -35,7 +35,7 @@ local function start_script(text)
     return function(...) return script.start(text, ...) end
 end
 
--- promise: docs/observability.md: each reply has it in that header, also a refusal or an error page
+-- promise: docs/observability.md: Each reply has the id in that header, also a refusal or an error page
 test("each reply has an id, also a refusal", function()
     local server <close> = httpd.start("--request-id", "X-Request-Id")
     local first, second = id_of(ask(server, "GET /")), id_of(ask(server, "GET /"))
@@ -46,7 +46,7 @@ test("each reply has an id, also a refusal", function()
     check(#id_of(refused) == 16, id_of(refused))
 end)
 
--- promise: docs/observability.md: each line of the access log in JSON has it as `request_id`
+-- promise: docs/observability.md: Each line of the access log in JSON has it as `request_id`
 test("the access log has the id of the reply", function()
     local ids = {}
     local text = log_of(httpd.start, function(server)
@@ -65,7 +65,7 @@ return function(req)
     return req.id
 end]]
 
--- promise: docs/observability.md: each line that its handler logs begins with it
+-- promise: docs/observability.md: Each line that the request's handler logs begins with it
 test("the script and the log have the id of the reply", function()
     local server <close> = script.start(APP, table.unpack(TRUSTED))
     local reply = ask(server, "GET /", "X-Request-Id: from-proxy-1")
@@ -94,7 +94,8 @@ test("the proxy is trusted, and not the client that it names", function()
     end
 end)
 
--- promise: docs/observability.md: An id that a trusted peer sends counts if the header is there once and has 1 to 128 visible characters of ASCII without `"`, `'`, `\`, `<`, `>` and `&`; otherwise the server makes one.
+-- promise: docs/observability.md: An id of a trusted peer counts if the header occurs once and has 1 to 128 visible
+-- characters of ASCII without `"`, `'`, `\`, `<`, `>` and `&`; otherwise the server makes an id.
 test("only a harmless id of a trusted peer is taken over", function()
     local server <close> = httpd.start(table.unpack(TRUSTED))
     for _, id in ipairs{"a", ("x"):rep(128), "Root=1-67891233-abcdef012345678912345678"} do
@@ -107,7 +108,7 @@ test("only a harmless id of a trusted peer is taken over", function()
     check(#id_of(ask(server, "GET /", "X-Request-Id: a", "X-Request-Id: b")) == 16)
 end)
 
--- promise: docs/observability.md: A header of that name that a handler adds itself stays as it is.
+-- promise: docs/observability.md: If a handler itself adds a header of that name, it stays as it is.
 test("a script's own header stays", function()
     local text = log_of(start_script[[return function(_, res) res.headers["X-Request-Id"] = "mine" return "" end]],
                         function(server) equal(id_of(ask(server, "GET /")), "mine") end, table.unpack(TRUSTED))

@@ -48,7 +48,7 @@ test("the trace id decides", function()
     check(#targets > 20 and #targets < 80, #targets)
 end)
 
--- promise: docs/observability.md: so all servers with the same PART log the same requests
+-- promise: docs/observability.md: So all servers with the same PART log the same requests
 test("two servers choose the same ids", function()
     local requests = {}
     for i = 1, 200 do requests[i] = {"GET /" .. i, "X-Request-Id: request-" .. i} end
@@ -58,7 +58,8 @@ test("two servers choose the same ids", function()
     check(#first > 60 and #first < 140, #first)
 end)
 
--- promise: docs/observability.md: each line of JSON has `sample_rate`, which is PART, or 1 where a request is logged always
+-- promise: docs/observability.md: each line of JSON has `sample_rate`, which is PART, or 1 for a request that is
+-- always logged
 test("errors are always logged, and weigh once", function()
     local targets, text = logged({{"GET /"}, {"GET /fail"}}, "--access-log-sample", "0")
     equal(table.concat(targets, " "), "/fail")

@@ -34,7 +34,8 @@ local function ask(server, ...)
     return sock:read_reply().body
 end
 
--- promise: docs/observability.md: A `traceparent` that a peer of `--trust-from` sends continues its trace.
+-- promise: docs/observability.md: If a peer of `--trust-from` sends a `traceparent`, the request continues that
+-- trace.
 test("a trusted peer's trace goes on", function()
     local server <close> = start("--trust-from", "127.0.0.1")
     local trace, parent, span, sampled = ask(server, "GET /", CAME):match "^(%x+) (%x+) (%x+) (%a+)$"
@@ -43,7 +44,8 @@ test("a trusted peer's trace goes on", function()
     check(ask(server, "GET /", (CAME:gsub("01$", "00"))):find " false$")
 end)
 
--- promise: docs/observability.md: Without one, or with one that is invalid, there twice or from another client, the request begins a trace of its own, which is sampled.
+-- promise: docs/observability.md: Without a traceparent, or if it is invalid, occurs twice or comes from another
+-- client, the request begins a new trace, which is sampled.
 test("another trace begins in all other cases", function()
     local trusting <close> = start("--trust-from", "127.0.0.1")
     local strict <close> = start()
@@ -62,7 +64,9 @@ local function is_valid(value)
         and (rest == "" or (version ~= "00" and rest:sub(1, 1) == "-"))
 end
 
--- promise: docs/observability.md: `traceparent` is read strictly: small hexadecimal digits, no id of zeros, version 00 with exactly 55 bytes; version ff is invalid, of others the fields of version 00 are read.
+-- promise: docs/observability.md: The server reads traceparent strictly: small hexadecimal digits, no id of zeros,
+-- version 00 with exactly 55 bytes. Version ff is invalid; of other versions the server reads the fields of version
+-- 00.
 test("mutated values are valid where the specification says so", function()
     local server <close> = start("--trust-from", "127.0.0.1")
     local sock <close> = server:connect()
@@ -101,7 +105,7 @@ test("requests of a handler pass the trace on, unless the script says otherwise"
     equal(ask(server, target .. "&own=x", CAME, "tracestate: a=1"), "x -")
 end)
 
--- promise: docs/observability.md: `tracestate` is passed on unread, up to 512 bytes; a longer one is not passed on.
+-- promise: docs/observability.md: It passes `tracestate` on unread, up to 512 bytes; a longer one is not passed on.
 test("a tracestate has a bound", function()
     local server <close> = start("--trust-from", "127.0.0.1")
     local other <close> = script.start(APP)
@@ -111,7 +115,8 @@ test("a tracestate has a bound", function()
     end
 end)
 
--- promise: docs/observability.md: Each line of the access log in JSON has `trace_id` and `span_id`, the id of this request in the trace.
+-- promise: docs/observability.md: Each line of the access log in JSON has `trace_id`, and `span_id`, the id of this
+-- request in the trace.
 test("the access log has the ids", function()
     local path = os.tmpname()
     local span

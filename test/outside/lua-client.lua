@@ -273,8 +273,8 @@ end
 -- promise: docs/http-client.md: A status of 404 or 500 is a response, and no error.
 test("a response of any status is a response", function() equal(try "status", "404") end)
 
--- promise: docs/http-client.md: Where `response:read()` returns nil and a message, `response:chunks()` raises the
--- message; so a loop that ends without an error has seen the whole body.
+-- promise: docs/http-client.md: If `response:read()` would return nil and a message, `response:chunks()` raises the
+-- message. So a loop that ends without an error has read the whole body.
 test("a loop over a body that is cut short raises", function()
     check(try("half_in_parts"):find("false client: the connection ended", 1, true))
 end)
@@ -284,17 +284,17 @@ test("a body without end is a timeout", function()
     check(try("endless"):find("^nil .*time")) -- a slow machine may not even connect in time
 end)
 
--- promise: docs/http-client.md: the call looks at `timeout` after each part that it returns.
+-- promise: docs/http-client.md: the call checks `timeout` after each part that the function returns.
 test("a body of empty parts without end is a timeout", function()
     check(try("empty_parts"):find("^nil .*time")) -- a slow machine may not even connect in time
 end)
 
--- promise: docs/http-client.md: the call looks at `timeout` after each part that it returns.
+-- promise: docs/http-client.md: the call checks `timeout` after each part that the function returns.
 test("a body whose parts wait is a timeout", function()
     check(try("waiting_parts"):find("^nil .*time")) -- a slow machine may not even connect in time
 end)
 
--- promise: docs/http-client.md: `nil, why` ends the call
+-- promise: docs/http-client.md: if it returns `nil, why`, the call fails
 test("a body whose function fails never looks complete", function() equal(try "half_parts", "nil no more") end)
 
 -- promise: docs/http-client.md: so does a part of a body that is not a string.
@@ -302,7 +302,7 @@ test("a part that is a table raises", function()
     check(try("odd_parts"):find("false client: the body's function must return a string or nil, not a table", 1, true))
 end)
 
--- promise: docs/http-client.md: `body = req:chunks()` passes the body of a handler's request on as it comes.
+-- promise: docs/http-client.md: `body = req:chunks()` passes the body of a handler's request on while it arrives.
 test("a request's body is passed on", function() equal(try "passed_on", "300000") end)
 
 -- promise: docs/http-client.md: After more than 100 interim responses (1xx) a call fails.
@@ -313,7 +313,7 @@ end)
 -- promise: docs/http-client.md: The connection of a call that failed is reset at once
 test("calls that failed free their sockets for the next call", function() equal(try "silent", "hello") end)
 
--- promise: docs/http-client.md: half a body never looks whole.
+-- promise: docs/http-client.md: half a body never looks complete.
 test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)
 
 -- promise: docs/http-client.md: A redirect to another scheme, host or port goes without `Authorization`, `Cookie` and
@@ -326,8 +326,9 @@ test("a 303 after a POST is followed by a GET", function() equal(try "see_other"
 -- promise: docs/http-client.md: 307 and 308 repeat method and body.
 test("a temporary redirect repeats the POST", function() equal(try "again", "POST[1]") end)
 
--- promise: docs/http-client.md: With `public_only` each address is looked at after the look-up and before it is
--- connected to.
+-- promise: docs/http-client.md: With `public_only` each address is checked after the look-up and before the connect,
+-- after each redirect, too. Loopback, private and link-local addresses, and IPv4 addresses inside IPv6 addresses, are
+-- refused.
 test("private addresses are refused", function()
     check(try("private"):find("the address is not public", 1, true))
 end)
@@ -348,18 +349,19 @@ test("a misspelt option raises", function() check(try("typo"):find("false client
 -- closed.
 test("a call ends when its task is cancelled", function() equal(try "cancelled", "nil cancelled") end)
 
--- promise: docs/http-client.md: | `body_max` | bytes of a body that comes whole | 8 MiB |
+-- promise: docs/http-client.md: | `body_max` | bytes of a body that the call returns whole | 8 MiB |
 test("a body is limited", function() check(try("whole"):find("nil client: the body has more than 1000", 1, true)) end)
 
--- promise: docs/http-client.md: | `stream` | the response comes with its head, the body in parts | false |
+-- promise: docs/http-client.md: | `stream` | the call returns after the head of the response, and the body is read in
+-- parts | false |
 test("a stream is not limited by body_max", function() equal(try "stream", "200000 in parts") end)
 
 -- promise: docs/http-client.md: A call is sent again, once, if its kept connection closed before a byte came and its
 -- method is idempotent.
 test("a call on a kept connection that has closed is repeated", function() equal(try "kept", "okGETGET") end)
 
--- promise: docs/http-client.md: A call with a header `Connection: close` is the last one on its connection, whatever the
--- reply says.
+-- promise: docs/http-client.md: A call with a header `Connection: close` is the last one on its connection, for any
+-- reply.
 test("a call that asks for the close is its connection's last", function() equal(try "last", "ok ok ok ok 0") end)
 
 -- promise: docs/http-client.md: A call sends `Accept-Encoding: gzip, deflate`, and decodes the body of a reply that has
@@ -374,12 +376,12 @@ end)
 -- promise: docs/http-client.md: A stream has at most 64 KiB of decoded data in each part.
 test("parts of a bomb are limited", function() equal(try "bomb_in_parts", "100000000 true") end)
 
--- promise: docs/http-client.md: A compressed body that is damaged, ends early or goes on after its end is an error, with
--- code 74.
+-- promise: docs/http-client.md: A compressed body that is damaged, ends early or has bytes after its end is an error,
+-- with code 74.
 test("a damaged compressed body is an error", function() equal(try "bad", "74 74 74") end)
 
--- promise: docs/http-client.md: A call with `decode = false`, with an `Accept-Encoding` or `Range` of its own, or with
--- the method HEAD asks for no coding, and gets the body as it comes.
+-- promise: docs/http-client.md: A call with `decode = false`, with a header `Accept-Encoding` or `Range`, or with the
+-- method HEAD asks for no coding, and gets the body unchanged.
 test("a script may decode itself", function()
     equal(try "coding", "gzip, deflatenonebr")
     equal(try "as_it_comes", "25")
@@ -388,7 +390,7 @@ end)
 -- promise: docs/http-client.md: Redirects set cookies, and get those of their own host.
 test("a jar keeps cookies, a call without a jar sends none", function() check(try("jar"):find("^id=1 id=1 none ")) end)
 
--- promise: docs/http-client.md: A call with a header `Cookie` of its own sends only that header.
+-- promise: docs/http-client.md: A call with a header `Cookie` sends only that header.
 test("a call may set its own Cookie header", function() check(try("jar"):find(" own=1$")) end)
 
 -- promise: docs/http-client.md: A cookie without `Domain` is for its host only.
@@ -404,18 +406,18 @@ test("a cookie for a public suffix is refused", function()
 -- replace it.
 test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
 
--- promise: docs/http-client.md: a cookie received by http never takes the place of a secure one.
+-- promise: docs/http-client.md: a cookie received by http never replaces a secure cookie.
 test("a flood of cookies over http does not drive out a secure one", function() equal(try "flood", "id=1 1000") end)
 
--- promise: docs/http-client.md: The rules of the prefixes `__Secure-` and `__Host-` are enforced, whatever the case of
--- their letters.
+-- promise: docs/http-client.md: The rules of the prefixes `__Secure-` and `__Host-` are enforced, in capital and
+-- small letters.
 test("prefixes of cookies mean the same in capital letters", function() equal(try "prefixes", "0") end)
 
 -- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
 test("the number of cookies in a jar is limited", function() equal(try "many", "50 1000") end)
 
--- promise: docs/http-client.md: Quotation marks and ends of lines in names are escaped as browsers do it: `%22`, `%0D`
--- and `%0A`.
+-- promise: docs/http-client.md: Quotation marks and line ends in names are escaped as in browsers: `%22`, `%0D` and
+-- `%0A`.
 test("names of parts are escaped", function()
     equal(try "names", '--B\r\nContent-Disposition: form-data; name="a%22b%0D%0Ac"\r\n\r\nv\r\n--B--\r\n')
 end)
@@ -435,6 +437,6 @@ test("a 307 sends the parts again", function()
     equal(try "parts_again", '--B\r\nContent-Disposition: form-data; name="n"\r\n\r\nv\r\n--B--\r\n')
 end)
 
--- promise: docs/http-client.md: A list with holes or with other keys, a name that is not a string, and a colon in the user
---   of `auth` raise, too.
+-- promise: docs/http-client.md: A list with holes or with other keys, a name that is not a string, and a colon in the
+-- user of `auth` also raise an error.
 test("a list of which a part would not be sent raises", function() equal(try "lists", "6") end)

@@ -67,7 +67,7 @@ local function run(script, env)
     return said
 end
 
--- promise: docs/http-client.md: By http a request is sent to the proxy with its whole URL.
+-- promise: docs/http-client.md: For http the client sends the request to the proxy with its whole URL.
 test("a proxy gets the whole URL", function()
     equal(run[[ask("http://a.example/b?c", {proxy = P})]], "200 http://a.example/b?c -\n")
 end)
@@ -81,8 +81,8 @@ test("credentials of a proxy go to the proxy only", function()
     equal(run[[ask(P, {headers = {["Proxy-Authorization"] = "own"}})]], "200 / -\n")
 end)
 
--- promise: docs/http-client.md: A call goes through the forward proxy that its option `proxy` names, or else through
--- that of the environment.
+-- promise: docs/http-client.md: A call uses the forward proxy of its option `proxy`, or else the proxy of the
+-- environment.
 test("the environment names a proxy", function()
     local env = {http_proxy = "127.0.0.1:1"}
     check(run([[ask("http://a.example/")]], env):find("the proxy 127.0.0.1:1: connect: ", 1, true))
@@ -95,7 +95,7 @@ test("HTTP_PROXY is not read", function()
 end)
 
 -- promise: docs/http-client.md: `proxy = false` calls the host directly. A proxy that the call itself names is used
--- whatever `no_proxy` says.
+-- even if `no_proxy` has the host.
 test("a call decides before the environment", function()
     equal(run([[ask(P .. "/direct", {proxy = false})]], {http_proxy = "127.0.0.1:1"}), "200 /direct -\n")
     equal(run([[ask("http://a.example", {proxy = P})]], {no_proxy = "*"}), "200 http://a.example/ -\n")
@@ -113,8 +113,8 @@ test("a redirect may lead past the proxy", function()
         "client: the proxy 127.0.0.1:1: connect: Connection refused\n")
 end)
 
--- promise: docs/http-client.md: A proxy that wants a user and a password, or refuses those it got (407), is an error,
--- and so is one that refuses a tunnel
+-- promise: docs/http-client.md: If a proxy asks for a user and a password, or refuses those of the call (407), the
+-- call fails. It also fails if the proxy refuses a tunnel
 test("a proxy's refusal is an error in words", function()
     local said = run[[
         refuse("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
@@ -150,8 +150,8 @@ test("public_only does not go with a proxy", function()
     check(run[[ask("http://a.example/", {proxy = P, public_only = true})]]:find "^client: public_only does not go with a proxy")
 end)
 
--- promise: docs/http-client.md: Proxies are reached by http. One whose URL begins with `https://` or `socks5://` is an
--- error.
+-- promise: docs/http-client.md: The client speaks plain http with proxies. A proxy URL that begins with `https://` or
+-- `socks5://` is an error.
 test("other kinds of proxies are refused, and their passwords not shown", function()
     for _, scheme in ipairs{"https", "socks5"} do
         local said = run([[ask("http://a.example/")]], {all_proxy = scheme .. "://u:secret@127.0.0.1:1"})
@@ -164,8 +164,8 @@ if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then
     return
 end
 
--- promise: docs/http-client.md: For https the proxy makes a tunnel (`CONNECT`), and TLS is spoken with the host inside
--- of it: the proxy learns the host's name and port, and the certificate is verified as without it.
+-- promise: docs/http-client.md: For https the proxy makes a tunnel (`CONNECT`), and the client speaks TLS with the
+-- host through the tunnel. The proxy learns the host's name and port; the certificate is verified as without a proxy.
 test("https goes through a tunnel", function()
     local proc <close> = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--tls-dev"}
     local port = proc:line(60):match("^listening on https://127%.0%.0%.1:(%d+)/$")

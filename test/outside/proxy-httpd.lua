@@ -31,7 +31,8 @@ local function ok(body)
     return ("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body)
 end
 
--- promise: docs/proxy.md: A path of a server can send its requests on to other servers, its *upstream*, and hand back their replies
+-- promise: docs/proxy.md: A route of a server can send its requests on to other servers, its *upstream*, and pass
+-- their replies back.
 test("requests below the path are sent on, others are not", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = httpd.start("--proxy", "/api=http://127.0.0.1:" .. upstream:port())
@@ -45,7 +46,8 @@ test("requests below the path are sent on, others are not", function()
     equal(client:read_reply().body, httpd.BODY)
 end)
 
--- promise: docs/proxy.md: A reply that is cut, by a close, a reset or a time-out, resets the client's connection. It never looks whole.
+-- promise: docs/proxy.md: If a reply is cut by a close, a reset or a timeout, the proxy resets the client's
+-- connection. The reply never looks complete.
 test("a reply that is cut never looks whole", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -67,7 +69,7 @@ test("a reply that is cut never looks whole", function()
     end
 end)
 
--- promise: docs/proxy.md: A client that leaves ends the request to the upstream, too.
+-- promise: docs/proxy.md: If a client leaves, the request to the upstream ends, too.
 test("a client that leaves ends the request", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -112,7 +114,8 @@ test("100 comes when the upstream is connected", function()
     equal(client:read_reply().status, 200)
 end)
 
--- promise: docs/proxy.md: A reply that the upstream sends before it has read the request is passed on; sending then stops.
+-- promise: docs/proxy.md: If the upstream replies before it has read the whole request, the proxy passes the reply
+-- on, and stops sending.
 test("an early reply is passed on", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -124,7 +127,8 @@ test("an early reply is passed on", function()
     equal(client:read_reply().status, 413)
 end)
 
--- promise: docs/proxy.md: So it is if the upstream closes its connection after the reply, with the rest of the request unread.
+-- promise: docs/proxy.md: The same happens if the upstream closes its connection after the reply, with the rest of
+-- the request unread.
 test("an early reply of an upstream that closes is passed on", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -139,7 +143,7 @@ test("an early reply of an upstream that closes is passed on", function()
     end
 end)
 
--- promise: docs/proxy.md: A POST is never sent twice, nor is any request with a body that passes in parts.
+-- promise: docs/proxy.md: The proxy never sends a POST twice, and never a request with a body that passes in parts.
 test("an upstream that closes its connections: no GET fails, and no POST arrives twice", function()
     local app <close> = script.start([[
         local seen = {}
@@ -205,8 +209,9 @@ test("a failure is answered, and logged with its address and reason", function()
     end, "the line in the log")
 end)
 
--- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason, and the [id of the request](observability.md#ids-of-requests), if requests have ids. The name of the upstream stands in front, unless it
---   is the address itself, as with `--proxy` and URLs:
+-- promise: docs/proxy.md: Each failure is a line in the log, with the address and the reason, and the [id of the
+-- request](observability.md#ids-of-requests), if requests have ids. The line begins with the name of the upstream,
+-- unless the name is the address itself, as with `--proxy` and URLs:
 test("a failure's line has the request's id, and the address once", function()
     local upstream = wire.listen("127.0.0.1", 0)
     local port = upstream:port()
@@ -221,7 +226,7 @@ test("a failure's line has the request's id, and the address once", function()
     end
 end)
 
--- promise: docs/proxy.md: Others are refused when the program starts, and by `--check`, and so is an empty `host`.
+-- promise: docs/proxy.md: Other paths, and an empty host, are refused when the program starts, and by --check.
 test("a path that is none, and an empty host, are refused", function()
     local bad = {"/v1?a", "/v1#a", "/v 1", "/v\t1", "/v\n1", "/v1//a", "/v1/../a", "/v%31", "/\195\164", "v1"}
     local function refused(says, route)
@@ -266,9 +271,9 @@ local function make_certificate()
     return is_made and cert, key
 end
 
--- promise: docs/proxy.md: A server's certificate is verified: it must lead to an authority of the system, be in its time, and
---   have the server's host as a name or an address. A server that is refused gets nothing of the request, and the line in the
---   log says why
+-- promise: docs/proxy.md: The proxy verifies a server's certificate: it must lead to an authority of the system, be
+-- valid at this time, and have the server's host as a name or an address. A refused server gets no byte of the
+-- request, and the line in the log says why
 test("TLS to an upstream: its certificate is verified, by its authority and its name", function()
     local cert, key = make_certificate()
     if not cert or wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--check"}:wait(20) ~= 0 then
@@ -317,7 +322,8 @@ test("a server that does not reply is a 504", function()
     equal(http.ask(server, request "GET /a").status, 504)
 end)
 
--- promise: docs/proxy.md: Forwarded, X-Real-IP, and every name that starts with `X-Forwarded-` | those of the client are dropped; the proxy's own are added
+-- promise: docs/proxy.md: Forwarded, X-Real-IP, and every name that starts with `X-Forwarded-` | the client's fields
+-- are dropped; the proxy adds its own
 test("the fields that name the client are the proxy's own", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -330,7 +336,8 @@ test("the fields that name the client are the proxy's own", function()
     check(head:find("\r\nX-Forwarded-For: 127.0.0.1\r\n", 1, true), head)
 end)
 
--- promise: docs/proxy.md: Names that differ from these only by underscores or dots (`X_Forwarded_For`, `X.Forwarded.User`) are dropped
+-- promise: docs/proxy.md: The proxy also drops fields whose names differ from these only by underscores or dots
+-- (`X_Forwarded_For`, `X.Forwarded.User`)
 test("no field by which an application may know its user is the client's", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -363,7 +370,7 @@ test("the start of a path is replaced", function()
     check(head_of(sock):find "^GET /v1/users HTTP/1.1\r\n")
 end)
 
--- promise: docs/proxy.md: A path with `%2F`, `%5C` or `%00` is answered 400, as [those of files](http.md#paths) are.
+-- promise: docs/proxy.md: A path with `%2F`, `%5C` or `%00` is answered 400, as with [files](http.md#paths).
 test("an escaped slash leads past no route that guards", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } }, routes = {
@@ -394,7 +401,7 @@ test("dots that an upstream finds when it takes parameters off a segment lead no
     check(head_of(sock):find("GET /v1/a;b/...;/c.;d HTTP/1.1\r\n", 1, true))
 end)
 
--- promise: docs/proxy.md: For an upstream that needs them, as some do for names with a slash, there is `encoded_slash = true`
+-- promise: docs/proxy.md: Some upstreams need such paths, for example for names with a slash. `encoded_slash = true`
 test("a route may send escaped slashes on", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = with_config(([[return { routes = { ["/names/{rest...}"] = {
@@ -421,8 +428,8 @@ test("a name that is not found leaves the rest of the site as it is", function()
     equal(client:read_reply().body, "ann")
 end)
 
--- promise: docs/proxy.md: `--proxy` does not go with the routes of a configuration file: it would open its path in each site,
---   without the passwords there.
+-- promise: docs/proxy.md: `--proxy` cannot be combined with the routes of a configuration file, because it would add
+-- its path to each site, without the passwords of the site.
 test("--proxy beside routes is refused", function()
     local path = os.tmpname()
     local file <close> = assert(io.open(path, "w"))
@@ -433,8 +440,8 @@ test("--proxy beside routes is refused", function()
     os.remove(path)
 end)
 
--- promise: docs/observability.md: | `sxe_upstream_requests_total` | counter | requests that were sent to an `address` of an
---   `upstream`, those sent again included |
+-- promise: docs/observability.md: | `sxe_upstream_requests_total` | counter | requests that were sent to an `address`
+-- of an `upstream`, including those sent again |
 test("/metrics and /status.json show the requests, failures and retries of each address", function()
     local good <close> = wire.listen("127.0.0.1", 0)
     local bad = wire.listen("127.0.0.1", 0)
@@ -473,8 +480,8 @@ test("/metrics and /status.json show the requests, failures and retries of each 
         .. '"active":0,"connections":0,"down_workers":0}'):format(ports[2]))
 end)
 
--- promise: docs/proxy.md: If the upstream answers 101, so is the client, and then bytes pass in both directions, as they come,
---   until one end closes: the other one gets what is on its way, and its connection closes, too.
+-- promise: docs/proxy.md: If the upstream answers 101, the client gets 101, and then bytes pass in both directions
+-- until one end closes. The other end gets the bytes that are in transit, and its connection closes, too.
 test("a WebSocket passes, in both directions, and ends with either end", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
@@ -519,8 +526,8 @@ local function check_passes(client, sock)
     equal(client:recv(4), "pong")
 end
 
--- promise: docs/proxy.md: After a reload, an upgrade or SIGTERM, WebSockets that are open go on for `--stop-timeout`, and the old
---   worker with them; then they end.
+-- promise: docs/proxy.md: After a reload, an upgrade or SIGTERM, open WebSockets, and the old worker, continue for
+-- `--stop-timeout`; then they end.
 test("WebSockets go on after a reload and SIGTERM, until their end or --stop-timeout", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     for _, signal in ipairs{"HUP", "USR2", "TERM"} do
@@ -579,8 +586,8 @@ test("no other protocol gets through", function()
     end
 end)
 
--- promise: docs/proxy.md: After `check_falls` failures in a row the address is left out, until `check_rises` checks in a row pass;
---   both are lines in the log.
+-- promise: docs/proxy.md: After `check_falls` failures in a row the address is left out, until `check_rises` checks
+-- in a row pass; both events are lines in the log.
 test("a server that fails its checks is left out, until it passes some", function()
     local app <close> = script.start([[
         local status = 200

@@ -247,7 +247,7 @@ START_TEST(a_chain_must_be_whole)
 }
 END_TEST
 
-/* promise: docs/tls.md: A `*` stands for one whole label. */
+/* promise: docs/tls.md: A `*` matches one whole label. */
 START_TEST(a_wildcard_stands_for_one_label)
 {
     begin((struct sxe_tls_config){0});
@@ -260,7 +260,7 @@ START_TEST(a_wildcard_stands_for_one_label)
 }
 END_TEST
 
-/* promise: docs/tls.md: A host name is sent to the server (SNI); an IP address is not. */
+/* promise: docs/tls.md: The client sends a host name to the server (SNI), but not an IP address. */
 START_TEST(an_address_must_be_in_the_certificate_as_an_address)
 {
     begin((struct sxe_tls_config){0});
@@ -275,7 +275,7 @@ START_TEST(an_address_must_be_in_the_certificate_as_an_address)
 }
 END_TEST
 
-/* promise: docs/tls.md: The certificate's subject is not looked at. */
+/* promise: docs/tls.md: The certificate's subject does not count. */
 START_TEST(a_subject_is_no_name)
 {
     begin((struct sxe_tls_config){0});
@@ -285,7 +285,8 @@ START_TEST(a_subject_is_no_name)
 }
 END_TEST
 
-/* promise: docs/tls.md: The server's certificate is verified unless `verify` is `SXE_TLS_OFF`. */
+/* promise: docs/tls.md: The client verifies the server's certificate unless `verify` is
+ * `SXE_TLS_OFF`. */
 START_TEST(verification_is_off_only_if_the_program_says_so)
 {
     begin((struct sxe_tls_config){.verify = SXE_TLS_OFF});
@@ -295,8 +296,8 @@ START_TEST(verification_is_off_only_if_the_program_says_so)
 }
 END_TEST
 
-/* promise: docs/tls.md: The last 64 sessions (`sessions_max`) are kept in memory, and offered to
- * the host that they were made with. */
+/* promise: docs/tls.md: The client keeps the last 64 sessions (`sessions_max`) in memory, and
+ * offers each to the host with which it was made. */
 START_TEST(a_session_is_resumed_with_its_host)
 {
     begin((struct sxe_tls_config){0});
@@ -364,8 +365,8 @@ start_without_reading(SXE *this, int length)
     start_tls(this);
 }
 
-/* promise: docs/tls.md: It refuses with -EBUSY if bytes of the peer are unread: they did not come
- * by TLS, and must not be taken for what did. */
+/* promise: docs/tls.md: It returns -EBUSY if bytes of the peer are unread: they came without TLS,
+ * and must not be taken for bytes that came by TLS. */
 START_TEST(unread_bytes_keep_tls_from_starting)
 {
     SXE *dialer;

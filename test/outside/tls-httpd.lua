@@ -23,8 +23,8 @@ local clients = {
         .. "print(r.urlopen(\"https://127.0.0.1:PORT/\", context=c).read().decode())'"},
 }
 
--- promise: docs/tls.md: With `--tls-cert` and `--tls-key`, or with `--tls-dev`, the address and port of `sxe-httpd`
--- speak HTTPS.
+-- promise: docs/tls.md: With `--tls-cert` and `--tls-key`, or with `--tls-dev`, `sxe-httpd` speaks HTTPS at its
+-- address and port.
 test("curl, openssl and Python get a reply over TLS", function()
     local server <close> = httpd.start_tls("--tls-dev")
     for name, client in pairs(clients) do
@@ -89,7 +89,7 @@ test("the access log has the version of TLS", function()
     equal(file:read "a", "TLSv1.3 https 200\nTLSv1.2 https 200\n")
 end)
 
--- promise: docs/tls.md: By ALPN the server speaks `http/1.1` and `http/1.0`
+-- promise: docs/tls.md: With ALPN the server offers `http/1.1` and `http/1.0`
 test("a client of HTTP/1.0 may say so by ALPN", function()
     if has_curl() then
         local server <close> = httpd.start_tls("--tls-dev")
@@ -139,7 +139,7 @@ test("a request of plain HTTP is answered with the same path and query by HTTPS"
     check(said:find(("\r\nLocation: https://localhost:%d/path/of%%20it?q=1&r\r\n"):format(server.port), 1, true), said)
 end)
 
--- promise: docs/tls.md: `--proxy-from` does not go with TLS.
+-- promise: docs/tls.md: --proxy-from cannot be combined with TLS.
 test("PROXY headers and TLS are refused together", function()
     local proc <close> = wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--proxy-from", "::1"}
     equal(proc:wait(60), 2)

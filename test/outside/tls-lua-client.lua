@@ -72,8 +72,8 @@ end
 
 local TRUSTED <const> = '{ tls = { ca = "DIR/ca.pem" } }'
 
--- promise: docs/http-client.md: The server's certificate is verified: it must lead to an authority of the system, be
--- valid at present, and have the host's name or address.
+-- promise: docs/http-client.md: The client verifies the server's certificate: it must lead to an authority of the
+-- system, be valid at this time, and have the host's name or address.
 test("a server's certificate is verified", function()
     local made <close> = make_site()
     for name, why in pairs{good = "200", other = "is not for 127.0.0.1, but for b.example", stranger = "self-signed"} do
@@ -84,8 +84,8 @@ test("a server's certificate is verified", function()
     end
 end)
 
--- promise: docs/http-client.md: | `insecure` | any certificate is accepted: anybody between client and server can read
--- and change everything | false |
+-- promise: docs/http-client.md: | `insecure` | any certificate is accepted: an attacker between client and server can
+-- read and change everything | false |
 test("an insecure call trusts every server", function()
     local made <close> = make_site()
     local server <close> = made:serve("stranger")
@@ -100,8 +100,8 @@ test("tls.name sets the name that the certificate must have", function()
     equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", name = "b.example" } }'), "200\n")
 end)
 
--- promise: docs/http-client.md: | `cert`, `key` | files in PEM with a certificate of the client's own, for servers that
---   ask for one | none |
+-- promise: docs/http-client.md: | `cert`, `key` | files in PEM with a client certificate and its key, for servers
+-- that ask for one | none |
 test("a client can send its own certificate", function()
     local made <close> = make_site()
     local server <close> = made:serve("good", "--tls-client-ca", made.directory .. "/ca.pem")
@@ -145,7 +145,7 @@ end]])
           "200\tTLSv1.3 a.example http/1.1 false CN=client CN=authority DNS:client.example+URI:spiffe://a/b 9 64\n")
 end)
 
--- promise: docs/tls.md: a missing name proves nothing; let in those whose name is there
+-- promise: docs/tls.md: a missing name proves nothing; admit only clients whose certificate has an expected name
 test("the example lets in clients by their names", function()
     local made <close> = make_site()
     local page <close> = assert(io.open("docs/tls.md"))

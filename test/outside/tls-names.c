@@ -159,8 +159,8 @@ greet_with_much(SXE *this)
     sxe_close(this);
 }
 
-/* promise: docs/tls.md: Output of any size that is written before the handshake is done waits for
- * it, also while the connection is paused. */
+/* promise: docs/tls.md: Output of any size that is written before the end of the handshake waits
+ * for that end, also while the connection is paused. */
 START_TEST(long_output_before_the_handshake_does_not_delay_it)
 {
     serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));
@@ -176,7 +176,8 @@ START_TEST(long_output_before_the_handshake_does_not_delay_it)
 }
 END_TEST
 
-/* promise: docs/tls.md: a client that offers others only is refused with no_application_protocol */
+/* promise: docs/tls.md: a client that offers only other protocols is refused with
+ * no_application_protocol */
 START_TEST(client_and_server_need_a_protocol_in_common)
 {
     struct sxe_tls_config speaks = {.protocols = "h2,http/1.1", .verify = SXE_TLS_OFF};
@@ -239,7 +240,7 @@ write_pair(const char *certificate_path, const char *key_path, const char *dns)
     EVP_PKEY_free(key);
 }
 
-/* promise: docs/tls.md: a key that does not fit its certificate changes nothing, and
+/* promise: docs/tls.md: if a key does not fit its certificate, nothing changes, and
  * `sxe_tls_problem` says so. */
 START_TEST(a_key_that_does_not_fit_changes_nothing)
 {
@@ -308,8 +309,8 @@ remove_two(void)
         unlink(paths[i]);
 }
 
-/* promise: docs/tls.md: A changed file is read again without a signal, too: each process looks
- *   once a second. */
+/* promise: docs/tls.md: It also reads a changed file without a signal: each process looks once a
+ * second. */
 START_TEST(a_changed_file_of_authorities_is_noticed)
 {
     struct sxe_tls_config config = {
@@ -327,8 +328,8 @@ START_TEST(a_changed_file_of_authorities_is_noticed)
 }
 END_TEST
 
-/* promise: docs/tls.md: A name that a client asks for is looked up exactly, then with its first
- * label as `*`. */
+/* promise: docs/tls.md: The server looks up the name that a client asks for exactly, then with its
+ * first label as `*`. */
 START_TEST(each_name_gets_the_certificate_that_has_it)
 {
     static const char *const hosts[] = {"one.example", "two.wild.example", "ONE.example",
@@ -432,8 +433,8 @@ look_for_quiet(struct sxe_timer *timer)
         sxe_stop();
 }
 
-/* promise: docs/tls.md: One second after the last byte OpenSSL's buffers are freed, and 15 KiB
- * count. */
+/* promise: docs/tls.md: One second after the last byte OpenSSL's buffers are freed, and then the
+ * connection counts as 15 KiB. */
 START_TEST(a_quiet_connection_counts_less)
 {
     struct sxe_tls_counts counts;

@@ -221,7 +221,7 @@ try_versions(void)
     return spoken;
 }
 
-/* promise: docs/tls.md: By default servers speak TLS 1.2 and 1.3; */
+/* promise: docs/tls.md: By default servers speak TLS 1.2 and 1.3. */
 START_TEST(a_server_speaks_1_2_and_1_3)
 {
     write_pair(0, EVP_EC_gen("P-256"));
@@ -344,8 +344,8 @@ ask_staple(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: A staple, that is a reply of OCSP for the certificate, comes from a file
- * that another program renews. */
+/* promise: docs/tls.md: A *staple* is an OCSP reply for the certificate; it comes from a file that
+ * another program renews. */
 START_TEST(a_client_that_asks_gets_the_staple)
 {
     char staple[PATH_MAX];
@@ -382,8 +382,8 @@ flood(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: A connection that sends more than 64 records in a row that carry no data
- * is closed. */
+/* promise: docs/tls.md: A connection that sends more than 64 records in a row without data is
+ * closed. */
 START_TEST(a_flood_of_empty_records_ends_a_connection)
 {
     write_pair(0, EVP_EC_gen("P-256"));
@@ -441,7 +441,7 @@ end_loudly(void)
 }
 
 /* promise: docs/tls.md: If a client closes without close_notify, the server treats that as an
- * ordinary end; `sxe_tls_has_ended` tells the two apart. */
+ * ordinary end; `sxe_tls_has_ended` tells the two ends apart. */
 START_TEST(a_server_knows_whether_a_client_said_that_it_ended)
 {
     write_pair(0, EVP_EC_gen("P-256"));
@@ -478,8 +478,8 @@ reply_half(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: In a client of ours the same is an error, ECONNRESET: the reply may have
- * been cut. */
+/* promise: docs/tls.md: In our client a close without close_notify is an error, ECONNRESET: the
+ * reply may have been cut. */
 START_TEST(a_reply_that_is_cut_is_an_error)
 {
     struct sxe_tls *client;

@@ -45,8 +45,8 @@ test("a session of TLS 1.2 is resumed for its own name", function()
     end
 end)
 
--- promise: docs/tls.md: requires of clients a certificate that one of these authorities, in PEM, signed; they need not
---   be roots
+-- promise: docs/tls.md: requires a client certificate that one of these authorities, in PEM, signed; they need not be
+-- roots
 test("an authority of clients that is no root counts, and its root's other children do not", function()
     openssl "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem"
     local function make(name, by, extensions)
@@ -72,8 +72,8 @@ test("an authority of clients that is no root counts, and its root's other child
     end
 end)
 
--- promise: docs/tls.md: A session ends a lifetime of a key after its full handshake, however often it was resumed, and
---   when the certificate of the peer expires: then the next handshake is a full one again.
+-- promise: docs/tls.md: A session ends one lifetime of a key after its full handshake, however often it was resumed,
+-- and when the certificate of the peer expires. Then the next handshake is a full one again.
 test("a session ends with the client's certificate", function()
     openssl "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout authority.key -out authority.pem"
     openssl "req -newkey rsa:2048 -nodes -subj /CN=bob -keyout bob.key -out bob.csr"
