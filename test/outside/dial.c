@@ -134,8 +134,8 @@ cancel(struct sxe_timer *of)
     ck_assert_int_eq(sxe_dial_cancel(&dial), 0);
 }
 
-/* promise: docs/sxe.md: `sxe_dial_cancel` closes all sockets of a dial, so a timer that cancels is
- *   a time limit. `done` is not called then. */
+/* promise: docs/sxe.md: `sxe_dial_cancel` closes all sockets of a dial. So a timer that calls it is
+ * a time limit. `done` is not called then. */
 START_TEST(a_cancelled_dial_is_silent_and_may_begin_again)
 {
     answers[1] = &deaf;

@@ -136,7 +136,7 @@ test("a reply that the kernel took as a whole does not stay there for a client t
     end
 end)
 
--- promise: docs/sxe.md: A peer that reads is one whose kernel acknowledges bytes
+-- promise: docs/sxe.md: For the timeout of WRITING a peer reads if its kernel acknowledges bytes
 httpd.test_at_a_pace("a client that reads slowly gets all of a reply that the kernel took as a whole", function(pace)
     local server <close> = site.start("--stall-timeout", httpd.seconds(0.5 * pace),
                                       "--idle-timeout", httpd.seconds(0.2 * pace))

@@ -78,8 +78,8 @@ run_until(unsigned number)
     ck_assert_uint_eq(done_count, number);
 }
 
-/* promise: docs/sxe.md: An answer is known for 5 s, an error for 1 s. Equal look-ups under way are
- *   one: 100 of one name ask once. */
+/* promise: docs/sxe.md: An answer is kept for 5 s, an error for 1 s. Equal look-ups share one
+ * query: 100 look-ups of one name at the same time make one query. */
 START_TEST(a_hundred_look_ups_of_a_name_ask_once)
 {
     start();
@@ -130,8 +130,8 @@ START_TEST(an_address_needs_no_look_up)
 }
 END_TEST
 
-/* promise: docs/sxe.md: `sxe_resolve_cancel` ends the wait, so a timer that cancels is a time
- *   limit. */
+/* promise: docs/sxe.md: `sxe_resolve_cancel` ends the wait. So a timer that calls it is a time
+ * limit. */
 START_TEST(a_cancelled_look_up_calls_no_function)
 {
     start();

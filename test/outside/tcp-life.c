@@ -251,7 +251,7 @@ count_ends(SXE *this, int length)
     ends++;
 }
 
-/* promise: docs/sxe.md: After `sxe_watch_end(s, true)` you are told at once: `on_read` is called
+/* promise: docs/sxe.md: After `sxe_watch_end(s, true)` you learn it at once: `on_read` is called
  * with length -1. */
 START_TEST(a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for)
 {

@@ -287,8 +287,8 @@ START_TEST(no_file_is_refused_and_the_connection_goes_on)
 }
 END_TEST
 
-/* promise: docs/sxe.md: A peer that reads nothing is reset after the time of WRITING or CLOSING, at
- * most after twice that time */
+/* promise: docs/sxe.md: A peer that reads nothing is reset after the timeout of WRITING or CLOSING,
+ * at most after twice that time */
 START_TEST(a_peer_that_never_reads_is_reset)
 {
     static char content[64 << 20];
