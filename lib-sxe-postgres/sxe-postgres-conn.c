@@ -21,24 +21,101 @@
 #include "sxe-postgres-private.h"
 #include "sxe.h"
 
-enum { CANCELS_MAX = 64, STACK_SIZE = 256 * 1024, END_MS = 2000, REASON_SIZE = 256, LOOKS = 8 };
+enum {
+    CANCELS_MAX = 64, /* threads that cancel queries of one server */
+    SERVERS_MAX = 16, /* servers whose queries are being cancelled at one time */
+    STACK_SIZE = 256 * 1024,
+    END_MS = 2000,
+    REASON_SIZE = 256,
+    LOOKS = 8
+};
+
+/* A server whose queries threads of this process cancel. */
+struct cancel_server {
+    struct sockaddr_storage address;
+    unsigned cancels; /* threads; 0: the entry is free */
+};
 
 /* A thread's job: to cancel the query of a connection, and then to close the connection. */
 struct cancel_job {
     PGcancel *cancel;
     PGconn *pg;
+    struct cancel_server *server;
 };
 
-static unsigned cancels; /* atomic: threads of this process that cancel queries */
+static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct cancel_server cancel_servers[SERVERS_MAX]; /* guarded by cancel_mutex */
 
 /* ---- Cancelling ---- */
 
-/* PQcancel waits for the server without a limit of time. So each cancel has a thread of its own,
- * for which neither the cancels of other servers nor the end of the process wait. */
+/* The entry of a server, or a free one; NULL: there is none. Call it with the mutex. */
+static struct cancel_server *
+find_cancel_server(const struct sockaddr_storage *address)
+{
+    struct cancel_server *found = NULL;
+
+    for (unsigned i = 0; i < SERVERS_MAX; i++) {
+        struct cancel_server *server = &cancel_servers[i];
+
+        if (server->cancels == 0)
+            found = server;
+        else if (memcmp(&server->address, address, sizeof(*address)) == 0)
+            return server;
+    }
+    return found;
+}
+
+/* Count a thread that is to cancel a query of the connection's server. PQcancel waits for a server
+ * without a limit of time, so the threads of one that does not answer leave others room. NULL:
+ * there is no room, or the connection has ended. */
+static struct cancel_server *
+enter_cancel_server(const PGconn *pg)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof(address);
+    struct cancel_server *server;
+
+    if (getpeername(PQsocket(pg), (struct sockaddr *)&address, &length) < 0)
+        return NULL;
+    pthread_mutex_lock(&cancel_mutex);
+    server = find_cancel_server(&address);
+    if (server != NULL && server->cancels < CANCELS_MAX) {
+        server->address = address;
+        server->cancels++;
+    } else {
+        server = NULL;
+    }
+    pthread_mutex_unlock(&cancel_mutex);
+    return server;
+}
+
+static void
+leave_cancel_server(struct cancel_server *server)
+{
+    pthread_mutex_lock(&cancel_mutex);
+    server->cancels--;
+    pthread_mutex_unlock(&cancel_mutex);
+}
+
+static bool
+has_cancels(void)
+{
+    unsigned number = 0;
+
+    pthread_mutex_lock(&cancel_mutex);
+    for (unsigned i = 0; i < SERVERS_MAX; i++)
+        number += cancel_servers[i].cancels;
+    pthread_mutex_unlock(&cancel_mutex);
+    return number > 0;
+}
+
+/* Each cancel has a thread of its own, for which neither other cancels nor the end of the process
+ * wait. */
 static void *
 run_cancel(void *argument)
 {
     struct cancel_job *job = argument;
+    struct cancel_server *server = job->server;
     char reason[REASON_SIZE];
 
     /* If the server cannot be asked, it ends the query when it finds that the connection is
@@ -47,7 +124,7 @@ run_cancel(void *argument)
     PQfreeCancel(job->cancel);
     PQfinish(job->pg);
     free(job);
-    __atomic_sub_fetch(&cancels, 1, __ATOMIC_RELEASE);
+    leave_cancel_server(server);
     return NULL;
 }
 
@@ -73,13 +150,14 @@ start_cancel_thread(struct cancel_job *job)
 }
 
 static bool
-start_cancel(PGconn *pg)
+start_cancel(PGconn *pg, struct cancel_server *server)
 {
     struct cancel_job *job = calloc(1, sizeof(*job));
 
     if (job == NULL)
         return false;
     job->pg = pg;
+    job->server = server;
     job->cancel = PQgetCancel(pg);
     if (job->cancel != NULL && start_cancel_thread(job) == 0)
         return true;
@@ -93,16 +171,20 @@ start_cancel(PGconn *pg)
 static bool
 begin_cancel(PGconn *pg)
 {
-    if (__atomic_add_fetch(&cancels, 1, __ATOMIC_RELAXED) <= CANCELS_MAX && start_cancel(pg))
+    struct cancel_server *server = enter_cancel_server(pg);
+
+    if (server == NULL)
+        return false;
+    if (start_cancel(pg, server))
         return true;
-    __atomic_sub_fetch(&cancels, 1, __ATOMIC_RELAXED);
+    leave_cancel_server(server);
     return false;
 }
 
 void
 sxe__postgres_await_cancels(void)
 {
-    for (int i = 0; i < END_MS && __atomic_load_n(&cancels, __ATOMIC_ACQUIRE) > 0; i++)
+    for (int i = 0; i < END_MS && has_cancels(); i++)
         (void)poll(NULL, 0, 1);
 }
 

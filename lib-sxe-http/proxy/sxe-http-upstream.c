@@ -221,7 +221,7 @@ sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
         return -EINVAL;
     *state = (struct sxe_http_upstream_state){
         .name = address->name,
-        .requests = address->requests,
+        .requests = address->requests + client->retries,
         .failures = address->failures,
         .retries = address->retries + client->retries,
         .under_way = address->under_way,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: accepts and evicts connections. If there is no place for a new one, the server closes the
- * connection that has waited longest without a request under way: before the first byte (a
- * handshake included), within a head, between requests, or after its last reply. Because one order
- * holds for all of these states, a new connection is the last to be closed, in whichever of the
- * states others occupy places.
+ * What: accepts and evicts connections. If there is no place for a new one, the server closes one
+ * that was refused, for address_max; if there is none, the connection that has waited longest
+ * without a request under way: before the first byte (a handshake included), within a head, between
+ * requests, or after its last reply. Because one order holds for all of these states, a new
+ * connection is the last to be closed, in whichever of the states others occupy places. A new
+ * connection that address_max refuses takes no other's place.
  */
 #include "sxe-http-server-private.h"
 
@@ -87,14 +88,17 @@ evict_connection(struct sxe__http_connection *connection)
     sxe__http_free(connection);
 }
 
-/* Take a free connection, or evict one. NULL: every connection has a request under way. */
+/* Take a free connection, or evict one, for a client. NULL: every connection has a request under
+ * way, or the client would be refused anyway. */
 static struct sxe__http_connection *
-take_connection_place(struct sxe_http *http)
+take_connection_place(struct sxe_http *http, const SXE *s)
 {
     unsigned id;
 
     if (sxe_pool_get_count(http->connections, SXE__HTTP_FREE) == 0) {
-        id = longest_waiting(http);
+        id = find_evictable(http, SXE__HTTP_REFUSED);
+        if (id == SXE_POOL_NO_INDEX && !sxe__http_is_unwelcome(http, s))
+            id = longest_waiting(http);
         if (id == SXE_POOL_NO_INDEX)
             return NULL;
         evict_connection(&http->connections[id]);
@@ -122,7 +126,7 @@ void
 sxe__http_on_connected(SXE *s)
 {
     struct sxe_http *http = SXE_USER_DATA(s);
-    struct sxe__http_connection *connection = take_connection_place(http);
+    struct sxe__http_connection *connection = take_connection_place(http, s);
     struct sockaddr_storage peer;
     socklen_t length;
 

@@ -197,6 +197,13 @@ take_x_forwarded(struct sxe__http_slot *slot)
 
 /* ---- Counting ---- */
 
+/* Count one connection more for a key. Returns whether the key may have that many. */
+static bool
+count_key(struct sxe_http *http, uint64_t key)
+{
+    return key == 0 || sxe__http_clients_add(http->clients, key) <= http->config.address_max;
+}
+
 /* Count the request for its client. Returns whether the client may have that many. */
 static bool
 count_client(struct sxe__http_slot *slot)
@@ -209,8 +216,7 @@ count_client(struct sxe__http_slot *slot)
     if (http->clients == NULL)
         return true;
     connection->address = sxe__http_client_key(&address, sxe_http_peer(&slot->request, &address));
-    return connection->address == 0 ||
-           sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
+    return count_key(http, connection->address);
 }
 
 unsigned
@@ -239,8 +245,31 @@ is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storag
     if (http->clients == NULL)
         return true;
     connection->address = sxe__http_client_key(address, length);
-    return connection->address == 0 ||
-           sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
+    return count_key(http, connection->address);
+}
+
+static bool
+is_in_list(const struct sxe_cidr_list *list, const struct sockaddr_storage *address)
+{
+    return list != NULL && sxe_cidr_match(list, (const struct sockaddr *)address);
+}
+
+bool
+sxe__http_is_unwelcome(struct sxe_http *http, const SXE *s)
+{
+    const struct sxe_http_config *config = &http->config;
+    struct sockaddr_storage address;
+    const socklen_t length = sxe_get_peer(s, &address);
+    const uint64_t key = http->clients == NULL ? 0 : sxe__http_client_key(&address, length);
+    bool has_room;
+
+    /* The clients of a proxy are not known yet. */
+    if (key == 0 || is_in_list(config->proxies, &address) ||
+        (config->forwarding != SXE_HTTP_FORWARDING_NONE && is_in_list(config->trusted, &address)))
+        return false;
+    has_room = count_key(http, key);
+    sxe__http_clients_remove(http->clients, key);
+    return !has_room;
 }
 
 /* Whether each request has its own client: the connection is that of a proxy that forwards

@@ -60,6 +60,7 @@ enum sxe__http_state {
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for the handler */
     SXE__HTTP_SENDING,  /* the peer must read the reply; lib-sxe has the timeout */
     SXE__HTTP_CLOSING,  /* after its last reply: its peer must read, and may close */
+    SXE__HTTP_REFUSED,  /* the same, for a client that had address_max connections already */
     SXE__HTTP_STATES
 };
 
@@ -247,6 +248,9 @@ SXE_MUST_USE unsigned sxe__http_set_client(struct sxe__http_connection *connecti
                                            const struct sockaddr_storage *address,
                                            socklen_t length);
 
+/* Whether a client that connects now, from its own address, has as many connections as it may. */
+bool sxe__http_is_unwelcome(struct sxe_http *http, const SXE *s);
+
 /* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole.
  * *status becomes the result of sxe__http_set_client. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
@@ -294,7 +298,8 @@ sxe__http_changed(struct sxe__http_connection *connection)
 void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 
 /* `status` is a result of sxe__http_set_client. If it is not 0, the client has too many
- * connections: answer with that status before the first request. */
+ * connections: answer with that status before the first request. Such a connection counts for no
+ * address, and its place is the first that another one gets. */
 void sxe__http_admit(struct sxe__http_connection *connection, unsigned status);
 
 /* ---- sxe-http-close.c ---- */

@@ -100,8 +100,8 @@ timeout_seconds(uint32_t ms)
 static const char *
 name_of_connection_state(unsigned state)
 {
-    static const char *const names[] = {"FREE", "FRESH",    "IDLE",    "HEAD",
-                                        "BODY", "HANDLING", "SENDING", "CLOSING"};
+    static const char *const names[] = {"FREE",     "FRESH",   "IDLE",    "HEAD",   "BODY",
+                                        "HANDLING", "SENDING", "CLOSING", "REFUSED"};
 
     return names[state];
 }
@@ -274,22 +274,30 @@ add_done(struct sxe_http *http, void (*done)(struct sxe_http *))
         http->dones[http->dones_number++] = done;
 }
 
-bool
-sxe_http_all_is_sent(const struct sxe_http *http)
+/* Whether all connections in that state only wait for their clients to close. */
+static bool
+all_linger(const struct sxe_http *http, enum sxe__http_state state)
 {
-    unsigned closing = sxe_pool_get_count(http->connections, SXE__HTTP_CLOSING);
-    unsigned free_ = sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
     SXE_POOL_WALKER walker;
     unsigned id;
 
-    if (closing + free_ < http->config.connections)
-        return false;
-    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_CLOSING);
+    sxe_pool_walker_construct(&walker, http->connections, state);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
         if (http->connections[id].slot != NULL || !sxe_is_lingering(http->connections[id].sxe))
             return false;
     }
     return true;
+}
+
+bool
+sxe_http_all_is_sent(const struct sxe_http *http)
+{
+    unsigned number = sxe_pool_get_count(http->connections, SXE__HTTP_FREE) +
+                      sxe_pool_get_count(http->connections, SXE__HTTP_CLOSING) +
+                      sxe_pool_get_count(http->connections, SXE__HTTP_REFUSED);
+
+    return number == http->config.connections && all_linger(http, SXE__HTTP_CLOSING) &&
+           all_linger(http, SXE__HTTP_REFUSED);
 }
 
 /* Whether the client has sent bytes that were not read yet: closing would reset its connection. */

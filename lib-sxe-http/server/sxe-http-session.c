@@ -138,6 +138,8 @@ sxe__http_admit(struct sxe__http_connection *connection, unsigned status)
         return;
     sxe__http_slot_forget_head(sxe__http_slot_take(connection));
     sxe__http_reject(connection, status);
+    sxe__http_uncount(connection);
+    sxe__http_move(connection, SXE__HTTP_REFUSED);
 }
 
 /* Whether Expect is acceptable: 100-continue is the only expectation (RFC 9110, 10.1.1). */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -222,8 +224,20 @@ PLAIN(GETSOCKOPT, -1, int, getsockopt,
       (fd, level, option, value, length))
 PLAIN(GETSOCKNAME, -1, int, getsockname, (int fd, struct sockaddr *address, socklen_t *length),
       (fd, address, length))
-PLAIN(GETPEERNAME, -1, int, getpeername, (int fd, struct sockaddr *address, socklen_t *length),
-      (fd, address, length))
+PROTOTYPES(int, getpeername, (int fd, struct sockaddr *address, socklen_t *length));
+int
+__wrap_getpeername(int fd, struct sockaddr *address, socklen_t *length)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = fake__peer()};
+
+    if (fake__strikes(FAKE_GETPEERNAME))
+        return -1;
+    if (in.sin_addr.s_addr == 0)
+        return __real_getpeername(fd, address, length);
+    memcpy(address, &in, sizeof(in));
+    *length = sizeof(in);
+    return 0;
+}
 
 /* ---- Descriptors ---- */
 

@@ -4,6 +4,7 @@
  */
 #include "fake-os.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -28,6 +29,7 @@ static struct {
 
 static struct fault sweep;
 static atomic_int unacked = -1;
+static atomic_uint peer;
 static atomic_uint injected;
 static atomic_uint violations;
 static _Thread_local unsigned paused;
@@ -53,6 +55,7 @@ fake_os_reset(void)
     }
     set_fault(&sweep, 0, 0, 0);
     unacked = -1;
+    peer = 0;
     injected = 0;
     violations = 0;
 }
@@ -84,6 +87,12 @@ void
 fake_os_say_unacked(int bytes)
 {
     unacked = bytes;
+}
+
+void
+fake_os_say_peer(const char *ip)
+{
+    peer = ip == NULL ? 0 : inet_addr(ip);
 }
 
 bool
@@ -181,6 +190,12 @@ int
 fake__unacked(void)
 {
     return paused > 0 ? -1 : unacked;
+}
+
+uint32_t
+fake__peer(void)
+{
+    return peer;
 }
 
 /* ---- libcheck allocates before and after a case, and when one fails: its calls pass ---- */

@@ -34,6 +34,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* X(ENUMERATOR, function); a call that is missing here is added here, in `wrapped` and in
  * fake-calls.c. */
@@ -166,6 +167,9 @@ void fake_os_limit(enum fake_call call, size_t bytes);
  * the kernel's number. */
 void fake_os_say_unacked(int bytes);
 
+/* Make getpeername report this IPv4 address for each socket; NULL: the kernel's. */
+void fake_os_say_peer(const char *ip);
+
 /* Count calls of this kind as violations; they are made all the same. Returns whether the kind was
  * forbidden before. */
 bool fake_os_forbid(enum fake_call call, bool forbidden);
@@ -188,6 +192,9 @@ size_t fake__limited(enum fake_call call, size_t length);
 
 /* The number set by fake_os_say_unacked. */
 int fake__unacked(void);
+
+/* The address set by fake_os_say_peer, in the order of the network; 0: none. */
+uint32_t fake__peer(void);
 
 /* A descriptor was closed: forget the virtual timerfd that it may have been. */
 void fake__forget_timer(int fd);

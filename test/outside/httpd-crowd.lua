@@ -256,3 +256,42 @@ end]], "--lua-sandbox", "--stats", "/stats")
     check(tonumber(stats:match '"memory_most":(%d+)') <= tonumber(stats:match '"memory_max":(%d+)'), stats)
     check(stats:find('"load":0', 1, true), stats)
 end)
+
+-- promise: docs/http.md: it counts for no address, its place is the first that another connection gets, and it takes no place of
+--   another.
+test("an address at its limit, which opens further connections, shuts nobody out", function()
+    local server <close> = httpd.start("-c", "5", "--connections-per-address", "2", "--proxy-from", "127.0.0.1")
+    local function connect(number)
+        local sock = server:connect()
+        sock:send(("PROXY TCP4 192.0.2.%d 192.0.2.200 1 2\r\n"):format(number))
+        return sock
+    end
+    local function check_served(sock)
+        sock:send(httpd.GET)
+        equal(sock:read_reply().status, 200)
+    end
+    local function check_refused(sock)
+        equal(sock:read_reply().status, 503)
+        return sock
+    end
+    local attacker = {connect(1), connect(1)}
+    for _, sock in ipairs(attacker) do check_served(sock) end
+    local honest = {connect(2), connect(3)}
+    for _, sock in ipairs(honest) do check_served(sock) end
+    local held = {}
+    for i = 1, 20 do held[i] = check_refused(connect(1)) end
+    honest[3] = connect(4)
+    for _ = 1, 2 do
+        for _, sock in ipairs(honest) do check_served(sock) end
+        for _, sock in ipairs(attacker) do check_served(sock) end
+    end
+    attacker[1]:close()
+    httpd.wait_until(function()
+        local sock <close> = connect(1)
+        sock:send(httpd.GET)
+        return sock:read_reply().status == 200
+    end, "the attacker is served again, though it still holds the connections that were refused")
+    for _, list in ipairs{attacker, honest, held} do
+        for _, sock in ipairs(list) do sock:close() end
+    end
+end)

@@ -66,6 +66,47 @@ test("a place is given once", function()
     equal(ran.status, 0, ran.errors)
 end)
 
+-- Check that these options are refused, as two places that `why`.
+local function check_clash(first, second, why, ...)
+    cli.check_refused(("%s and %s %s: leave out one."):format(first, second, why), "sxe-httpd", "--check", ...)
+end
+
+-- promise: docs/operations.md: The message names both options. Two spellings are one listener (`28000` and `127.0.0.1:28000`),
+--   also if they are given by two of `-p`, `--unix`, `--listen`, `--http-redirect` and `--admin`.
+test("a place is one place, however it is written", function()
+    local same = "are the same place"
+    local place = "127.0.0.1:8080"
+    check_clash("--listen " .. place, "--listen " .. place, same, "--listen", "8080", "--listen", place)
+    check_clash("-p " .. place, "--listen " .. place, same, "--listen", "8080", "-p", "8080")
+    check_clash("-p " .. place, "--admin " .. place, same, "-p", "8080", "--admin", "8080")
+    check_clash("-p 127.0.0.1:8000", "--admin 127.0.0.1:8000", same, "--admin", "8000")
+    check_clash("--listen [::]:8080", "--listen [::0]:8080", same, "--listen", "[::]:8080", "--listen", "[::0]:8080")
+    check_clash("--unix /tmp/a", "--listen /tmp/a", same, "--unix", "/tmp/a", "--listen", "/tmp/a")
+    check_clash("--listen /tmp/a", "--admin /tmp/../tmp/a", same, "--listen", "/tmp/a", "--admin", "/tmp/../tmp/a")
+    check_clash("--unix ./a", "--listen .//a", same, "--unix", "./a", "--listen", ".//a")
+    if cli.run("sxe-httpd", "--tls-dev", "--check").status == 0 then
+        check_clash("-p " .. place, "--http-redirect " .. place, same, "--tls-dev", "-p", "8080", "--http-redirect", "8080")
+    end
+    local ran = cli.run("sxe-httpd", "--check", "-p", "8080", "--unix", "/tmp/a", "--listen", "/tmp/b", "--listen", "@a",
+                        "--admin", "/nowhere/a", "--listen", "127.0.0.2:8080", "--listen", "[::1]:8080")
+    equal(ran.status, 0, ran.errors)
+end)
+
+-- promise: docs/operations.md: So `0.0.0.0:80` and `127.0.0.1:80` are refused together, and so is `[::]:80` with either
+test("an address beside all addresses", function()
+    local why = "cannot both be open, as one of them is that port of all addresses"
+    check_clash("-p 0.0.0.0:8080", "--listen 127.0.0.1:8080", why, "-i", "0.0.0.0", "-p", "8080", "--listen", "127.0.0.1:8080")
+    check_clash("--listen 127.0.0.1:8080", "--listen 0.0.0.0:8080", why, "--listen", "127.0.0.1:8080", "--listen",
+                "0.0.0.0:8080")
+    check_clash("--listen [::1]:8080", "--listen [::]:8080", why, "--listen", "[::1]:8080", "--listen", "[::]:8080")
+    local file <close> = io.open "/proc/sys/net/ipv6/bindv6only"
+    if file and file:read("n") == 0 then
+        check_clash("--listen [::]:8080", "--listen 0.0.0.0:8080", why, "--listen", "[::]:8080", "--listen", "0.0.0.0:8080")
+    end
+    local ran = cli.run("sxe-httpd", "--check", "--listen", "[::1]:8080", "--listen", "0.0.0.0:8080")
+    equal(ran.status, 0, ran.errors)
+end)
+
 -- promise: docs/operations.md: With TLS, `PORT,plain` is a port of plain HTTP
 test("ports with and without TLS", function()
     if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then return end

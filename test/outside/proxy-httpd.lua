@@ -440,6 +440,26 @@ test("--proxy beside routes is refused", function()
     os.remove(path)
 end)
 
+-- What the process of --admin at a place shows, sooner or later.
+local function admin_of(place)
+    local admin = {}
+
+    local function shown(path)
+        local sock <close> = wire.connect(place)
+        sock:send("GET " .. path .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return sock:recv_all()
+    end
+
+    function admin.has(path, line)
+        httpd.wait_until(function() return shown(path):find(line, 1, true) end, line)
+    end
+
+    function admin.has_metric(name, port, value)
+        admin.has("/metrics", ('sxe_upstream_%s{upstream="app",address="127.0.0.1:%d"} %d\n'):format(name, port, value))
+    end
+    return admin
+end
+
 -- promise: docs/observability.md: | `sxe_upstream_requests_total` | counter | requests that were sent to an `address`
 -- of an `upstream`, including those sent again |
 test("/metrics and /status.json show the requests, failures and retries of each address", function()
@@ -450,23 +470,14 @@ test("/metrics and /status.json show the requests, failures and retries of each 
     local place = os.tmpname() .. ".sock"
     local server <close> = with_config(([[return { upstreams = { app = { servers = { "127.0.0.1:%d", "127.0.0.1:%d" } } },
         routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(ports[2], ports[1]), "--admin", place)
+    local admin = admin_of(place)
     local client <close> = server:connect()
     client:send(request "GET /a")
     local sock <close> = good:accept()
     head_of(sock)
     sock:send(ok "ann")
     equal(client:read_reply().body, "ann")
-    local function shown(path)
-        local admin <close> = wire.connect(place)
-        admin:send("GET " .. path .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        return admin:recv_all()
-    end
-    local function has(path, line)
-        httpd.wait_until(function() return shown(path):find(line, 1, true) end, line)
-    end
-    local function metric(name, port, value)
-        has("/metrics", ('sxe_upstream_%s{upstream="app",address="127.0.0.1:%d"} %d\n'):format(name, port, value))
-    end
+    local metric = admin.has_metric
     metric("requests_total", ports[1], 1)
     metric("failures_total", ports[1], 0)
     metric("requests_total", ports[2], 1)
@@ -476,8 +487,31 @@ test("/metrics and /status.json show the requests, failures and retries of each 
     metric("connections", ports[2], 0)
     metric("active_requests", ports[1], 0)
     metric("down", ports[2], 0)
-    has("/status.json", ('"upstreams":[{"upstream":"app","address":"127.0.0.1:%d","requests":1,"failures":1,"retries":1,'
+    admin.has("/status.json", ('"upstreams":[{"upstream":"app","address":"127.0.0.1:%d","requests":1,"failures":1,"retries":1,'
         .. '"active":0,"connections":0,"down_workers":0}'):format(ports[2]))
+end)
+
+-- promise: docs/observability.md: requests that were sent to an `address` of an `upstream`, including those sent again
+test("a request that is sent again to the same address is one more", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local place = os.tmpname() .. ".sock"
+    local server <close> = with_config(([[return { upstreams = { app = { servers = { "127.0.0.1:%d" } } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(upstream:port()), "--admin", place)
+    local client <close> = server:connect()
+    client:send(request "GET /a")
+    local sock = upstream:accept()
+    head_of(sock)
+    sock:send(ok "first")
+    equal(client:read_reply().body, "first")
+    client:send(request "GET /b")
+    head_of(sock)
+    sock:close()
+    local other <close> = upstream:accept()
+    head_of(other)
+    other:send(ok "again")
+    equal(client:read_reply().body, "again")
+    admin_of(place).has_metric("retries_total", upstream:port(), 1)
+    admin_of(place).has_metric("requests_total", upstream:port(), 3)
 end)
 
 -- promise: docs/proxy.md: If the upstream answers 101, the client gets 101, and then bytes pass in both directions

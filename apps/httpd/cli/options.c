@@ -15,6 +15,7 @@
 #include "option-routes.h"
 #include "options-check.h"
 #include "options-complete.h"
+#include "options-places.h"
 #include "options-table.h"
 #include "options-tls.h"
 #include "sxe-http-list.h"
@@ -424,9 +425,9 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         status = config_read(&options->config, options);
     if (status != COMMAND_LINE_GO_ON)
         return status;
-    if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
-        !httpd_add_hsts(options) || !take_arguments(options, argc, argv) ||
-        !option_routes_are_good(options))
+    if (!httpd_is_complete(options) || !httpd_has_distinct_places(options) ||
+        !httpd_fit_line(&options->http.head) || !httpd_add_hsts(options) ||
+        !take_arguments(options, argc, argv) || !option_routes_are_good(options))
         return COMMAND_LINE_WRONG;
     httpd_settle_redirect(options);
     first_steps_choose(options);

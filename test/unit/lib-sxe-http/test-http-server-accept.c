@@ -441,16 +441,59 @@ START_TEST(one_more_than_an_address_may_have_is_refused)
     EXPECT_STATUS(other, "200 OK", LINES("", "Connection: close\r\n"), "GET /");
     EXPECT_OF("reply", "/", 200);
     close(other);
-    /* The refused connection counts until it is closed. */
-    close(refused);
+    /* The refused connection does not count, though its client keeps its end open. */
+    ck_assert_uint_eq(connections_in(SXE__HTTP_REFUSED), 1);
     close(peers[0]);
     turn(5);
     peers[0] = client_from("192.0.2.7");
     say(peers[0], GET("/"));
     EXPECT_STATUS(peers[0], "200 OK", LINES("", "Connection: close\r\n"), "GET /");
     EXPECT_OF("reply", "/", 200);
+    close(refused);
     for (unsigned i = 0; i < 3; i++)
         close(peers[i]);
+    end_site();
+}
+END_TEST
+
+/* A client that has its connections, and opens further ones, shuts nobody else out. */
+START_TEST(who_is_refused_takes_no_place_of_others)
+{
+    int one, two, refused, three;
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 3, .address_max = 1});
+    fake_os_say_peer("192.0.2.1");
+    one = client();
+    expect_served(one);
+    refused = client();
+    EXPECT_REFUSAL(refused, "503 Service Unavailable");
+    ck_assert_uint_eq(connections_in(SXE__HTTP_REFUSED), 1);
+    fake_os_say_peer("192.0.2.2");
+    two = client();
+    expect_served(two);
+    /* All places are taken: the next client gets that of the refused one. */
+    fake_os_say_peer("192.0.2.3");
+    three = client();
+    expect_served(three);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_REFUSED), 0);
+    /* Nobody makes room for one more that is refused. */
+    for (unsigned i = 0; i < 2 * SXE__HTTP_REFUSED_MAX; i++) {
+        fake_os_say_peer("192.0.2.1");
+        expect_no_place(client());
+    }
+    expect_served(one);
+    expect_served(two);
+    expect_served(three);
+    close(one);
+    turn(5);
+    one = client();
+    expect_served(one);
+    close(one);
+    close(two);
+    close(three);
+    close(refused);
+    turn(5);
+    fake_os_say_peer(NULL);
     end_site();
 }
 END_TEST
@@ -671,6 +714,7 @@ accept_suite(void)
     tcase_add_loop_test(places, the_remaining_one_is_served_at_once, 0, 5);
     suite_add_tcase(suite, places);
     tcase_add_test(addresses, one_more_than_an_address_may_have_is_refused);
+    tcase_add_test(addresses, who_is_refused_takes_no_place_of_others);
     tcase_add_test(addresses, a_refusal_has_a_body_whoever_came_before);
     tcase_add_test(addresses, a_network_of_ipv6_counts_as_one);
     tcase_add_test(addresses, this_machine_is_not_counted);

@@ -25,6 +25,7 @@ static const struct sxe_lua_inflate *net_inflate; /* for the state; NULL: no dec
 static int (*net_store)(lua_State *L);            /* sxe_store_open; NULL: no sxe.store */
 static int (*net_postgres)(lua_State *L);         /* sxe_postgres_open; NULL: no sxe.postgres */
 static int (*net_crypto)(lua_State *L);           /* sxe_crypto_open; NULL: no sxe.crypto */
+static unsigned net_tasks;                        /* 0: 64 */
 static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
 /* Load the script, call sxe_init(), then run the tasks that the script started. config may be
@@ -37,7 +38,7 @@ net_start_with(const struct sxe_config *config, const char *text)
 
     net_open_before = fake_os_open_fds();
     event_reset();
-    state_start_with(&(struct sxe_lua_config){.tasks = 64,
+    state_start_with(&(struct sxe_lua_config){.tasks = net_tasks == 0 ? 64 : net_tasks,
                                               .argc = 2,
                                               .argv = argv,
                                               .inflate = net_inflate,

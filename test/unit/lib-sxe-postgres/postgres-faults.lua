@@ -42,7 +42,7 @@ local function cancelling_fails()
   pq_fault "PQgetCancel"
   fails("timeout", db:query{ "slow", timeout = 0.01, prepare = false })
   works()
-  for _, name in ipairs{ "calloc", "pthread_create" } do
+  for _, name in ipairs{ "calloc", "pthread_create", "getpeername" } do
     pq_fault(name)
     fails("timeout", db:query{ "slow", timeout = 0.01, prepare = false })
     works()
@@ -51,6 +51,27 @@ local function cancelling_fails()
   fails("timeout", db:query{ "slow", timeout = 0.01, prepare = false })
   while server.count "cancel" == 0 do task.sleep(0.001) end
   works()
+end
+
+-- A server that does not answer its cancel requests leaves room for those of others.
+local function silent_servers_hold_up_nobody()
+  local gate = task.event()
+  local silent = P.serving{ slow = function() return P.MUTE end }
+  local many = postgres.new{ host = "127.0.0.1", port = silent.tcp.port, user = "u", max = 66, prepare = false }
+  local tasks = {}
+
+  silent.on_cancel = function() gate:wait() end
+  for i = 1, 66 do tasks[i] = task.start(many.query, many, "slow") end
+  while silent.count "slow" < 66 do task.sleep(0.001) end
+  for i = 1, 66 do tasks[i]:cancel() end
+  while silent.count "cancel" < 64 do task.sleep(0.001) end
+  server.log = {}
+  works()
+  fails("timeout", db:query{ "slow", timeout = 0.01, prepare = false })
+  while server.count "cancel" == 0 do task.sleep(0.001) end
+  equal(silent.count "cancel", 64)
+  gate:set()
+  many:close()
 end
 
 local function options_fail()
@@ -88,4 +109,5 @@ local function cancelled_tasks_send_nothing()
   end))
 end
 
-P.run{ open, connecting_fails, queries_fail, cancelling_fails, options_fail, waits_need_tasks, cancelled_tasks_send_nothing }
+P.run{ open, connecting_fails, queries_fail, cancelling_fails, silent_servers_hold_up_nobody, options_fail, waits_need_tasks,
+  cancelled_tasks_send_nothing }

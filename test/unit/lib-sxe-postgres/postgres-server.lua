@@ -241,7 +241,7 @@ function P.serving(answers)
     for _, line in ipairs(server.log) do number = number + (line:find(text, 1, true) and 1 or 0) end
     return number
   end
-  server.tcp = tcp.serve("127.0.0.1", 0, { connections = 40, handler = function(conn)
+  server.tcp = tcp.serve("127.0.0.1", 0, { connections = 140, handler = function(conn)
     local session = { id = server.connections + 1, status = "I", statements = {}, startup = {}, conn = conn }
 
     server.connections = server.connections + 1

@@ -72,6 +72,8 @@ l_pq_fault(lua_State *L)
     snprintf(name, sizeof(name), "%s", luaL_checkstring(L, 1));
     if (strcmp(name, "calloc") == 0)
         fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    else if (strcmp(name, "getpeername") == 0)
+        fake_os_fail(FAKE_GETPEERNAME, 1, 1, ENOTCONN);
     else if (strcmp(name, "pthread_create") == 0)
         fake_os_fail(FAKE_PTHREAD_CREATE, 1, 1, EAGAIN);
     else
@@ -82,7 +84,7 @@ l_pq_fault(lua_State *L)
 static void
 give_faults(void)
 {
-    sxe_register(100, 0);
+    sxe_register(300, 0);
     lua_pushglobaltable(lua->main);
     lua_pushliteral(lua->main, "pq_fault");
     lua_pushcfunction(lua->main, l_pq_fault);
@@ -97,6 +99,7 @@ static inline void
 world_start(const char *script)
 {
     net_postgres = sxe_postgres_open;
+    net_tasks = 300;
     net_on_state = give_faults;
     net_start(script);
     world_open_before = fake_os_open_fds();

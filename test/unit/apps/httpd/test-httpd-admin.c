@@ -268,7 +268,7 @@ START_TEST(each_fault_at_its_start_is_told_and_leaves_no_process)
 
     do {
         fake_os_fail(faults[_i].call, ++n, 1, faults[_i].error);
-        RUN_HTTPD("--admin", "0", "-r", "/none");
+        RUN_HTTPD("-p", "0", "--admin", "0", "-r", "/none");
         ck_assert_int_eq(ran.status, 1);
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
         ck_assert_int_eq(errno, ECHILD);
