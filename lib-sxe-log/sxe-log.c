@@ -39,7 +39,7 @@ static SXE_PRINTF(2, 0) void add_formatted(struct message *message, const char *
     message->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static SXE_PRINTF(2, 3) void add(struct message *message, const char *format, ...)
+static SXE_PRINTF(2, 3) void add_to_message(struct message *message, const char *format, ...)
 {
     va_list arguments;
 
@@ -71,7 +71,7 @@ emit_brace(const struct sxe_log_site *site, uint32_t id, unsigned indent, const 
     struct message message;
 
     message.length = 0;
-    add(&message, "// %s:%d", sxe__log_basename(site->file), site->line);
+    add_to_message(&message, "// %s:%d", sxe__log_basename(site->file), site->line);
     emit_line(site, id, indent, mark, &message);
 }
 
@@ -202,14 +202,15 @@ emit_trace(const struct sxe_log_site *failed)
 
     if (sxe__trace_deeper() > 0) {
         message.length = 0;
-        add(&message, "       in %u calls too deep to be remembered", sxe__trace_deeper());
+        add_to_message(&message, "       in %u calls too deep to be remembered",
+                       sxe__trace_deeper());
         emit_line(failed, SXE_NO_ID, sxe__trace_indent(), "- ", &message);
         how = "called from";
     }
     for (unsigned nth = 0; (call = sxe__trace_call(nth)) != NULL; nth++, how = "called from") {
         message.length = 0;
-        add(&message, "       %s function %s() at %s:%d", how, call->site->function,
-            call->site->file, call->site->line);
+        add_to_message(&message, "       %s function %s() at %s:%d", how, call->site->function,
+                       call->site->file, call->site->line);
         emit_line(failed, call->id, sxe__trace_indent(), "- ", &message);
     }
 }
@@ -234,7 +235,8 @@ sxe_log_assert_failed(const struct sxe_log_site *site, const struct sxe_log_fram
     va_list arguments;
 
     message.length = 0;
-    add(&message, "ERROR: assertion '%s' failed at %s:%d; ", expression, site->file, site->line);
+    add_to_message(&message, "ERROR: assertion '%s' failed at %s:%d; ", expression, site->file,
+                   site->line);
     va_start(arguments, format);
     add_formatted(&message, format, arguments);
     va_end(arguments);
@@ -250,8 +252,8 @@ sxe__not_always(const char *expression, const char *file, int line)
     struct message message;
 
     message.length = 0;
-    add(&message, "ERROR: assertion '%s' failed at %s:%d; what cannot happen did", expression, file,
-        line);
+    add_to_message(&message, "ERROR: assertion '%s' failed at %s:%d; what cannot happen did",
+                   expression, file, line);
     sxe__trace_forget(&frame);
     fail_with_message(&site, SXE_NO_ID, &message);
 }

@@ -88,7 +88,7 @@ state_text(const struct view *view, uint32_t state)
 
 /* ---- Checking ---- */
 
-static int SXE_PRINTF(2, 3) refuse(const struct view *view, const char *format, ...)
+static int SXE_PRINTF(2, 3) refuse_view(const struct view *view, const char *format, ...)
 {
     va_list arguments;
     int length = 0;
@@ -113,20 +113,21 @@ check_next_element(const struct view *view, uint32_t id, uint32_t state, uint64_
 
     if (next != list_of(view, state)) {
         if (next >= view->pool->number || !is_of_shard(view, next))
-            return refuse(view, "element %u (state %s) is followed by %u, which cannot be", id,
-                          state_text(view, state), next);
+            return refuse_view(view, "element %u (state %s) is followed by %u, which cannot be", id,
+                               state_text(view, state), next);
         const uint32_t next_state = SXE__POOL_GET(nodes[next].state);
         if (next_state != state)
-            return refuse(view, "element %u (state %s) is followed by element %u (state %s)", id,
-                          state_text(view, state), next, state_text(view, next_state));
+            return refuse_view(view, "element %u (state %s) is followed by element %u (state %s)",
+                               id, state_text(view, state), next, state_text(view, next_state));
         if (SXE__POOL_GET(nodes[next].stamp) <= stamp)
-            return refuse(view, "element %u (state %s) is followed by element %u, which is older",
-                          id, state_text(view, state), next);
+            return refuse_view(view,
+                               "element %u (state %s) is followed by element %u, which is older",
+                               id, state_text(view, state), next);
     }
     const uint32_t back = SXE__POOL_GET(nodes[next].prev);
     if (back != id)
-        return refuse(view, "element %u (state %s) is on no list, or only half: %u follows %u", id,
-                      state_text(view, state), next, back);
+        return refuse_view(view, "element %u (state %s) is on no list, or only half: %u follows %u",
+                           id, state_text(view, state), next, back);
     return 0;
 }
 
@@ -137,13 +138,14 @@ check_element_links(const struct view *view, uint32_t id)
     const uint64_t stamp = SXE__POOL_GET(view->nodes[id].stamp);
 
     if (state >= view->pool->states)
-        return refuse(view, "element %u is in state %u; there are only %u", id, state,
-                      view->pool->states);
+        return refuse_view(view, "element %u is in state %u; there are only %u", id, state,
+                           view->pool->states);
     if (SXE__POOL_GET(view->nodes[id].generation) == 0)
-        return refuse(view, "element %u (state %s) has no generation", id, state_text(view, state));
+        return refuse_view(view, "element %u (state %s) has no generation", id,
+                           state_text(view, state));
     if (stamp == 0 || stamp > view->last_stamp)
-        return refuse(view, "element %u (state %s) is of a time that has not been", id,
-                      state_text(view, state));
+        return refuse_view(view, "element %u (state %s) is of a time that has not been", id,
+                           state_text(view, state));
     return check_next_element(view, id, state, stamp);
 }
 
@@ -157,16 +159,17 @@ check_list(const struct view *view, uint32_t state, uint32_t elements)
     const uint32_t count = SXE__POOL_GET(nodes[list].count);
 
     if (elements == 0 && (oldest != list || SXE__POOL_GET(nodes[list].prev) != list))
-        return refuse(view, "no element is in state %s, but its list is not empty",
-                      state_text(view, state));
+        return refuse_view(view, "no element is in state %s, but its list is not empty",
+                           state_text(view, state));
     if (elements != 0 &&
         (oldest >= view->pool->number || !is_of_shard(view, oldest) ||
          SXE__POOL_GET(nodes[oldest].state) != state || SXE__POOL_GET(nodes[oldest].prev) != list))
-        return refuse(view, "the list of state %s begins with %u, which is not its oldest element",
-                      state_text(view, state), oldest);
+        return refuse_view(view,
+                           "the list of state %s begins with %u, which is not its oldest element",
+                           state_text(view, state), oldest);
     if (count != elements)
-        return refuse(view, "%u elements are in state %s, but %u are counted", elements,
-                      state_text(view, state), count);
+        return refuse_view(view, "%u elements are in state %s, but %u are counted", elements,
+                           state_text(view, state), count);
     return 0;
 }
 
@@ -231,7 +234,7 @@ check_pool_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why,
 
     view.is_over = over;
     if (sxe__pool_is_begun(&pool->sharing->shards[shard]))
-        return refuse(&view, "a change was begun and not completed");
+        return refuse_view(&view, "a change was begun and not completed");
     return check_view(&view);
 }
 
@@ -252,7 +255,7 @@ lock_and_check_pool(const struct sxe__pool_header *pool, uint32_t shard, char *w
         return -EAGAIN;
     if (locked == SXE_POOL_DAMAGED) {
         const struct view view = view_of(pool, shard, why);
-        return refuse(&view, "a change that a dead process began cannot be completed");
+        return refuse_view(&view, "a change that a dead process began cannot be completed");
     }
     const int result = check_pool_shard(pool, shard, why, over);
     sxe__pool_unlock_shard(pool, shard);

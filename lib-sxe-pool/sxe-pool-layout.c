@@ -29,7 +29,7 @@ struct scan {
     char *why;
 };
 
-static int SXE_PRINTF(2, 3) refuse(const struct scan *scan, const char *format, ...)
+static int SXE_PRINTF(2, 3) refuse_fields(const struct scan *scan, const char *format, ...)
 {
     va_list arguments;
 
@@ -86,18 +86,18 @@ take_length(struct scan *scan, struct sxe_pool_field *field)
     char *end;
 
     if (!take_sign(scan, '['))
-        return refuse(scan, "a length expected after char, as in char[24], not %s",
-                      next_word_found(scan, text));
+        return refuse_fields(scan, "a length expected after char, as in char[24], not %s",
+                             next_word_found(scan, text));
     skip_layout_blanks(scan);
     const unsigned long length =
         isdigit((unsigned char)*scan->at) ? strtoul(scan->at, &end, 10) : 0;
     if (length == 0 || length > SXE_POOL_FIELD_TEXT_MAX)
-        return refuse(scan, "the length of char[] is 1 to %u, not %s", SXE_POOL_FIELD_TEXT_MAX,
-                      next_word_found(scan, text));
+        return refuse_fields(scan, "the length of char[] is 1 to %u, not %s",
+                             SXE_POOL_FIELD_TEXT_MAX, next_word_found(scan, text));
     scan->at = end;
     if (!take_sign(scan, ']'))
-        return refuse(scan, "']' expected after the length of char, not %s",
-                      next_word_found(scan, text));
+        return refuse_fields(scan, "']' expected after the length of char, not %s",
+                             next_word_found(scan, text));
     field->kind = 'c';
     field->size = (uint32_t)length;
     return 0;
@@ -122,10 +122,11 @@ take_field_type(struct scan *scan, struct sxe_pool_field *field)
         scan->at += length;
         return take_length(scan, field);
     }
-    return refuse(scan,
-                  "a type expected (u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[%u]), "
-                  "not %s",
-                  SXE_POOL_FIELD_TEXT_MAX, next_word_found(scan, text));
+    return refuse_fields(
+        scan,
+        "a type expected (u8 to u64, i8 to i64, f32, f64, bool or char[1] to char[%u]), "
+        "not %s",
+        SXE_POOL_FIELD_TEXT_MAX, next_word_found(scan, text));
 }
 
 static int
@@ -137,14 +138,15 @@ take_field_name(struct scan *scan, const struct sxe_pool_layout *layout,
     skip_layout_blanks(scan);
     const int length = word_length(scan);
     if (length == 0 || isdigit((unsigned char)*scan->at))
-        return refuse(scan, "a name expected after the type, not %s", next_word_found(scan, text));
+        return refuse_fields(scan, "a name expected after the type, not %s",
+                             next_word_found(scan, text));
     if (length > (int)SXE_POOL_FIELD_NAME_MAX)
-        return refuse(scan, "the name of a field has at most %u bytes, not %d as %.*s",
-                      SXE_POOL_FIELD_NAME_MAX, length, length, scan->at);
+        return refuse_fields(scan, "the name of a field has at most %u bytes, not %d as %.*s",
+                             SXE_POOL_FIELD_NAME_MAX, length, length, scan->at);
     memcpy(field->name, scan->at, (size_t)length);
     field->name[length] = '\0';
     if (sxe_pool_layout_find(layout, field->name) != NULL)
-        return refuse(scan, "there are two fields of the name %s", field->name);
+        return refuse_fields(scan, "there are two fields of the name %s", field->name);
     scan->at += length;
     return 0;
 }
@@ -188,7 +190,8 @@ sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text, char *wh
 
     *layout = (struct sxe_pool_layout){.alignment = 1};
     if (strnlen(text, SXE_POOL_FIELDS_MAX + 1) > SXE_POOL_FIELDS_MAX)
-        return refuse(&scan, "the text of the fields has at most %u bytes", SXE_POOL_FIELDS_MAX);
+        return refuse_fields(&scan, "the text of the fields has at most %u bytes",
+                             SXE_POOL_FIELDS_MAX);
     skip_layout_blanks(&scan);
     if (*scan.at == '\0')
         return 0;
@@ -198,8 +201,8 @@ sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text, char *wh
     if (result != 0)
         return result;
     if (*scan.at != '\0')
-        return refuse(&scan, "',' expected after field %s, not %s",
-                      layout->field[layout->number - 1].name, next_word_found(&scan, left));
+        return refuse_fields(&scan, "',' expected after field %s, not %s",
+                             layout->field[layout->number - 1].name, next_word_found(&scan, left));
     layout->size = round_up_field(layout->size, layout->alignment);
     return 0;
 }

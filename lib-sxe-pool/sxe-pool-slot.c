@@ -39,7 +39,7 @@ lock_byte(int fd, off_t byte, short type)
 }
 
 static bool
-is_taken(int result)
+is_lock_refused(int result)
 {
     return result == -EAGAIN || result == -EACCES;
 }
@@ -76,12 +76,12 @@ sxe__pool_opening_lock(int fd)
     const struct timespec pause = {.tv_nsec = (long)SXE_NS_PER_MS};
     int result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
 
-    for (unsigned tries = 0; is_taken(result) && tries < SXE__POOL_OPEN_TRIES * seconds_for(fd);
-         tries++) {
+    for (unsigned tries = 0;
+         is_lock_refused(result) && tries < SXE__POOL_OPEN_TRIES * seconds_for(fd); tries++) {
         nanosleep(&pause, NULL);
         result = lock_byte(fd, SXE__POOL_OPEN_BYTE, F_WRLCK);
     }
-    return is_taken(result) ? -EAGAIN : result;
+    return is_lock_refused(result) ? -EAGAIN : result;
 }
 
 void
@@ -124,7 +124,7 @@ sxe__pool_slot_claim(struct sxe__pool_sharing *sharing)
 
         if (result == 0)
             enter_slot(sharing, slot_index);
-        if (!is_taken(result))
+        if (!is_lock_refused(result))
             return result;
     }
     return -EUSERS;

@@ -200,7 +200,7 @@ reserve_locks(const char *path, const struct sxe__store_options *options)
  * its other descriptors, but not for this one. (A thread that starts a program while LMDB opens the
  * file still passes the descriptor on.) */
 static int
-identify(struct sxe__store_file *file, const char *path)
+identify_file(struct sxe__store_file *file, const char *path)
 {
     char name[LOCKS_NAME];
     struct stat status;
@@ -233,7 +233,8 @@ open_env(struct sxe__store_file *file, const char *path)
         (result = reserve_locks(path, options)) != 0 ||
         (result = mdb_env_open(file->env, path, MDB_NOSUBDIR | MDB_NOTLS | options->flags,
                                options->mode)) != 0 ||
-        (result = identify(file, path)) != 0 || (result = mdb_reader_check(file->env, NULL)) != 0 ||
+        (result = identify_file(file, path)) != 0 ||
+        (result = mdb_reader_check(file->env, NULL)) != 0 ||
         (result = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &txn)) != 0)
         return result;
     result = mdb_dbi_open(txn, NULL, 0, &file->table);
@@ -376,7 +377,7 @@ check_copy_target(const char *path)
 }
 
 static int
-replace(const char *copy, const char *path)
+replace_store(const char *copy, const char *path)
 {
     int locks = -1;
     int result = check_copy_target(path);
@@ -396,7 +397,7 @@ sxe__store_file_replace(const char *copy, const char *path)
     int result;
 
     pthread_mutex_lock(&files.lock);
-    result = replace(copy, path);
+    result = replace_store(copy, path);
     pthread_mutex_unlock(&files.lock);
     return result;
 }

@@ -13,7 +13,7 @@
 
 /* Follow the records in the bytes that OpenSSL takes. */
 static void
-follow(struct sxe__tls_connection *c, const char *data, uint32_t length)
+follow_records(struct sxe__tls_connection *c, const char *data, uint32_t length)
 {
     while (length > 0) {
         uint32_t part = 1;
@@ -65,7 +65,7 @@ bio_read(BIO *bio, char *buffer, size_t size, size_t *taken)
     }
     memcpy(buffer, loop->in + loop->in_at, n);
     loop->in_at += n;
-    follow(loop->current, buffer, n);
+    follow_records(loop->current, buffer, n);
     return 1;
 }
 

@@ -18,7 +18,8 @@ struct line {
 };
 
 /* A text that does not fit is cut. */
-static void __attribute__((format(printf, 2, 3))) add(struct line *line, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+add_failure_text(struct line *line, const char *format, ...)
 {
     size_t length = strlen(line->text);
     va_list arguments;
@@ -34,7 +35,7 @@ static void
 add_peer_bytes(struct line *line, const unsigned char *bytes, int length)
 {
     for (int i = 0; i < length; i++)
-        add(line, "%c", bytes[i] > ' ' && bytes[i] < 0x7f ? bytes[i] : '?');
+        add_failure_text(line, "%c", bytes[i] > ' ' && bytes[i] < 0x7f ? bytes[i] : '?');
 }
 
 static void
@@ -45,7 +46,7 @@ add_time(struct line *line, const ASN1_TIME *time)
 
     if (ASN1_TIME_to_tm(time, &parts) == 1)
         strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &parts);
-    add(line, "%s", text);
+    add_failure_text(line, "%s", text);
 }
 
 static void
@@ -55,7 +56,7 @@ add_address(struct line *line, const ASN1_OCTET_STRING *address)
 
     inet_ntop(ASN1_STRING_length(address) == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(address),
               text, sizeof(text));
-    add(line, "%s", text);
+    add_failure_text(line, "%s", text);
 }
 
 static void
@@ -71,14 +72,14 @@ add_certificate_names(struct line *line, const X509 *certificate)
 
         if (name->type != GEN_DNS && !is_address)
             continue;
-        add(line, "%s", count++ == 0 ? "" : ", ");
+        add_failure_text(line, "%s", count++ == 0 ? "" : ", ");
         if (is_address)
             add_address(line, name->d.iPAddress);
         else
             add_peer_bytes(line, ASN1_STRING_get0_data(name->d.dNSName),
                            ASN1_STRING_length(name->d.dNSName));
     }
-    add(line, "%s", count == 0 ? "no host at all" : "");
+    add_failure_text(line, "%s", count == 0 ? "no host at all" : "");
     GENERAL_NAMES_free(names);
 }
 
@@ -90,10 +91,10 @@ add_owner(struct line *line, const X509_NAME *owner)
     const ASN1_STRING *name =
         at < 0 ? NULL : X509_NAME_ENTRY_get_data(X509_NAME_get_entry(owner, at));
 
-    add(line, "\"");
+    add_failure_text(line, "\"");
     if (name != NULL)
         add_peer_bytes(line, ASN1_STRING_get0_data(name), ASN1_STRING_length(name));
-    add(line, "\"");
+    add_failure_text(line, "\"");
 }
 
 static void
@@ -101,36 +102,37 @@ describe_fault(struct line *line, int error, const X509 *certificate, const char
 {
     switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        add(line, "the certificate of ");
+        add_failure_text(line, "the certificate of ");
         add_owner(line, X509_get_subject_name(certificate));
-        add(line, " has expired: it was valid until ");
+        add_failure_text(line, " has expired: it was valid until ");
         add_time(line, X509_get0_notAfter(certificate));
         return;
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        add(line, "the certificate of ");
+        add_failure_text(line, "the certificate of ");
         add_owner(line, X509_get_subject_name(certificate));
-        add(line, " is not yet valid: it will be from ");
+        add_failure_text(line, " is not yet valid: it will be from ");
         add_time(line, X509_get0_notBefore(certificate));
         return;
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        add(line, "the certificate is not for %.100s, but for ", host);
+        add_failure_text(line, "the certificate is not for %.100s, but for ", host);
         add_certificate_names(line, certificate);
         return;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        add(line, "self-signed: no trusted authority stands for the certificate of ");
+        add_failure_text(line, "self-signed: no trusted authority stands for the certificate of ");
         add_owner(line, X509_get_subject_name(certificate));
         return;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-        add(line, "incomplete chain: the certificate of the issuer ");
+        add_failure_text(line, "incomplete chain: the certificate of the issuer ");
         add_owner(line, X509_get_issuer_name(certificate));
-        add(line, " was not sent, and is not trusted");
+        add_failure_text(line, " was not sent, and is not trusted");
         return;
     default:
-        add(line, "the certificate is not good: %s", X509_verify_cert_error_string(error));
+        add_failure_text(line, "the certificate is not good: %s",
+                         X509_verify_cert_error_string(error));
     }
 }
 

@@ -81,7 +81,7 @@ keep_records(SXE *s, struct sxe__tls_connection *c, uint32_t at)
 /* Send all records that OpenSSL made. 0; -errno as of send(2), with the unsent records kept if it
  * is_for_later; another -errno: the connection is over. */
 static ssize_t
-flush(SXE *s, struct sxe__tls_connection *c, bool more)
+flush_records(SXE *s, struct sxe__tls_connection *c, bool more)
 {
     uint32_t at = 0;
     ssize_t n = send_kept(s, c);
@@ -129,7 +129,7 @@ result_of(SXE *s, struct sxe__tls_connection *c)
 }
 
 static void
-use(struct sxe__tls_connection *c)
+make_current(struct sxe__tls_connection *c)
 {
     sxe__tls_loop->current = c;
     ERR_clear_error();
@@ -138,10 +138,10 @@ use(struct sxe__tls_connection *c)
 /* Begin a call of the table. Records that an earlier, failed call left belong to another
  * connection: drop them. */
 static void
-enter(struct sxe__tls_connection *c)
+enter_connection(struct sxe__tls_connection *c)
 {
     sxe__tls_loop->out_length = 0;
-    use(c);
+    make_current(c);
 }
 
 static bool
@@ -153,13 +153,13 @@ is_flood(const struct sxe__tls_connection *c)
 
 /* Decrypt the bytes in `in` and in OpenSSL. Returns the number of bytes of plain text. */
 static size_t
-decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
+decrypt_records(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
 {
     bool was_shaking = s->io_shakes;
     size_t done = 0;
     size_t n;
 
-    use(c);
+    make_current(c);
     do {
         if (SSL_read_ex(c->ssl, buffer + done, size - done, &n) != 1) {
             c->result = (int16_t)result_of(s, c);
@@ -226,11 +226,11 @@ refuse_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *
 
 /* The first bytes of a client came: make its SSL. 0, or the value for c->result. */
 static int
-begin(SXE *s, struct sxe__tls_connection *c)
+begin_handshake(SXE *s, struct sxe__tls_connection *c)
 {
     if (refuse_plain(s, c, sxe__tls_loop))
         return ENDED;
-    use(c);
+    make_current(c);
     if (sxe__tls_has_memory(c->tls))
         c->ssl = sxe__tls_ssl(c->tls);
     if (c->ssl != NULL)
@@ -253,9 +253,9 @@ read_once(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size, size
         return false;
     }
     if (c->ssl == NULL)
-        c->result = (int16_t)(*received == 0 ? ENDED : begin(s, c));
+        c->result = (int16_t)(*received == 0 ? ENDED : begin_handshake(s, c));
     if (c->result == 0)
-        *done += decrypt(s, c, buffer + *done, size - *done);
+        *done += decrypt_records(s, c, buffer + *done, size - *done);
     return c->result == 0 && *received == (ssize_t)most;
 }
 
@@ -271,7 +271,7 @@ read_some(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
     if (c->is_pending) {
         sxe__tls_loop->in_at = sxe__tls_loop->in_length = 0;
         sxe__tls_loop->in_is_over = false;
-        done = decrypt(s, c, buffer, size);
+        done = decrypt_records(s, c, buffer, size);
     }
     for (unsigned i = 0; more && c->result == 0 && done < size; i++) {
         more = read_once(s, c, buffer, size, &done, &received);
@@ -304,10 +304,10 @@ tls_read(SXE *s, void *buffer, size_t size)
     if (s->io_shakes && !sxe__tls_may_shake())
         return -EINTR;
     sxe__tls_wake(c);
-    enter(c);
+    enter_connection(c);
     n = read_some(s, c, buffer, size);
     if (sxe__tls_loop->out_length > 0)
-        sent = flush(s, c, false);
+        sent = flush_records(s, c, false);
     if (sent < 0 && !is_for_later(sent) && c->result == 0) {
         c->result = (int16_t)sent;
         s->io_more = true;
@@ -360,7 +360,7 @@ next_record(struct plain *plain, const char **data)
 /* Make records of plain bytes, up to a batch. Returns how many bytes are in them, or
  * -EPROTO. */
 static ssize_t
-encrypt(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
+encrypt_bytes(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
 {
     size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
     size_t done = 0;
@@ -368,7 +368,7 @@ encrypt(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
     size_t length;
     size_t n;
 
-    enter(c);
+    enter_connection(c);
     while (done < most && (length = next_record(plain, &data)) > 0) {
         if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
             c->is_broken = true;
@@ -384,12 +384,12 @@ encrypt(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
 static ssize_t
 write_new(SXE *s, struct sxe__tls_connection *c, struct plain *plain, size_t skipped, bool more)
 {
-    ssize_t done = encrypt(s, c, plain);
+    ssize_t done = encrypt_bytes(s, c, plain);
     ssize_t sent;
 
     if (done < 0)
         return done;
-    sent = flush(s, c, more);
+    sent = flush_records(s, c, more);
     c->is_slow = sent < 0;
     if (sent == 0)
         return (ssize_t)skipped + done;
@@ -401,7 +401,7 @@ write_new(SXE *s, struct sxe__tls_connection *c, struct plain *plain, size_t ski
 
 /* Whether the connection can take plain text now: 0, or -errno. */
 static ssize_t
-prepare(SXE *s, struct sxe__tls_connection *c)
+prepare_to_write(SXE *s, struct sxe__tls_connection *c)
 {
     ssize_t sent = send_kept(s, c);
 
@@ -431,7 +431,7 @@ tls_write(SXE *s, const struct iovec *vector, int count, bool more)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
     struct plain plain = {vector, count, 0};
-    ssize_t ready = prepare(s, c);
+    ssize_t ready = prepare_to_write(s, c);
     size_t total = 0;
     size_t skipped;
 
@@ -456,7 +456,7 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
     size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
-    ssize_t n = prepare(s, c);
+    ssize_t n = prepare_to_write(s, c);
     struct plain plain;
     struct iovec piece;
 
@@ -490,9 +490,9 @@ tls_finish(SXE *s)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
 
-    enter(c);
+    enter_connection(c);
     say_end(c);
-    return is_for_later(flush(s, c, false)) ? -EAGAIN : 0;
+    return is_for_later(flush_records(s, c, false)) ? -EAGAIN : 0;
 }
 
 static int
@@ -522,11 +522,11 @@ tls_start(SXE *s, const SXE *listener)
     }
     if (c->ssl == NULL)
         return -EINVAL;
-    enter(c);
+    enter_connection(c);
     sxe__tls_loop->in_at = sxe__tls_loop->in_length = 0;
     sxe__tls_loop->in_is_over = false;
     c->result = (int16_t)(SSL_do_handshake(c->ssl) == 1 ? 0 : result_of(s, c));
-    sent = flush(s, c, false);
+    sent = flush_records(s, c, false);
     if (c->result < 0)
         return c->result;
     return sent < 0 && !is_for_later(sent) ? (int)sent : 0;
@@ -539,9 +539,9 @@ tls_close(SXE *s)
 
     if (sxe_get_state(s) == SXE_STATE_CLOSED && sxe_error(s) == 0 && c->kept == NULL &&
         s->fd >= 0) {
-        enter(c);
+        enter_connection(c);
         say_end(c);
-        (void)!flush(s, c, false);
+        (void)!flush_records(s, c, false);
     }
     if (c->kept != NULL)
         drop_kept(s, c);

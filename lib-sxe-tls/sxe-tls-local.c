@@ -27,7 +27,7 @@ add_extension(X509 *certificate, int nid, const char *value)
 
 /* Fill in a certificate of localhost: serial number, names, validity and use. */
 static bool
-describe(X509 *certificate)
+describe_certificate(X509 *certificate)
 {
     X509_NAME *name = X509_get_subject_name(certificate);
     int64_t serial;
@@ -68,7 +68,7 @@ sxe__tls_local_make(struct sxe_tls *tls)
 {
     tls->local_key = EVP_EC_gen("P-256");
     tls->local = X509_new();
-    if (tls->local_key != NULL && tls->local != NULL && describe(tls->local) &&
+    if (tls->local_key != NULL && tls->local != NULL && describe_certificate(tls->local) &&
         X509_set_pubkey(tls->local, tls->local_key) == 1 &&
         X509_sign(tls->local, tls->local_key, EVP_sha256()) > 0)
         tls->local_pem = write_pem(tls->local);

@@ -12,7 +12,7 @@
 
 /* Copy a name in lower case, without a final dot. False: it is no name. */
 static bool
-fold(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
+fold_name(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
 {
     if (length > 0 && name[length - 1] == '.')
         length--;
@@ -31,7 +31,8 @@ add_name(struct sxe__tls_store *store, unsigned pair, const ASN1_STRING *text)
     char folded[NAME_MAX_LENGTH + 1];
     struct sxe__tls_name *grown;
 
-    if (!fold(folded, (const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text)))
+    if (!fold_name(folded, (const char *)ASN1_STRING_get0_data(text),
+                   (size_t)ASN1_STRING_length(text)))
         return true;
     grown = realloc(store->names, (store->name_count + 1) * sizeof(*grown));
     if (grown == NULL)
@@ -112,7 +113,7 @@ sxe__tls_find(const struct sxe__tls_store *store, const char *name)
     const struct sxe__tls_site *site;
     char *dot;
 
-    if (store->name_count == 0 || !fold(folded, name, strlen(name)))
+    if (store->name_count == 0 || !fold_name(folded, name, strlen(name)))
         return NULL;
     site = find_exactly(store, folded);
     dot = strchr(folded, '.');

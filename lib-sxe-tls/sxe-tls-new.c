@@ -12,7 +12,7 @@
 
 /* Copy a text. *is_good becomes false if there is no memory. */
 static char *
-copied(const char *text, bool *is_good)
+copy_of_text(const char *text, bool *is_good)
 {
     char *copy = text == NULL ? NULL : strdup(text);
 
@@ -29,9 +29,9 @@ copy_pairs(struct sxe_tls *tls, const struct sxe_tls_config *config)
     if (tls->pairs == NULL)
         return false;
     for (unsigned i = 0; i < config->pair_count; i++) {
-        tls->pairs[i].certificate = copied(config->pairs[i].certificate, &is_good);
-        tls->pairs[i].key = copied(config->pairs[i].key, &is_good);
-        tls->pairs[i].staple = copied(config->pairs[i].staple, &is_good);
+        tls->pairs[i].certificate = copy_of_text(config->pairs[i].certificate, &is_good);
+        tls->pairs[i].key = copy_of_text(config->pairs[i].key, &is_good);
+        tls->pairs[i].staple = copy_of_text(config->pairs[i].staple, &is_good);
     }
     tls->config.pair_count = config->pair_count;
     return is_good;
@@ -74,8 +74,8 @@ copy_config(struct sxe_tls *tls, const struct sxe_tls_config *config)
         tls->sessions = calloc(tls->config.sessions_max, sizeof(*tls->sessions));
         is_good = tls->sessions != NULL;
     }
-    tls->config.authorities = copied(config->authorities, &is_good);
-    tls->config.plain_reply = copied(config->plain_reply, &is_good);
+    tls->config.authorities = copy_of_text(config->authorities, &is_good);
+    tls->config.plain_reply = copy_of_text(config->plain_reply, &is_good);
     if (config->tickets == NULL && !tls->is_client)
         tls->own_tickets = tls->config.tickets = sxe_tls_tickets_new(0);
     is_good = is_good && (tls->config.tickets != NULL || tls->is_client);

@@ -31,7 +31,7 @@ sxe__tls_move(struct sxe__tls_connection *c, enum sxe__tls_state to)
 }
 
 static size_t
-memory(void)
+memory_of_tls(void)
 {
     return sxe__tls_loop->kept + in_state(SXE__TLS_SHAKING) * (size_t)SXE__TLS_BYTES_SHAKING +
            in_state(SXE__TLS_ACTIVE) * (size_t)SXE__TLS_BYTES_ACTIVE +
@@ -42,7 +42,7 @@ memory(void)
 bool
 sxe__tls_has_memory(const struct sxe_tls *tls)
 {
-    return tls->config.memory_max == 0 || memory() <= tls->config.memory_max;
+    return tls->config.memory_max == 0 || memory_of_tls() <= tls->config.memory_max;
 }
 
 bool
@@ -110,5 +110,5 @@ sxe_tls_count(struct sxe_tls_counts *counts)
     counts->shaking = in_state(SXE__TLS_SHAKING);
     counts->active = in_state(SXE__TLS_ACTIVE);
     counts->quiet = in_state(SXE__TLS_QUIET);
-    counts->memory = memory();
+    counts->memory = memory_of_tls();
 }

@@ -156,7 +156,7 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 /* The connection's SSL. NULL: it is not TLS, or its handshake is not done. An SSL that offers a
  * session has that session's facts already. */
 static SSL *
-secure(const SXE *s)
+ssl_when_secure(const SXE *s)
 {
     return s->io == &sxe__tls_io &&
                    sxe_pool_get_state(sxe__tls_loop->connections, s->id) >= SXE__TLS_ACTIVE
@@ -167,25 +167,25 @@ secure(const SXE *s)
 bool
 sxe_tls_is_secure(const SXE *this)
 {
-    return secure(this) != NULL;
+    return ssl_when_secure(this) != NULL;
 }
 
 const char *
 sxe_tls_version(const SXE *this)
 {
-    return secure(this) == NULL ? "" : SSL_get_version(secure(this));
+    return ssl_when_secure(this) == NULL ? "" : SSL_get_version(ssl_when_secure(this));
 }
 
 const char *
 sxe_tls_cipher(const SXE *this)
 {
-    return secure(this) == NULL ? "" : SSL_get_cipher_name(secure(this));
+    return ssl_when_secure(this) == NULL ? "" : SSL_get_cipher_name(ssl_when_secure(this));
 }
 
 const char *
 sxe_tls_name(const SXE *this)
 {
-    SSL *ssl = secure(this);
+    SSL *ssl = ssl_when_secure(this);
     const char *name = ssl == NULL ? NULL : SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
 
     return name == NULL ? "" : name;
@@ -194,19 +194,19 @@ sxe_tls_name(const SXE *this)
 bool
 sxe_tls_is_resumed(const SXE *this)
 {
-    return secure(this) != NULL && SSL_session_reused(secure(this)) == 1;
+    return ssl_when_secure(this) != NULL && SSL_session_reused(ssl_when_secure(this)) == 1;
 }
 
 bool
 sxe_tls_has_offered(const SXE *this)
 {
-    return secure(this) != NULL && sxe__tls_of(this)->has_offered;
+    return ssl_when_secure(this) != NULL && sxe__tls_of(this)->has_offered;
 }
 
 unsigned
 sxe_tls_protocol(const SXE *this, const char **protocol)
 {
-    SSL *ssl = secure(this);
+    SSL *ssl = ssl_when_secure(this);
     const unsigned char *chosen = NULL;
     unsigned length = 0;
 
@@ -227,6 +227,6 @@ sxe_tls_failure(const SXE *this)
 bool
 sxe_tls_has_ended(const SXE *this)
 {
-    return secure(this) != NULL && !sxe__tls_of(this)->is_cut &&
-           (SSL_get_shutdown(secure(this)) & SSL_RECEIVED_SHUTDOWN) != 0;
+    return ssl_when_secure(this) != NULL && !sxe__tls_of(this)->is_cut &&
+           (SSL_get_shutdown(ssl_when_secure(this)) & SSL_RECEIVED_SHUTDOWN) != 0;
 }

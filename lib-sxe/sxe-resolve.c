@@ -194,7 +194,7 @@ ask_for(struct sxe__name *name, const char *host, int family, struct sxe_resolve
 }
 
 static bool
-is_address(const char *host, int family)
+is_address_of_family(const char *host, int family)
 {
     struct sockaddr_storage address;
 
@@ -214,7 +214,7 @@ sxe_resolve(struct sxe_resolve *look_up, const char *host, int family)
         return -EBUSY;
     if (strlen(host) > SXE_RESOLVE_HOST_MAX)
         return -ENAMETOOLONG;
-    if (is_address(host, family)) {
+    if (is_address_of_family(host, family)) {
         look_up->result.error = 0;
         look_up->result.number = 1;
         snprintf(look_up->result.ip[0], SXE_RESOLVE_IP_SIZE, "%s", host);

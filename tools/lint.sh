@@ -109,8 +109,9 @@ stale_limits() {
 # grep and a breakpoint find one function: no two files define a static function of the same name (take_slot, take_place).
 shared_names() {
     sources 'lib-*.[ch]' 'apps/*.[ch]' | xargs awk 'FNR == 1 { type = "" }
-            match($0, /^[a-z_0-9]+\(/) && type ~ /^static / { print FILENAME ":" substr($0, 1, RLENGTH - 1) ":" }
-            { type = /^static .*[^;{]$/ ? $0 : "" }' | grep -v ':__attribute__:' | sort -u >"$work/names"
+            match($0, /^[a-z_0-9]+\(/) && type != "" { print FILENAME ":" substr($0, 1, RLENGTH - 1) ":" }
+            /^static [^=]*\) [a-z_0-9]+\(/ { sub(/^.*\) /, ""); sub(/\(.*/, ""); print FILENAME ":" $0 ":" }
+            { type = /^([A-Z_]+ )?static .*[^;{]$/ ? $0 : "" }' | grep -v ':__attribute__:' | sort -u >"$work/names"
     cut -d: -f2 "$work/names" | sort | uniq -d | while read -r name; do
         echo "$name() in $(grep -F ":$name:" "$work/names" | cut -d: -f1 | tr '\n' ' ')"
     done

@@ -49,7 +49,7 @@ look_at_pool(struct watch *watch)
     }
 }
 
-/* Write how fast something changed since the last look: "12.0/s", or "+12.0/s"; "" at the first look. */
+/* Write the change since the last look as a rate: "12.0/s", or "+12.0/s"; "" at the first look. */
 static const char *
 rate_text(const struct watch *watch, char text[32], bool is_signed, double change)
 {

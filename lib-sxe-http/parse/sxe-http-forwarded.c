@@ -38,7 +38,7 @@ is_equal(struct sxe_span text, const char *word)
 
 /* Take bytes off the front of a text. */
 static struct sxe_span
-after(struct sxe_span text, size_t bytes)
+text_after(struct sxe_span text, size_t bytes)
 {
     return (struct sxe_span){text.base + bytes, text.length - bytes};
 }
@@ -66,7 +66,7 @@ read_port(struct sxe_span text, in_port_t *port)
         return true;
     if (text.base[0] != ':')
         return false;
-    text = after(text, 1);
+    text = text_after(text, 1);
     if (is_obfuscated(text))
         return true;
     for (size_t i = 0; i < text.length; i++) {
@@ -99,7 +99,7 @@ read_ipv4(struct sxe_span text, struct sxe_http_hop *hop)
     const size_t length = colon == NULL ? text.length : (size_t)(colon - text.base);
 
     if (!read_address(AF_INET, (struct sxe_span){text.base, length}, &in.sin_addr) ||
-        !read_port(after(text, length), &in.sin_port))
+        !read_port(text_after(text, length), &in.sin_port))
         return false;
     memcpy(&hop->address, &in, sizeof(in));
     hop->address_length = sizeof(in);
@@ -124,8 +124,8 @@ read_bracketed(struct sxe_span text, struct sxe_http_hop *hop)
     const char *end = memchr(text.base, ']', text.length);
     const size_t length = end == NULL ? 0 : (size_t)(end - text.base);
 
-    return length > 0 &&
-           read_ipv6((struct sxe_span){text.base + 1, length - 1}, after(text, length + 1), hop);
+    return length > 0 && read_ipv6((struct sxe_span){text.base + 1, length - 1},
+                                   text_after(text, length + 1), hop);
 }
 
 /* Read a name that hides an address, perhaps with a port. */
@@ -138,7 +138,7 @@ is_hidden_node(struct sxe_span text)
     in_port_t port;
 
     return (is_equal(name, "unknown") || is_obfuscated(name)) &&
-           read_port(after(text, length), &port);
+           read_port(text_after(text, length), &port);
 }
 
 static bool
@@ -305,7 +305,7 @@ read_plain_node(struct sxe_span text, struct sxe_http_hop *hop)
 
     if (colon != NULL && text.base[0] != '[' &&
         memchr(colon + 1, ':', (size_t)(text.base + text.length - colon - 1)) != NULL)
-        return read_ipv6(text, after(text, text.length), hop);
+        return read_ipv6(text, text_after(text, text.length), hop);
     return read_node(text, hop);
 }
 
@@ -318,7 +318,7 @@ sxe_http_forwarded_for_last(struct sxe_span *rest, struct sxe_http_hop *hop)
     while (left.length > 0) {
         const char *comma = memrchr(left.base, ',', left.length);
         const size_t start = comma == NULL ? 0 : (size_t)(comma + 1 - left.base);
-        const struct sxe_span element = sxe_http_without_blanks(after(left, start));
+        const struct sxe_span element = sxe_http_without_blanks(text_after(left, start));
 
         left.length = start == 0 ? 0 : start - 1;
         if (element.length == 0)

@@ -56,8 +56,8 @@ is_coding_word(const struct sxe_span *element, const char *word)
 
 /* Whether the list in one of the field's copies contains the word. */
 SXE__HTTP_COLD static bool
-has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
-         const char *word)
+field_has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
+               const char *word)
 {
     const struct sxe_http_field *field = sxe_http_known(parser, id);
 
@@ -179,10 +179,10 @@ read_connection_field(struct sxe_http_parser *parser, const char *data)
     parser->keep_alive = parser->minor > 0;
     if (sxe_http_known(parser, SXE_HTTP_FIELD_CONNECTION) == NULL)
         return;
-    if (has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "close"))
+    if (field_has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "close"))
         parser->keep_alive = false;
     else if (parser->minor == 0)
-        parser->keep_alive = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
+        parser->keep_alive = field_has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
 }
 
 /* CONNECT must have no body (RFC 9110, 9.3.6): some recipients take the bytes after its head as the
@@ -209,9 +209,10 @@ frame_request(struct sxe_http_parser *parser, const char *data)
         return result;
     /* Upgrade and Expect are ignored in HTTP/1.0 (RFC 9110, 7.8 and 10.1.1). */
     if (sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL)
-        parser->upgrade = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
+        parser->upgrade = field_has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
     if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)
-        parser->expect_continue = has_word(parser, data, SXE_HTTP_FIELD_EXPECT, "100-continue");
+        parser->expect_continue =
+            field_has_word(parser, data, SXE_HTTP_FIELD_EXPECT, "100-continue");
     return OK;
 }
 

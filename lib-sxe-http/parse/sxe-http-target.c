@@ -48,7 +48,7 @@ sxe__http_is_escape(const char *digits)
 /* ---- Hosts (RFC 3986, 3.2.2) ---- */
 
 SXE__HTTP_COLD static bool
-is_address(int family, const char *p, const char *end)
+is_ip_between(int family, const char *p, const char *end)
 {
     char text[ADDRESS_MAX + 1] = "";
     /* room for an address of version 6, or of version 4, which is smaller */
@@ -83,7 +83,8 @@ literal_end(const char *p, const char *end)
 {
     const char *close = memchr(p, ']', (size_t)(end - p));
 
-    if (close == NULL || !(is_address(AF_INET6, p + 1, close) || is_future_address(p + 1, close)))
+    if (close == NULL ||
+        !(is_ip_between(AF_INET6, p + 1, close) || is_future_address(p + 1, close)))
         return NULL;
     return close;
 }
@@ -221,7 +222,7 @@ is_rare_address(const char *name, const char *end)
 
     while (p > name && p[-1] != '.')
         p--;
-    return p < last && is_number(p, last) && !is_address(AF_INET, name, end);
+    return p < last && is_number(p, last) && !is_ip_between(AF_INET, name, end);
 }
 
 /* Like host_end, but returns NULL also for an empty or a rare host: no client can connect to it. */

@@ -124,8 +124,8 @@ take_hop(struct sxe__http_slot *slot, const struct sxe_http_hop *hop)
 
 /* Walk the lines of the field of that name. Returns the number of elements that were read. */
 static unsigned
-walk(struct sxe__http_slot *slot, const char *name,
-     int (*last)(struct sxe_span *rest, struct sxe_http_hop *hop))
+walk_lines(struct sxe__http_slot *slot, const char *name,
+           int (*last)(struct sxe_span *rest, struct sxe_http_hop *hop))
 {
     struct lines lines = lines_of(&slot->request, name);
     struct sxe_http_hop hop;
@@ -185,7 +185,7 @@ element_of(const struct sxe_http_request *request, const char *name, unsigned in
 static void
 take_x_forwarded(struct sxe__http_slot *slot)
 {
-    const unsigned hops = walk(slot, "X-Forwarded-For", sxe_http_forwarded_for_last);
+    const unsigned hops = walk_lines(slot, "X-Forwarded-For", sxe_http_forwarded_for_last);
     const unsigned index = hops == 0 ? 1 : hops;
     const struct sxe_span host = element_of(&slot->request, "X-Forwarded-Host", index);
 
@@ -227,7 +227,7 @@ sxe__http_forward(struct sxe__http_slot *slot, unsigned status)
     slot->forwarded_host = (struct sxe_span){NULL, 0};
     slot->forwarded_scheme = "";
     if (slot->request.http->config.forwarding == SXE_HTTP_FORWARDING_FORWARDED)
-        (void)walk(slot, "Forwarded", sxe_http_forwarded_last);
+        (void)walk_lines(slot, "Forwarded", sxe_http_forwarded_last);
     else
         take_x_forwarded(slot);
     return count_client(slot) || status != 0 ? status : 503;

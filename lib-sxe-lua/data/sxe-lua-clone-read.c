@@ -150,7 +150,7 @@ push_value(struct reader *r)
 
 /* Put the value on top, which is complete, into the table or function that has begun. */
 static void
-attach(struct reader *r)
+attach_value(struct reader *r)
 {
     struct frame *frame;
 
@@ -173,13 +173,13 @@ go_on(struct reader *r)
     if (is_table ? *r->at == SXE__LUA_CLONE_END : frame->done == frame->upvalues) {
         r->at += is_table;
         r->depth--;
-        attach(r);
+        attach_value(r);
         return;
     }
     if (is_table)
         push_value(r);
     if (push_value(r))
-        attach(r);
+        attach_value(r);
 }
 
 int

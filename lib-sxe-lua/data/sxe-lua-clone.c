@@ -30,7 +30,7 @@ struct writer {
 /* ---- Bytes ---- */
 
 static void
-reserve(struct writer *w, size_t more)
+reserve_bytes(struct writer *w, size_t more)
 {
     struct sxe__lua_bytes *bytes = w->bytes;
     size_t size = bytes->size;
@@ -51,9 +51,9 @@ reserve(struct writer *w, size_t more)
 }
 
 static void
-put(struct writer *w, const void *data, size_t length)
+put_bytes(struct writer *w, const void *data, size_t length)
 {
-    reserve(w, length);
+    reserve_bytes(w, length);
     memcpy(w->bytes->data + w->bytes->length, data, length);
     w->bytes->length += length;
 }
@@ -63,7 +63,7 @@ put_tag(struct writer *w, enum sxe__lua_clone_tag tag)
 {
     const unsigned char byte = (unsigned char)tag;
 
-    put(w, &byte, 1);
+    put_bytes(w, &byte, 1);
 }
 
 static void
@@ -71,7 +71,7 @@ put_number(struct writer *w, size_t value)
 {
     const uint32_t word = (uint32_t)value;
 
-    put(w, &word, sizeof(word));
+    put_bytes(w, &word, sizeof(word));
 }
 
 static void
@@ -82,7 +82,7 @@ put_string(struct writer *w, int index)
 
     put_tag(w, SXE__LUA_CLONE_STRING);
     put_number(w, length);
-    put(w, text, length);
+    put_bytes(w, text, length);
 }
 
 /* ---- Refusals ---- */
@@ -198,7 +198,7 @@ static int
 dump_piece(lua_State *L, const void *piece, size_t length, void *writer)
 {
     (void)L;
-    put(writer, piece, length);
+    put_bytes(writer, piece, length);
     return 0;
 }
 
@@ -254,7 +254,7 @@ put_simple(struct writer *w, const char *prefix)
         put_tag(w, lua_isinteger(L, -1) ? SXE__LUA_CLONE_INTEGER : SXE__LUA_CLONE_FLOAT);
         integer = lua_tointeger(L, -1);
         number = lua_tonumber(L, -1);
-        put(w, lua_isinteger(L, -1) ? (void *)&integer : (void *)&number, sizeof(number));
+        put_bytes(w, lua_isinteger(L, -1) ? (void *)&integer : (void *)&number, sizeof(number));
         break;
     case LUA_TSTRING:
         put_string(w, -1);
@@ -362,7 +362,7 @@ write_values(lua_State *L)
     lua_newtable(L);
     w->seen = last + 1;
     w->base = last + 1;
-    put(w, head, 1);
+    put_bytes(w, head, 1);
     put_number(w, (size_t)(last - 1));
     for (w->argument = 1; w->argument < last; w->argument++) {
         w->takes_code = has_code && w->argument == 1;

@@ -16,7 +16,7 @@ SXE__LUA_PART(proxy, "lib-sxe-lua/io/sxe-lua-proxy.lua");
 /* environment(name): the value of an environment variable; nil if it is not set, if it is empty, or
  * if this process has more rights than the user who chose the environment. */
 static int
-environment(lua_State *L)
+environment_value(lua_State *L)
 {
     const char *value = secure_getenv(lua_tostring(L, 1));
 
@@ -63,7 +63,7 @@ void
 sxe__lua_add_proxy(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"environment", environment}, {"is_in", is_in}, {NULL, NULL}};
+        {"environment", environment_value}, {"is_in", is_in}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
     sxe__lua_push_part(L, &proxy_part);

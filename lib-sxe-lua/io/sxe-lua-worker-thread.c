@@ -57,7 +57,7 @@ thread_find_function(lua_State *L)
 }
 
 static int
-served(lua_State *L, int status, lua_KContext context)
+end_serving(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -74,8 +74,8 @@ serve_call(lua_State *L)
     sxe__lua_clone_read(L, &message->bytes);
     sxe__lua_clone_free(&message->bytes);
     thread_find_function(L);
-    lua_callk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, served);
-    return served(L, LUA_OK, 0);
+    lua_callk(L, lua_gettop(L) - 1, LUA_MULTRET, 0, end_serving);
+    return end_serving(L, LUA_OK, 0);
 }
 
 /* Encode the results on top of the main state as the reply, and pop them. If they cannot be sent,
@@ -375,7 +375,7 @@ load_code(struct sxe_lua *lua, struct ev_loop *loop)
 
 /* Let the owner wake this loop from now on; NULL: not any more. */
 static void
-publish(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *loop)
+publish_loop(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *loop)
 {
     pthread_mutex_lock(&worker->lock);
     worker->lua = lua;
@@ -391,7 +391,7 @@ run_state(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *l
     int result;
 
     lua->worker = worker;
-    publish(worker, lua, NULL);
+    publish_loop(worker, lua, NULL);
     result = load_code(lua, loop);
     worker->is_started = result == 0;
     if (result < 0) {
@@ -401,16 +401,16 @@ run_state(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *l
     } else {
         ev_async_init(&worker->wake, on_wake);
         ev_async_start(loop, &worker->wake);
-        publish(worker, lua, loop);
+        publish_loop(worker, lua, loop);
         ev_async_send(loop, &worker->wake); /* messages may have come before the loop ran */
         sxe_run();
-        publish(worker, lua, NULL);
+        publish_loop(worker, lua, NULL);
         worker->is_loaded = false; /* no call begins from now on */
         ev_async_stop(loop, &worker->wake);
     }
     (void)sxe_fini();
     sxe__lua_watch_end(lua);
-    publish(worker, NULL, NULL);
+    publish_loop(worker, NULL, NULL);
 }
 
 static void *

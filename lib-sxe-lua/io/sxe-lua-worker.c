@@ -71,7 +71,7 @@ drain_worker(struct sxe__lua_worker *worker)
 }
 
 static void
-unlist(struct sxe__lua_workers *workers, struct sxe__lua_worker *worker)
+unlist_worker(struct sxe__lua_workers *workers, struct sxe__lua_worker *worker)
 {
     struct sxe__lua_worker **link = &workers->first;
 
@@ -90,7 +90,7 @@ drain_all(struct sxe__lua_workers *workers)
         next = worker->next;
         drain_worker(worker);
         if (worker->is_over)
-            unlist(workers, worker);
+            unlist_worker(workers, worker);
     }
 }
 
@@ -247,7 +247,7 @@ worker_l_new(lua_State *L)
     if (error == 0)
         return 1;
     worker->is_over = true;
-    unlist(workers, worker);
+    unlist_worker(workers, worker);
     return sxe__lua_fail_errno(L, error, "worker.new");
 }
 
@@ -291,7 +291,7 @@ push_reply(lua_State *L)
 }
 
 static int
-called(lua_State *L, int status, lua_KContext context)
+finish_call(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__lua_message *message = (struct sxe__lua_message *)context;
     const int top = lua_gettop(L);
@@ -341,7 +341,7 @@ call_worker(lua_State *L, bool is_try)
     }
     worker->calls++;
     sxe__lua_loop_hold();
-    return sxe__lua_park(L, 0, leave_call, message, called, (lua_KContext)message);
+    return sxe__lua_park(L, 0, leave_call, message, finish_call, (lua_KContext)message);
 }
 
 /* worker:call(name | fn, ...): its results; or nil, the error */

@@ -34,7 +34,7 @@ struct side {
 /* ---- Reading ---- */
 
 static bool
-has_word(const json_t *words, const char *word)
+is_word_listed(const json_t *words, const char *word)
 {
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *text = json_string_value(json_array_get(words, i));
@@ -60,7 +60,7 @@ take_compared_figure(struct side *side, const json_t *trial, enum load_figure fi
         return true;
     if (!json_is_number(value) || json_number_value(value) < 0)
         return false;
-    if (has_word(json_object_get(owner, "at_least"), load_figure_names[figure].name))
+    if (is_word_listed(json_object_get(owner, "at_least"), load_figure_names[figure].name))
         side->figures.is_bound[figure] = true;
     side->figures.values[figure][side->figures.numbers[figure]++] = json_number_value(value);
     return true;

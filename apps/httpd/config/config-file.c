@@ -16,7 +16,7 @@
 #define STEPS 100000 /* Lua's instructions between two calls of on_steps */
 
 static int
-refuse(const char *path, const char *why)
+refuse_config_file(const char *path, const char *why)
 {
     fprintf(stderr, "sxe-httpd: cannot read the configuration '%s': %s\n", path, why);
     return -1;
@@ -127,7 +127,7 @@ run_file(struct config_file *file, const char *text, size_t length)
     file->L = lua_newstate(counted_memory_allocate, &file->memory);
     file->lines = config_lines_new(text, length);
     if (file->L == NULL || file->lines == NULL)
-        return refuse(file->path, strerror(ENOMEM));
+        return refuse_config_file(file->path, strerror(ENOMEM));
     *(struct config_file **)lua_getextraspace(file->L) = file;
     lua_pushcfunction(file->L, run_text);
     lua_pushlightuserdata(file->L, file);
@@ -137,7 +137,8 @@ run_file(struct config_file *file, const char *text, size_t length)
     if (result == LUA_OK)
         return 0;
     if (result == LUA_ERRMEM)
-        return refuse(file->path, "it takes more than 16 MiB, or copies more than 256 MiB");
+        return refuse_config_file(file->path,
+                                  "it takes more than 16 MiB, or copies more than 256 MiB");
     fprintf(stderr, "sxe-httpd: %s\n",
             lua_isstring(file->L, -1) ? lua_tostring(file->L, -1) : "error of another type");
     return -1;
@@ -149,13 +150,13 @@ config_file_open(const char *path)
     struct config_file *file = calloc(1, sizeof(*file));
 
     if (file == NULL) {
-        (void)refuse(path, strerror(errno));
+        (void)refuse_config_file(path, strerror(errno));
         return NULL;
     }
     file->path = path;
     file->text = config_text_copy(path, &file->length);
     if (file->text == NULL)
-        (void)refuse(path, errno == EFBIG ? "it has more than 1 MiB" : strerror(errno));
+        (void)refuse_config_file(path, errno == EFBIG ? "it has more than 1 MiB" : strerror(errno));
     else if (run_file(file, file->text, file->length) == 0)
         return file;
     config_file_close(file);

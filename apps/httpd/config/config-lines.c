@@ -54,7 +54,7 @@ struct reader {
 /* ---- Places: FNV-1a over the keys ---- */
 
 static uint64_t
-mix(uint64_t place, const void *bytes, size_t length)
+mix_place(uint64_t place, const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;
 
@@ -66,23 +66,23 @@ mix(uint64_t place, const void *bytes, size_t length)
 uint64_t
 config_key(uint64_t table, const char *key, size_t length)
 {
-    return table == NOWHERE ? NOWHERE : mix(mix(table, ".", 1), key, length);
+    return table == NOWHERE ? NOWHERE : mix_place(mix_place(table, ".", 1), key, length);
 }
 
 uint64_t
 config_item(uint64_t table, unsigned long long index)
 {
-    return table == NOWHERE ? NOWHERE : mix(mix(table, "[", 1), &index, sizeof(index));
+    return table == NOWHERE ? NOWHERE : mix_place(mix_place(table, "[", 1), &index, sizeof(index));
 }
 
 uint64_t
 config_anywhere(const char *key, size_t length)
 {
-    return mix(ANYWHERE, key, length);
+    return mix_place(ANYWHERE, key, length);
 }
 
 static void
-note(struct reader *reader, uint64_t place, unsigned line)
+note_line(struct reader *reader, uint64_t place, unsigned line)
 {
     struct config_lines *lines = reader->lines;
 
@@ -112,7 +112,7 @@ is_at(const struct reader *reader, const char *text)
 }
 
 static void
-step(struct reader *reader)
+advance_reader(struct reader *reader)
 {
     if (*reader->at == '\n')
         reader->line++;
@@ -138,8 +138,8 @@ skip_long(struct reader *reader, size_t width)
     struct token token = {TEXT, reader->at + width, 0, reader->line};
 
     for (size_t i = 0; i < width; i++)
-        step(reader);
-    for (; reader->at < reader->end; step(reader)) {
+        advance_reader(reader);
+    for (; reader->at < reader->end; advance_reader(reader)) {
         const char *p = reader->at;
 
         if ((size_t)(reader->end - p) >= width && *p == ']' && p[width - 1] == ']' &&
@@ -148,7 +148,7 @@ skip_long(struct reader *reader, size_t width)
     }
     token.length = (size_t)(reader->at - token.text);
     for (size_t i = 0; i < width && reader->at < reader->end; i++)
-        step(reader);
+        advance_reader(reader);
     return token;
 }
 
@@ -160,8 +160,8 @@ skip_quoted(struct reader *reader)
 
     while (reader->at < reader->end && *reader->at != quote) {
         if (*reader->at == '\\' && reader->at + 1 < reader->end)
-            step(reader);
-        step(reader);
+            advance_reader(reader);
+        advance_reader(reader);
     }
     token.length = (size_t)(reader->at - token.text);
     if (reader->at < reader->end)
@@ -192,7 +192,7 @@ next_token(struct reader *reader)
 
     while (reader->at < reader->end) {
         if (isspace((unsigned char)*reader->at))
-            step(reader);
+            advance_reader(reader);
         else if (is_at(reader, "--"))
             skip_comment(reader);
         else
@@ -228,7 +228,7 @@ is_sign(struct token token, char sign)
 
 /* The innermost open bracket; NULL: no bracket is open, or more than LEVELS_MAX are. */
 static struct level *
-innermost(struct reader *reader)
+innermost_level(struct reader *reader)
 {
     return reader->depth == 0 || reader->depth > LEVELS_MAX ? NULL
                                                             : &reader->levels[reader->depth - 1];
@@ -258,13 +258,13 @@ begin_item(struct reader *reader, struct level *level, struct token first)
         level->item = config_item(level->table, strtoull(key.text, NULL, 10));
     } else if (is_key) {
         level->item = config_key(level->table, key.text, key.length);
-        note(reader, config_anywhere(key.text, key.length), key.line);
+        note_line(reader, config_anywhere(key.text, key.length), key.line);
     } else {
         reader->at = at;
         reader->line = line;
         level->item = config_item(level->table, ++level->items);
     }
-    note(reader, level->item, key.line);
+    note_line(reader, level->item, key.line);
     return is_key;
 }
 
@@ -276,7 +276,7 @@ read_all_lines(struct reader *reader)
 
     for (struct token token = next_token(reader); token.kind != END && reader->has_memory;
          last = token, token = next_token(reader)) {
-        struct level *level = innermost(reader);
+        struct level *level = innermost_level(reader);
         /* whether a bracket begins a value; false for the argument of a call */
         bool is_value = is_sign(last, '=') || is_first;
         bool is_item = is_first;
@@ -299,7 +299,7 @@ read_all_lines(struct reader *reader)
                 open_bracket(reader, true, is_value ? level->item : NOWHERE);
             else
                 open_bracket(reader, true, is_root ? CONFIG_ROOT : NOWHERE);
-            is_first = innermost(reader) != NULL;
+            is_first = innermost_level(reader) != NULL;
         } else if (is_sign(token, ',') || is_sign(token, ';')) {
             is_first = level != NULL && level->is_table;
         }

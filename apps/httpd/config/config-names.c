@@ -24,7 +24,7 @@ host_of(struct sxe_span name)
 /* How well a site's name matches the host: 0: it does not; SIZE_MAX: exactly; otherwise the length
  * of the part after the *. */
 static size_t
-fit(const char *pattern, struct sxe_span host)
+length_of_match(const char *pattern, struct sxe_span host)
 {
     const size_t length = strlen(pattern);
 
@@ -45,7 +45,7 @@ config_site_of(const struct config_sites *sites, struct sxe_span name)
 
     for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
         for (unsigned i = 0; i < site->names_number; i++) {
-            const size_t fits = fit(site->names[i], host);
+            const size_t fits = length_of_match(site->names[i], host);
 
             /* The list is in reverse order: of equal names its last one is the first in the
              * file. */

@@ -148,7 +148,7 @@ print_default(unsigned row)
 }
 
 static void
-print_text(unsigned row, const char *text)
+print_row_text(unsigned row, const char *text)
 {
     if (!config_row_has_argument(row_at(row))) {
         printf("%s,", text);
@@ -193,7 +193,7 @@ print_list(unsigned row)
         if (config.values[i].row != row)
             continue;
         printf("    ");
-        print_text(row, config.values[i].text);
+        print_row_text(row, config.values[i].text);
         print_origin(row, config.values[i].line);
     }
     printf("  },\n");
@@ -241,7 +241,7 @@ print_row(unsigned row)
         return;
     }
     if (value != NULL)
-        print_text(row, value->text);
+        print_row_text(row, value->text);
     else
         print_default(row);
     print_origin(row, value == NULL ? 0 : value->line);

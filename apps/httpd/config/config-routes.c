@@ -61,8 +61,8 @@ make_location(const struct sxe_http_request *request, const char *target, char *
 }
 
 static enum sxe_http_verdict
-redirect(const struct config_route *route, struct sxe_http_request *request,
-         struct sxe_http_response *response)
+reply_redirect(const struct config_route *route, struct sxe_http_request *request,
+               struct sxe_http_response *response)
 {
     char location[LOCATION_MAX];
 
@@ -189,7 +189,7 @@ file_of(const struct config_route *route, const struct sxe_http_request *request
 
 /* The file does not exist: send the fallback, unless it is missing, too. */
 static enum sxe_http_verdict
-missing(struct sxe_http_request *request, struct sxe_http_response *response)
+send_fallback(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     struct config_route *route = request->user;
 
@@ -231,7 +231,7 @@ config_routes_open(struct config_sites *sites, const struct sxe_http_files_confi
 
     if (result < 0)
         return result;
-    config.missing = missing;
+    config.missing = send_fallback;
     for (struct config_site *site = sites->first; site != NULL; site = site->next) {
         for (struct config_route *route = site->routes; route != NULL; route = route->next) {
             if (route->root == NULL)
@@ -315,7 +315,7 @@ refuse_for(unsigned seconds, struct sxe_http_response *response)
 
 /* Answer a request. Its user pointer is the route. */
 static enum sxe_http_verdict
-answer(struct sxe_http_request *request, struct sxe_http_response *response)
+answer_route(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     struct config_route *route = request->user;
     const char *body = route->body != NULL ? route->body : "";
@@ -325,7 +325,7 @@ answer(struct sxe_http_request *request, struct sxe_http_response *response)
     case CONFIG_ROOT_OF_FILES:
         return sxe_http_files_send(route->files, request, file_of(route, request));
     case CONFIG_REDIRECT:
-        return redirect(route, request, response);
+        return reply_redirect(route, request, response);
     case CONFIG_PROXY:
         return upstream_send(route->upstream, &route->send, request, response);
     case CONFIG_SCRIPT:
@@ -342,12 +342,12 @@ answer(struct sxe_http_request *request, struct sxe_http_response *response)
 static void
 answer_later(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    (void)answer(request, response);
+    (void)answer_route(request, response);
 }
 
 /* Answer the request if the route's limit and passwords let it pass. */
 static enum sxe_http_verdict
-guard(struct sxe_http_request *request, struct sxe_http_response *response)
+guard_route(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     const struct config_route *route = request->user;
     const unsigned seconds = seconds_to_wait(&route->rate, request);
@@ -355,10 +355,10 @@ guard(struct sxe_http_request *request, struct sxe_http_response *response)
     if (seconds > 0)
         return refuse_for(seconds, response);
     if (route->auth.file == NULL)
-        return answer(request, response);
+        return answer_route(request, response);
     switch (basic_auth_ask(&route->auth, request, response, answer_later)) {
     case BASIC_AUTH_GOOD:
-        return answer(request, response);
+        return answer_route(request, response);
     case BASIC_AUTH_LATER:
         if (route->action != CONFIG_SCRIPT)
             /* the answer comes soon, so do not abort when the client half-closes */
@@ -383,5 +383,5 @@ config_routes_handle(struct sxe_http_request *request, struct sxe_http_response 
     if (routing != SXE_HTTP_ROUTE_FOUND)
         return sxe_http_reply_unrouted(request, response);
     request->user = request->match.route->user;
-    return guard(request, response);
+    return guard_route(request, response);
 }

@@ -133,7 +133,7 @@ access_log_open(const char *path, const struct log_format *format, bool has_ids)
 /* ---- Dropped lines ---- */
 
 static void
-drop(struct access_log *log)
+drop_line(struct access_log *log)
 {
     if (log->dropped++ == log->reported)
         SXE_WARN("the access log %s cannot be written: %s; lines are dropped until it can",
@@ -237,7 +237,7 @@ access_log_add(struct access_log *log, const struct sxe_http_request *request,
     if (line->length > BUFFER_SIZE - log->used)
         access_log_flush(log);
     if (line->length > BUFFER_SIZE - log->used) {
-        drop(log);
+        drop_line(log);
         return;
     }
     memcpy(log->buffer + log->used, line->text, line->length);
