@@ -28,11 +28,20 @@
  *
  * Results: -ETIMEDOUT; -EPROTO: the response is not HTTP (`refusal` says why), or an upgrade that
  * the call did not ask for; -ECONNRESET: closed before the response was whole; -EMSGSIZE: the body
- * is longer than body_max; -ENOBUFS: no room for output; else the -errno of connecting or of the
- * socket.
+ * is longer than body_max; -ENOBUFS: no room for output; -EADDRNOTAVAIL: the name has no address;
+ * of a proxy: -EACCES: it wants a user and a password, or refuses those it got (407),
+ * -EHOSTUNREACH: it refuses the tunnel; else the -errno of connecting or of the socket.
  *
  * TLS: lib-sxe-tls is handed in, as `tls` and `use_tls`, so that programs without it do not link
  * OpenSSL. Each connection then begins with a handshake, which connect_timeout includes.
+ *
+ * Names: `name` is looked up for each new connection, and its addresses race (sxe-dial.h).
+ *
+ * Proxies: with `proxy` all connections go to a forward proxy. Without TLS it gets requests with
+ * their whole URL (RFC 9112, 3.2.2), so that the Host of each call is the server. With TLS it makes
+ * a tunnel (CONNECT) to name or ip and port, and the handshake is with the server; connect_timeout
+ * includes both. The proxy gets the name and looks it up. A client is one pool: its connections
+ * have its scheme, server, port, TLS and proxy, so a call never gets a connection made for others.
  *
  * Limits: in struct sxe_http_client_config; sxe_http_client_new reserves all memory.
  * sxe_http_client_send refuses more than calls_max calls. The timeouts of sxe_configure hold for
@@ -45,7 +54,7 @@
  *             printf("%u, %zu bytes\n", e->response->status, e->body.length);
  *     }
  *     ...
- *     struct sxe_http_client_config config = {.ip = "127.0.0.1", .port = 8000};
+ *     struct sxe_http_client_config config = {.name = "localhost", .port = 8000};
  *     struct sxe_http_client *client = sxe_http_client_new(&config);
  *     sxe_init();
  *     struct sxe_http_call call = {.request.target = sxe_http_span("/"), .on_done = on_done};
@@ -108,12 +117,14 @@ struct sxe_http_client;
 struct sxe_tls;
 
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none.
- * sxe_http_client_new copies the texts. */
+ * sxe_http_client_new copies the texts. One of ip, name and path is needed. */
 struct sxe_http_client_config {
     const char *ip; /* an IPv4 or IPv6 address as text */
     uint16_t port;
+    const char *name;         /* a name, or an address, to be looked up; instead of ip */
     const char *path;         /* the path of a unix socket, instead of ip and port */
-    const char *host;         /* the Host of calls without one; default: ip:port, or localhost */
+    const char *host;         /* the Host of calls without one; default: ip:port, name:port (without
+                                 the port if that is the scheme's own), or localhost */
     uint32_t connections_max; /* how many connections at most; 16 */
     uint32_t idle_max;        /* how many connections without a call are kept; default: all */
     uint32_t calls_max;       /* how many calls may be under way or waiting; 64 */
@@ -140,7 +151,22 @@ struct sxe_http_client_config {
     struct sxe_tls *tls;
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
+
+    /* the URL of a forward proxy, as sxe_http_client_find_proxy returns it:
+     * http://user:password@host:port, of which http:// may be missing, and the port is 1080 if it
+     * is; NULL: none. start_tls: the function sxe_tls_start, needed for a proxy with tls. */
+    const char *proxy;
+    int (*start_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
 };
+
+/* Find the forward proxy that the environment names for a host, as curl does: in http_proxy for the
+ * scheme "http", in https_proxy or HTTPS_PROXY for "https", else in all_proxy or ALL_PROXY. NULL:
+ * none, or no_proxy or NO_PROXY names the host, or a network of its address. Variables that are
+ * empty, and all of a process with more rights than its user, count as not set. HTTP_PROXY is not
+ * read: a CGI server gives that name to the field Proxy of a request. The text is that of getenv;
+ * *variable (may be NULL) becomes the variable's name, for errors: the URL may have a password. */
+SXE_PUBLIC SXE_MUST_USE const char *sxe_http_client_find_proxy(const char *scheme, const char *host,
+                                                               const char **variable);
 
 /* How far a call has come. */
 enum sxe_http_stage {
@@ -156,7 +182,8 @@ struct sxe_http_exchange {
     struct sxe_http_client *client;
     uint64_t handle;
     void *user;
-    const struct sxe_http_parser *response; /* status and fields; NULL: there is none yet */
+    const struct sxe_http_parser *response; /* status and fields; NULL: there is none yet. In
+                                               on_done(-EACCES and -EHOSTUNREACH): the proxy's */
     const char *head;                       /* offsets in the response count from here */
     struct sxe_span body;                   /* the whole body, in on_done(0) of a call without
                                                on_body */
@@ -165,6 +192,9 @@ struct sxe_http_exchange {
     bool is_answered;                       /* a byte of a response came from the server */
     /* in on_done, if the connection closed: its socket, for sxe_tls_failure; otherwise NULL */
     const SXE *closed;
+    /* in on_done, after a failure of the proxy's or of a look-up: one line that names the proxy or
+     * the host, and says why; otherwise NULL */
+    const char *failure;
 };
 
 struct sxe_http_call {
@@ -198,8 +228,9 @@ struct sxe_http_call {
 };
 
 /* Make a client: register its sockets and allocate its memory. Call it before sxe_init. NULL with
- * errno EINVAL: an invalid address or host, or a number that is too large; ENOMEM. The client
- * belongs to this thread's loop. */
+ * errno EINVAL: an invalid address, name, host or proxy, or a number that is too large;
+ * EPROTONOSUPPORT: a proxy that is not reached by http; ENOMEM. The client belongs to this thread's
+ * loop. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_client *
 sxe_http_client_new(const struct sxe_http_client_config *config);
 
@@ -210,8 +241,9 @@ SXE_PUBLIC void sxe_http_client_delete(struct sxe_http_client *client);
 /* Send a call now or as soon as a connection is free, in order. Copies all but a borrowed body.
  * *handle, if not NULL, is for the functions below. 0; otherwise nothing was begun: -ENOBUFS: there
  * are calls_max calls; -EINVAL or -EMSGSIZE as sxe_http_request_write; -EINVAL: no on_done, a
- * chunked body without on_room, or an upgrade without on_upgrade; -EMSGSIZE: a copied body does not
- * fit; -errno of opening a connection. */
+ * chunked body without on_room, an upgrade without on_upgrade, or a field Proxy-Authorization that
+ * the server would get through a tunnel; -EMSGSIZE: a copied body does not fit; -errno of opening a
+ * connection. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
                                                  const struct sxe_http_call *call,
                                                  uint64_t *handle);

@@ -17,7 +17,8 @@ const char *
 sxe__http_link_state_to_string(unsigned state)
 {
     static const char *const names[SXE__HTTP_LINK_STATES] = {
-        "FREE", "CONNECTING", "SENDING", "ASKING", "HEAD", "BODY", "PAUSED", "IDLE", "ENDING",
+        "FREE", "CONNECTING", "SENDING", "ASKING", "HEAD",
+        "BODY", "PAUSED",     "IDLE",    "ENDING", "DROPPED",
     };
 
     return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
@@ -61,6 +62,12 @@ sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
 void
 sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
 {
+    if (link->is_dialling) {
+        (void)sxe_dial_cancel(&link->client->dials[sxe__http_link_id(link)]);
+        link->is_dialling = false;
+        sxe__http_link_move(link, SXE__HTTP_LINK_DROPPED);
+        return;
+    }
     sxe__http_link_move(link, SXE__HTTP_LINK_ENDING);
     if (how == SXE__HTTP_END_AT_ONCE)
         sxe_abort(link->socket);
@@ -129,8 +136,11 @@ end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *clo
 {
     struct sxe_http_exchange exchange = sxe__http_exchange(client, job);
     void (*on_done)(const struct sxe_http_exchange *, int) = client->jobs[job].wanted.on_done;
+    const uint32_t link = client->jobs[job].link;
 
     exchange.closed = closed;
+    if (link != SXE_NONE && result < 0)
+        exchange.failure = sxe__http_client_failure(&client->links[link], result);
     sxe__http_job_release(client, job);
     on_done(&exchange, result);
 }
@@ -189,10 +199,9 @@ on_head_sent(SXE *s, int result)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
 }
 
-/* Send the request of the link's job. The link is connected or idle. During a handshake of TLS it
- * stays CONNECTING, so that connect_timeout_ms bounds both. */
-static int
-send_request(struct sxe__http_link *link)
+/* During a handshake of TLS the link stays CONNECTING, so that connect_timeout_ms bounds both. */
+int
+sxe__http_link_send(struct sxe__http_link *link)
 {
     const struct sxe_http_client *client = link->client;
     const char *request = client->requests + link->job * (size_t)client->config.request_max;
@@ -210,49 +219,6 @@ send_request(struct sxe__http_link *link)
 }
 
 /* ---- A socket's life ---- */
-
-static void
-on_connected(SXE *s)
-{
-    struct sxe__http_link *link = s->user_data;
-    int result = send_request(link);
-
-    if (result < 0)
-        sxe__http_job_fail(link->client, link->job, result);
-}
-
-static void on_close(SXE *s);
-
-/* Open a link: FREE -> CONNECTING. 0; -errno: the link is still FREE. */
-static int
-open_link(struct sxe__http_link *link)
-{
-    const struct sxe_http_client_config *config = &link->client->config;
-    SXE *s =
-        config->path != NULL
-            ? sxe_new_unix(NULL, config->path, on_connected, sxe__http_client_on_read, on_close)
-            : sxe_new_tcp(NULL, NULL, 0, on_connected, sxe__http_client_on_read, on_close);
-    int result = 0;
-
-    if (s == NULL)
-        return -errno;
-    s->user_data = link;
-    if (config->tls != NULL)
-        result = config->use_tls(config->tls, s, config->tls_name);
-    if (result == 0)
-        result =
-            config->path != NULL ? sxe_connect_unix(s) : sxe_connect(s, config->ip, config->port);
-    if (result < 0) {
-        sxe_close(s);
-        return result;
-    }
-    if (config->unref)
-        sxe_unref(s);
-    link->socket = s;
-    link->is_reused = false;
-    sxe__http_link_move(link, SXE__HTTP_LINK_CONNECTING);
-    return 0;
-}
 
 /* Whether the job may be sent once more. The server may close a connection that it believes idle
  * just when a request is on its way (RFC 9112, 9.3.1). */
@@ -273,8 +239,8 @@ result_of_close(const struct sxe__http_link *link, int error)
     return link->has_head && link->parser.body == SXE_HTTP_BODY_UNTIL_CLOSE ? 0 : -ECONNRESET;
 }
 
-static void
-on_close(SXE *s)
+void
+sxe__http_link_on_close(SXE *s)
 {
     struct sxe__http_link *link = s->user_data;
     struct sxe_http_client *client = link->client;
@@ -288,11 +254,21 @@ on_close(SXE *s)
         if (may_retry(link, sxe_error(s))) {
             client->retries++;
             attach_job(link, job);
-            result = open_link(link);
+            result = sxe__http_link_open(link);
         }
         if (sxe__http_link_state(link) == SXE__HTTP_LINK_FREE)
             end_job(client, job, result, s);
     }
+    sxe__http_client_dispatch(client);
+}
+
+void
+sxe__http_link_fail_open(struct sxe__http_link *link, int error)
+{
+    struct sxe_http_client *client = link->client;
+
+    sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
+    end_job(client, link->job, error, NULL);
     sxe__http_client_dispatch(client);
 }
 
@@ -317,12 +293,16 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
     struct sxe__http_link *link = (struct sxe__http_link *)array + id;
 
     SXE_UNUSED_PARAMETER(user);
-    if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE)
+    if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE) {
         sxe__http_link_end(link, SXE__HTTP_END_AFTER_OUTPUT);
-    else if (has_server_read(link))
+    } else if (sxe__http_link_state(link) == SXE__HTTP_LINK_DROPPED) {
+        sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
+        sxe__http_client_dispatch(link->client);
+    } else if (has_server_read(link)) {
         sxe_pool_touch(array, id);
-    else
+    } else {
         sxe__http_job_fail(link->client, link->job, -ETIMEDOUT);
+    }
 }
 
 /* ---- Which job has which link ---- */
@@ -371,7 +351,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
         link = &client->links[id];
         link->is_reused = true;
         attach_job(link, job);
-        if (send_request(link) == 0)
+        if (sxe__http_link_send(link) == 0)
             return 0;
         detach(link);
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
@@ -383,7 +363,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     }
     link = &client->links[id];
     attach_job(link, job);
-    result = open_link(link);
+    result = sxe__http_link_open(link);
     if (result < 0)
         detach(link);
     return result < 0 && !sxe__http_client_is_at_rest(client) ? 1 : result;

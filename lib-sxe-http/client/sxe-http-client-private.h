@@ -4,17 +4,20 @@
  * one; a job is a call that the program sent, from then until it is over.
  *
  *     sxe-http-client-write.c   a request's head                        pure
+ *     sxe-http-client-proxy.c   forward proxies: which one, and why it failed
  *     sxe-http-client-read.c    bytes of a response -> callbacks
+ *     sxe-http-client-open.c    from FREE to the first request: look-up, connection, tunnel
  *     sxe-http-client-link.c    links: every change of their state stands here
  *     sxe-http-client-body.c    the body of a request, whole or in parts -> the socket
  *     sxe-http-client.c         new, delete, send, cancel, pause
  *
- * Shape: a link is in one of these states; in all but FREE it has a socket:
+ * Shape: a link is in one of these states; in all but FREE and DROPPED it has a socket, but while it
+ * dials:
  *
  *     FREE --> CONNECTING --> SENDING --> HEAD --> BODY <--> PAUSED
  *      ^                      ^ v   ^                |
  *      |                   ASKING   '--- IDLE <------'
- *      '-- ENDING <-- any of them
+ *      '-- ENDING <-- any of them; DROPPED, if there is no socket yet
  *
  * Without a body there is no SENDING, without a body in the response no BODY, and an early response
  * goes from SENDING or ASKING to BODY. An upgrade makes a link FREE at once: its socket stays.
@@ -25,6 +28,7 @@
 #ifndef SXE_HTTP_CLIENT_PRIVATE_H
 #define SXE_HTTP_CLIENT_PRIVATE_H
 
+#include "sxe-dial.h"
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
 #include "sxe-http-list.h"
@@ -38,7 +42,8 @@ enum sxe__http_link_state {
     SXE__HTTP_LINK_BODY,
     SXE__HTTP_LINK_PAUSED, /* like BODY, but the program has paused the reading */
     SXE__HTTP_LINK_IDLE,
-    SXE__HTTP_LINK_ENDING, /* waiting for on_close of its socket */
+    SXE__HTTP_LINK_ENDING,  /* waiting for on_close of its socket */
+    SXE__HTTP_LINK_DROPPED, /* its dial was cancelled; FREE in the next turn of the loop */
     SXE__HTTP_LINK_STATES
 };
 
@@ -71,39 +76,59 @@ struct sxe__http_link {
     bool is_in_parts;   /* on_room was called for this job */
     bool is_last_part;  /* the last part is on its way */
     bool has_head;      /* the head of the final response has arrived, not only that of a 1xx */
+    bool is_dialling;   /* a dial is under way, and there is no socket yet */
+    bool is_tunnelling; /* CONNECT was sent, and the proxy has not answered */
+    bool is_at_proxy;   /* what comes, and what fails, is the proxy's doing */
     uint8_t refusal;    /* enum sxe_http_refusal */
     uint8_t stage;      /* enum sxe_http_stage */
     uint32_t part;      /* how many bytes of `unsent` are on their way */
     uint64_t unsent; /* bytes of the body that our kernel has not taken yet; or SXE_HTTP_CHUNKED */
     size_t unread;   /* bytes of the request that the server's kernel had not acknowledged */
-    uint64_t left;   /* bytes of a response's body of known length that are still to come */
+    int look_up_error;  /* why the link's dial found no address, for gai_strerror; or 0 */
+    uint64_t left;      /* bytes of a response's body of known length that are still to come */
     uint32_t body_used; /* how many bytes of a body are in its part of `responses` */
     struct sxe_http_parser parser;
     struct sxe_http_chunks chunks;
+};
+
+/* A forward proxy. */
+struct sxe__http_forward {
+    char host[256];
+    char name[264]; /* "host:port" */
+    uint16_t port;
+    char login[720];    /* the value of Proxy-Authorization; "": there is none */
+    char target[272];   /* "host:port" that a tunnel leads to */
+    char request[1600]; /* the CONNECT request */
+    uint32_t length;    /* of the CONNECT request; 0: there are no tunnels */
 };
 
 struct sxe_http_client {
     /* the configuration with all defaults; its texts are in the members below */
     struct sxe_http_client_config config;
     char ip[64];
+    char name[256];
     char path[108];
     char host[256];
     char tls_name[256];
-    struct sxe__http_link *links;  /* the array of a pool */
-    struct sxe__http_job *jobs;    /* the array of a pool */
-    char *queue;                   /* the array of a pool */
-    char *requests;                /* config.request_max bytes for each job */
-    char *responses;               /* head_max + body_max bytes for each link */
-    struct sxe_http_field *fields; /* fields_max for each link */
-    uint64_t retries;              /* jobs that were sent once more */
+    struct sxe__http_forward *forward; /* NULL: there is no proxy */
+    struct sxe_dial *dials;            /* one for each link; NULL: there is no name to look up */
+    char failure[1024];                /* room for the text of an exchange */
+    struct sxe__http_link *links;      /* the array of a pool */
+    struct sxe__http_job *jobs;        /* the array of a pool */
+    char *queue;                       /* the array of a pool */
+    char *requests;                    /* config.request_max bytes for each job */
+    char *responses;                   /* head_max + body_max bytes for each link */
+    struct sxe_http_field *fields;     /* fields_max for each link */
+    uint64_t retries;                  /* jobs that were sent once more */
 };
 
 /* ---- sxe-http-client-write.c ---- */
 
-/* Like sxe_http_request_write; also sets *asked. */
+/* Like sxe_http_request_write, for a server that is reached through a proxy (NULL: it is not); also
+ * sets *asked. */
 SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head *request,
-                                             char *room, size_t size,
-                                             struct sxe__http_asked *asked);
+                                             const struct sxe__http_forward *forward, char *room,
+                                             size_t size, struct sxe__http_asked *asked);
 
 /* Whether a request may be sent twice (RFC 9110, 9.2.2). */
 static inline bool
@@ -118,9 +143,27 @@ sxe__http_is_idempotent(unsigned method)
 /* Whether the written request asks for each of these protocols, of which there is at least one. */
 bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols);
 
+/* ---- sxe-http-client-proxy.c ---- */
+
+/* Set client->forward from the URL of a proxy; the rest of the configuration is set. 0; -EINVAL,
+ * -EPROTONOSUPPORT or -ENOMEM. */
+SXE_MUST_USE int sxe__http_forward_new(struct sxe_http_client *client, const char *url);
+
+/* A line that says why the job of a link failed, if the proxy or a look-up is to blame; NULL: they
+ * are not. Valid until the next call. */
+const char *sxe__http_client_failure(const struct sxe__http_link *link, int result);
+
 /* ---- sxe-http-client-read.c ---- */
 
 void sxe__http_client_on_read(SXE *s, int length);
+
+/* ---- sxe-http-client-open.c ---- */
+
+/* Open a link: FREE -> CONNECTING. 0; -errno: the link is still FREE. */
+SXE_MUST_USE int sxe__http_link_open(struct sxe__http_link *link);
+
+/* The proxy has made the tunnel: begin TLS in it, and send the request. 0 or -errno. */
+SXE_MUST_USE int sxe__http_link_enter_tunnel(struct sxe__http_link *link);
 
 /* ---- sxe-http-client-body.c ---- */
 
@@ -178,6 +221,15 @@ void sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how);
 
 /* Detach the socket, which becomes the program's. The caller then makes the link FREE. */
 void sxe__http_link_forget(struct sxe__http_link *link);
+
+/* Send the request of the link's job. The link is connected or idle. 0 or -errno. */
+SXE_MUST_USE int sxe__http_link_send(struct sxe__http_link *link);
+
+/* The link's socket has closed; it is the on_close of all links. */
+void sxe__http_link_on_close(SXE *s);
+
+/* The link that was CONNECTING has no socket, and becomes FREE; its job ends with this error. */
+void sxe__http_link_fail_open(struct sxe__http_link *link, int error);
 
 /* A job as callbacks see it. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);

@@ -202,7 +202,8 @@ parse_reply_head(struct sxe__http_link *link)
 
     if (before == 0) {
         sxe_http_parser_next(&link->parser);
-        link->parser.method = sxe__http_link_job(link)->asked.method;
+        link->parser.method =
+            link->is_tunnelling ? SXE_HTTP_CONNECT : sxe__http_link_job(link)->asked.method;
         n = sxe_http_parse(&link->parser, SXE_BUF(s), length);
     } else {
         size_t left = link->parser.limits.head_max - before;
@@ -237,6 +238,8 @@ read_head(struct sxe__http_link *link)
         return GO_ON;
     }
     link->has_head = true;
+    if (link->is_at_proxy && link->parser.status == 407)
+        return fail_reply(link, -EACCES);
     if (call->on_response != NULL) {
         struct sxe_http_exchange exchange = sxe__http_exchange(link->client, link->job);
 
@@ -245,6 +248,41 @@ read_head(struct sxe__http_link *link)
             return STOP;
     }
     return link->parser.upgrade ? upgrade(link) : begin_body(link);
+}
+
+/* The proxy replies to CONNECT. All that is not 2xx is a refusal (RFC 9110, 9.3.6). Bytes after the
+ * reply came before the handshake, and must not be taken for the server's. */
+static enum step
+read_tunnel_head(struct sxe__http_link *link)
+{
+    const int n = parse_reply_head(link);
+    const uint16_t status = link->parser.status;
+    int result;
+
+    if (n < 0)
+        return refuse_reply(link, link->parser.refusal);
+    if (n == 0)
+        return STOP;
+    if (status < 200 && status != 101) {
+        link->head_used = 0;
+        return GO_ON;
+    }
+    if (status / 100 != 2) {
+        link->has_head = true;
+        return fail_reply(link, status == 407 ? -EACCES : -EHOSTUNREACH);
+    }
+    if (SXE_BUF_USED(link->socket) > 0)
+        return fail_reply(link, -EPROTO);
+    result = sxe__http_link_enter_tunnel(link);
+    return result < 0 ? fail_reply(link, result) : STOP;
+}
+
+static enum step
+read_reply(struct sxe__http_link *link)
+{
+    if (link->is_tunnelling)
+        return read_tunnel_head(link);
+    return link->has_head ? read_body(link) : read_head(link);
 }
 
 void
@@ -259,9 +297,9 @@ sxe__http_client_on_read(SXE *s, int length)
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
         return;
     }
-    link->is_answered = true;
+    link->is_answered = !link->is_tunnelling;
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_BODY)
         sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
     while (step == GO_ON && SXE_BUF_USED(s) > 0)
-        step = link->has_head ? read_body(link) : read_head(link);
+        step = read_reply(link);
 }

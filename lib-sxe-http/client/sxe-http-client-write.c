@@ -35,6 +35,22 @@ is_ours(struct sxe_span name)
            id == SXE_HTTP_FIELD_TRANSFER_ENCODING;
 }
 
+/* Whether the fields have credentials for a proxy. */
+static bool
+has_proxy_login(const struct sxe_http_request_head *request)
+{
+    static const char name[] = "Proxy-Authorization";
+
+    for (unsigned i = 0; i < request->fields_number; i++) {
+        const struct sxe_span *field = &request->fields[i].name;
+
+        if (field->length == sizeof(name) - 1 &&
+            sxe__http_is_same(field->base, name, sizeof(name) - 1))
+            return true;
+    }
+    return false;
+}
+
 static bool
 is_writable(const struct sxe_http_request_head *request)
 {
@@ -79,6 +95,24 @@ add_field(struct out *out, struct sxe_span name, struct sxe_span value)
     add_span(out, sxe_http_span("\r\n"));
 }
 
+/* A proxy that gets the request itself needs the whole URL (RFC 9112, 3.2.2). "*" stands for the
+ * server, and has no path there. */
+static void
+add_target(struct out *out, const struct sxe_http_request_head *request, bool is_forwarded)
+{
+    const bool is_server = request->target.length == 1 && request->target.base[0] == '*';
+
+    if (!is_forwarded ||
+        !(is_server || (request->target.length > 0 && request->target.base[0] == '/'))) {
+        add_span(out, request->target);
+        return;
+    }
+    add_span(out, sxe_http_span("http://"));
+    add_span(out, request->host);
+    if (!is_server)
+        add_span(out, request->target);
+}
+
 /* RFC 9110, 8.6: POST, PUT and PATCH without a body send Content-Length: 0. */
 static void
 add_framing(struct out *out, uint64_t length, enum sxe_http_method method)
@@ -114,22 +148,27 @@ is_valid(const struct sxe_http_request_head *request, const char *head, size_t l
 }
 
 ssize_t
-sxe__http_request_write(const struct sxe_http_request_head *request, char *room, size_t size,
+sxe__http_request_write(const struct sxe_http_request_head *request,
+                        const struct sxe__http_forward *forward, char *room, size_t size,
                         struct sxe__http_asked *asked)
 {
+    const bool is_forwarded = forward != NULL && forward->length == 0;
+    const bool has_login = forward != NULL && has_proxy_login(request);
     struct out out = {room, room + (size < UINT16_MAX ? size : UINT16_MAX), false};
     struct sxe_span method = request->method.length > 0 ? request->method : sxe_http_span("GET");
     size_t length;
 
-    if (!is_writable(request))
+    if (!is_writable(request) || (has_login && !is_forwarded))
         return -EINVAL;
     add_span(&out, method);
     add_span(&out, sxe_http_span(" "));
-    add_span(&out, request->target);
+    add_target(&out, request, is_forwarded);
     add_span(&out, sxe_http_span(" HTTP/1.1\r\n"));
     add_field(&out, sxe_http_span("Host"), request->host);
     for (unsigned i = 0; i < request->fields_number; i++)
         add_field(&out, request->fields[i].name, request->fields[i].value);
+    if (is_forwarded && !has_login && forward->login[0] != '\0')
+        add_field(&out, sxe_http_span("Proxy-Authorization"), sxe_http_span(forward->login));
     add_framing(&out, request->body_length, sxe__http_method_of(method.base, method.length));
     add_span(&out, sxe_http_span("\r\n"));
     if (out.is_full)
@@ -143,7 +182,7 @@ sxe_http_request_write(const struct sxe_http_request_head *request, char *room, 
 {
     struct sxe__http_asked asked;
 
-    return sxe__http_request_write(request, room, size, &asked);
+    return sxe__http_request_write(request, NULL, room, size, &asked);
 }
 
 /* ---- Other protocols ---- */

@@ -18,6 +18,12 @@
 #define DEFAULT_WAIT_MS     30000u
 #define DEFAULT_IDLE_MS     15000u
 
+#define AT_ONCE_S 1e-6 /* a timeout in seconds: in the next turn of the loop */
+
+/* how many attempts of all races together may be spare, see sxe-dial.h */
+#define SPARES_MIN (SXE_RESOLVE_ADDRESSES_MAX - 1u)
+#define SPARES_MAX 64u
+
 enum { FIELDS_MAX = 255 };
 
 /* ---- Making and deleting ---- */
@@ -36,26 +42,53 @@ copy_text(char *to, size_t size, const char *text)
     return length > 0 && (size_t)length < size;
 }
 
-/* Set the server's address, and the default Host. */
+static bool
+is_ip(int family, const char *text)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(family, text, address) == 1;
+}
+
+/* Set the default Host. With a name, the scheme's own port is left out. */
+static bool
+set_usual_host(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
+{
+    const char *server = wanted->ip != NULL ? wanted->ip : wanted->name;
+    const bool is_ipv6 = is_ip(AF_INET6, server);
+    int length = snprintf(client->host, sizeof(client->host), is_ipv6 ? "[%s]:%u" : "%s:%u", server,
+                          (unsigned)wanted->port);
+
+    if ((size_t)length >= sizeof(client->host))
+        return false;
+    if (wanted->name != NULL && wanted->port == (wanted->tls != NULL ? 443 : 80))
+        *strrchr(client->host, ':') = '\0';
+    return true;
+}
+
+/* Set the server's address or name, and the default Host. */
 static bool
 set_server_address(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
 {
-    unsigned char address[sizeof(struct in6_addr)];
-    bool is_ipv6;
+    struct sxe_http_client_config *config = &client->config;
 
-    if ((wanted->ip == NULL) == (wanted->path == NULL))
+    if ((wanted->ip != NULL) + (wanted->name != NULL) + (wanted->path != NULL) != 1)
         return false;
+    config->ip = wanted->ip != NULL ? client->ip : NULL;
+    config->name = wanted->name != NULL ? client->name : NULL;
+    config->path = wanted->path != NULL ? client->path : NULL;
     if (wanted->path != NULL) {
         snprintf(client->host, sizeof(client->host), "localhost");
-        client->config.path = client->path;
-        return copy_text(client->path, sizeof(client->path), wanted->path);
+        return wanted->proxy == NULL && copy_text(client->path, sizeof(client->path), wanted->path);
     }
-    is_ipv6 = inet_pton(AF_INET6, wanted->ip, address) == 1;
-    snprintf(client->host, sizeof(client->host), is_ipv6 ? "[%s]:%u" : "%s:%u", wanted->ip,
-             (unsigned)wanted->port);
-    client->config.ip = client->ip;
-    return copy_text(client->ip, sizeof(client->ip), wanted->ip) &&
-           (is_ipv6 || inet_pton(AF_INET, wanted->ip, address) == 1);
+    if (!set_usual_host(client, wanted))
+        return false;
+    if (wanted->ip != NULL)
+        return copy_text(client->ip, sizeof(client->ip), wanted->ip) &&
+               (is_ip(AF_INET6, wanted->ip) || is_ip(AF_INET, wanted->ip));
+    return copy_text(client->name, sizeof(client->name), wanted->name) &&
+           (is_ip(AF_INET6, wanted->name) || strchr(wanted->name, ':') == NULL) &&
+           sxe__http_host(client->host, strlen(client->host));
 }
 
 static bool
@@ -106,7 +139,7 @@ configure(struct sxe_http_client *client, const struct sxe_http_client_config *w
         (wanted->tls != NULL &&
          (wanted->use_tls == NULL || !set_tls_name(client, wanted->tls_name))))
         return -EINVAL;
-    return 0;
+    return wanted->proxy == NULL ? 0 : sxe__http_forward_new(client, wanted->proxy);
 }
 
 static double
@@ -133,6 +166,7 @@ make_pools(struct sxe_http_client *client)
         [SXE__HTTP_LINK_HEAD] = seconds_of_ms(config->head_timeout_ms),
         [SXE__HTTP_LINK_BODY] = seconds_of_ms(config->stall_timeout_ms),
         [SXE__HTTP_LINK_IDLE] = seconds_of_ms(config->idle_timeout_ms),
+        [SXE__HTTP_LINK_DROPPED] = AT_ONCE_S,
     };
     double job_timeouts[SXE__HTTP_JOB_STATES] = {
         [SXE__HTTP_JOB_LIVE] = seconds_of_ms(config->total_timeout_ms),
@@ -173,6 +207,21 @@ reserve_links(struct sxe_http_client *client)
     return sxe_pool_set_state_to_string(client->links, sxe__http_link_state_to_string);
 }
 
+/* If the client connects to a name, make the dials of its links. 0 or -ENOMEM. */
+static int
+reserve_dials(struct sxe_http_client *client)
+{
+    const uint32_t connections = client->config.connections_max;
+    const uint32_t spares = connections < SPARES_MIN ? SPARES_MIN : connections;
+    const char *name = client->forward != NULL ? client->forward->host : client->config.name;
+
+    if (name == NULL || is_ip(AF_INET, name) || is_ip(AF_INET6, name))
+        return 0;
+    client->dials = calloc(connections, sizeof(*client->dials));
+    return client->dials == NULL ? -ENOMEM
+                                 : sxe_dial_register(spares < SPARES_MAX ? spares : SPARES_MAX);
+}
+
 struct sxe_http_client *
 sxe_http_client_new(const struct sxe_http_client_config *config)
 {
@@ -181,6 +230,8 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
 
     if (result == 0)
         result = reserve_links(client);
+    if (result == 0)
+        result = reserve_dials(client);
     if (result < 0) {
         sxe_http_client_delete(client);
         errno = -result;
@@ -199,11 +250,17 @@ sxe_http_client_delete(struct sxe_http_client *client)
     for (unsigned i = 0; client->links != NULL && i < client->config.connections_max; i++) {
         SXE *s = client->links[i].socket;
 
-        if (s == NULL || sxe_loop() == NULL)
+        if (sxe_loop() == NULL)
+            break;
+        if (client->links[i].is_dialling)
+            (void)sxe_dial_cancel(&client->dials[i]);
+        if (s == NULL)
             continue;
         sxe__http_link_forget(&client->links[i]);
         sxe_abort(s);
     }
+    free(client->forward);
+    free(client->dials);
     sxe_pool_delete(client->links);
     sxe_pool_delete(client->jobs);
     sxe_pool_delete(client->queue);
@@ -230,7 +287,7 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
     *job = (struct sxe__http_job){.wanted = *call, .link = SXE_NONE};
     if (request.host.length == 0)
         request.host = sxe_http_span(client->host);
-    head = sxe__http_request_write(&request, room, size, &job->asked);
+    head = sxe__http_request_write(&request, client->forward, room, size, &job->asked);
     if (head < 0)
         return (int)head;
     if (job->asked.upgrade && call->on_upgrade == NULL)

@@ -90,16 +90,21 @@ freeaddrinfo(struct addrinfo *list)
     }
 }
 
+/* Returns a listener; -1: the port is in use. */
 static inline int
-named_listener(unsigned index, char kind, in_port_t port)
+named_listener(unsigned index, char kind, in_port_t number)
 {
     struct sockaddr_in at = named_address(index, kind);
     int fd = __real_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int one = 1;
 
-    at.sin_port = port;
-    ck_assert_int_eq(__real_bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-    ck_assert_int_eq(__real_listen(fd, kind == 'd' ? 0 : 100), 0);
-    return fd;
+    at.sin_port = number;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (__real_bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+        __real_listen(fd, kind == 'd' ? 0 : 100) == 0)
+        return fd;
+    __real_close(fd);
+    return -1;
 }
 
 static inline void
@@ -113,35 +118,6 @@ fill_backlog(struct named_host *host)
     ck_assert_int_eq(connect(host->filling, (struct sockaddr *)&at, sizeof(at)), 0);
 }
 
-/* Make the listeners for the addresses of a name. The first one chooses the port for all; a
- * reserved one, for a name without a listener, is at 127.0.0.1. */
-static inline void
-hosts_open(const char *kinds, unsigned short *port)
-{
-    struct sockaddr_in at;
-    socklen_t length = sizeof(at);
-    int reserved = named_listener((unsigned)-1, 'o', 0);
-
-    ck_assert_int_eq(getsockname(reserved, (struct sockaddr *)&at, &length), 0);
-    *port = ntohs(at.sin_port);
-    hosts_number = (unsigned)strlen(kinds);
-    for (unsigned i = 0; i < hosts_number; i++) {
-        hosts[i] = (struct named_host){-1, -1};
-        if (kinds[i] == 'o' || kinds[i] == 'd')
-            hosts[i].listener = named_listener(i, kinds[i], at.sin_port);
-        if (kinds[i] == 'd')
-            fill_backlog(&hosts[i]);
-    }
-    __real_close(reserved);
-}
-
-/* Let a deaf host hear: it accepts connections from now on. */
-static inline void
-hosts_undeafen(unsigned index)
-{
-    ck_assert_int_eq(__real_listen(hosts[index].listener, 100), 0);
-}
-
 static inline void
 hosts_close(void)
 {
@@ -152,6 +128,54 @@ hosts_close(void)
             __real_close(hosts[i].listener);
     }
     hosts_number = 0;
+}
+
+/* Make the listeners for the addresses of a name, at this port. False: it is in use. */
+static inline bool
+hosts_open_at(const char *kinds, in_port_t number)
+{
+    hosts_number = (unsigned)strlen(kinds);
+    for (unsigned i = 0; i < hosts_number; i++)
+        hosts[i] = (struct named_host){-1, -1};
+    for (unsigned i = 0; i < hosts_number; i++) {
+        if (kinds[i] != 'o' && kinds[i] != 'd')
+            continue;
+        hosts[i].listener = named_listener(i, kinds[i], number);
+        if (hosts[i].listener < 0)
+            return false;
+        if (kinds[i] == 'd')
+            fill_backlog(&hosts[i]);
+    }
+    return true;
+}
+
+/* Make the listeners for the addresses of a name. A listener at 127.0.0.1, which is closed again,
+ * chooses the port for all. */
+static inline void
+hosts_open(const char *kinds, unsigned short *number)
+{
+    bool is_open = false;
+
+    for (unsigned i = 0; i < 100 && !is_open; i++) {
+        struct sockaddr_in at;
+        socklen_t length = sizeof(at);
+        int reserved = named_listener((unsigned)-1, 'o', 0);
+
+        ck_assert_int_eq(getsockname(reserved, (struct sockaddr *)&at, &length), 0);
+        *number = ntohs(at.sin_port);
+        is_open = hosts_open_at(kinds, at.sin_port);
+        if (!is_open)
+            hosts_close();
+        __real_close(reserved);
+    }
+    ck_assert(is_open);
+}
+
+/* Let a deaf host hear: it accepts connections from now on. */
+static inline void
+hosts_undeafen(unsigned index)
+{
+    ck_assert_int_eq(__real_listen(hosts[index].listener, 100), 0);
 }
 
 #endif

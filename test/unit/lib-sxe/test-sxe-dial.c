@@ -62,33 +62,36 @@ stop_dialling(void)
     hosts_close();
 }
 
-/* Turn until the look-up's thread has answered and a number of attempts were begun. The clock
- * stands still. */
+/* A turn that takes no time of the virtual clock, for loops that wait for the look-up's thread. */
+static void
+turn_in_no_time(void)
+{
+    fake_time_poll_ns = 1;
+    turn(1);
+    fake_time_poll_ns = 0;
+    sched_yield();
+}
+
+/* Turn until a number of attempts are under way. */
 static void
 await_attempts(unsigned number)
 {
-    for (unsigned i = 0; opened < number || sxe_number_in_state(SXE_STATE_CONNECTING) < number;
-         i++) {
-        ck_assert_msg(i < 1000000, "%u attempts, not %u", opened, number);
-        turn(1);
-        sched_yield();
-    }
+    while (opened < number || sxe_number_in_state(SXE_STATE_CONNECTING) < number)
+        turn_in_no_time();
 }
 
 static void
 await_one_event(void)
 {
-    while (event_count() == 0) {
-        turn(1);
-        sched_yield();
-    }
+    while (event_count() == 0)
+        turn_in_no_time();
 }
 
 /* A quarter of a second passes. */
 static void
 wait_delay(void)
 {
-    fake_time_advance(SXE_DIAL_NEXT_MS * SXE_NS_PER_MS);
+    fake_time_advance((SXE_DIAL_NEXT_MS + 1) * SXE_NS_PER_MS);
     turn(2);
 }
 
