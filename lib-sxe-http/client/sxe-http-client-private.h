@@ -11,7 +11,7 @@
  *     sxe-http-client-body.c    the body of a request, whole or in parts -> the socket
  *     sxe-http-client.c         new, delete, send, cancel, pause
  *
- * Shape: a link is in one of these states; in all but FREE and DROPPED it has a socket, but while it
+ * Shape: a link is in one of these states. In all but FREE and DROPPED it has a socket, unless it
  * dials:
  *
  *     FREE --> CONNECTING --> SENDING --> HEAD --> BODY <--> PAUSED

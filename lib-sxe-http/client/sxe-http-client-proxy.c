@@ -98,7 +98,7 @@ is_in_network(const unsigned char address[16], unsigned all, const char *item, s
 
 /* Whether the name is the item, or below it: a.example is in "example", and in ".example". */
 static bool
-is_in_domain(const char *name, const char *item, size_t length)
+is_at_or_below(const char *name, const char *item, size_t length)
 {
     const size_t all = strlen(name);
 
@@ -130,7 +130,7 @@ is_direct(const char *host)
         const size_t length = strcspn(item, ", \t\r\n\v\f");
 
         if ((length == 1 && *item == '*') || (bits > 0 ? is_in_network(address, bits, item, length)
-                                                       : is_in_domain(bare, item, length)))
+                                                       : is_at_or_below(bare, item, length)))
             return true;
         item += length;
     }
@@ -202,8 +202,8 @@ append_base64(char *text, const char *bytes, size_t length)
     *text = '\0';
 }
 
-/* Make the credentials of user:password, or of a user alone. The user's name must have no colon: the
- * proxy would take the rest of it for the password (RFC 7617, 2). */
+/* Make the credentials of user:password, or of a user alone. The user's name must have no colon:
+ * the proxy would take the rest of it for the password (RFC 7617, 2). */
 static bool
 set_login(struct sxe__http_forward *forward, struct sxe_span login)
 {
@@ -316,9 +316,9 @@ sxe__http_forward_new(struct sxe_http_client *client, const char *url)
 
 /* ---- Failures ---- */
 
-/* Say why the proxy did not do its part. The reply to a CONNECT, if there is one, is in the link. */
+/* Say why the proxy did not do its part. Its reply to CONNECT, if there is one, is in the link. */
 static const char *
-describe(const struct sxe__http_link *link, int result, char *reason, size_t size)
+describe_refusal(const struct sxe__http_link *link, int result, char *reason, size_t size)
 {
     const struct sxe__http_forward *forward = link->client->forward;
     const struct sxe_http_parser *reply = &link->parser;
@@ -352,7 +352,7 @@ sxe__http_client_failure(const struct sxe__http_link *link, int result)
 
     if (link->is_at_proxy && result != -EMSGSIZE && result != -ENOBUFS)
         snprintf(client->failure, sizeof(client->failure), "the proxy %s%s", client->forward->name,
-                 describe(link, result, reason, sizeof(reason)));
+                 describe_refusal(link, result, reason, sizeof(reason)));
     else if (link->look_up_error != 0)
         snprintf(client->failure, sizeof(client->failure), "%s: %s", client->config.name,
                  gai_strerror(link->look_up_error));

@@ -278,7 +278,7 @@ read_tunnel_head(struct sxe__http_link *link)
 }
 
 static enum step
-read_reply(struct sxe__http_link *link)
+read_next(struct sxe__http_link *link)
 {
     if (link->is_tunnelling)
         return read_tunnel_head(link);
@@ -301,5 +301,5 @@ sxe__http_client_on_read(SXE *s, int length)
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_BODY)
         sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
     while (step == GO_ON && SXE_BUF_USED(s) > 0)
-        step = read_reply(link);
+        step = read_next(link);
 }

@@ -109,7 +109,8 @@ stop(void)
 }
 
 /* promise: docs/sxe.md: The addresses of a name race (RFC 8305): the next one is tried 250 ms after
- *   the last, or at once after a failure. The first that connects wins, and the others are closed. */
+ *   the last, or at once after a failure. The first that connects wins, and the others are
+ *   closed. */
 START_TEST(an_address_that_leads_nowhere_is_passed_over_twice)
 {
     start();

@@ -118,7 +118,7 @@ expect_winner(unsigned index)
     EXPECT("close", dial.socket, 0);
 }
 
-/* ---- Who wins ---- */
+/* ---- The winner ---- */
 
 START_TEST(an_address_needs_no_look_up)
 {
