@@ -529,10 +529,11 @@ truth: ## hold sxe-http's figures against servers of known behaviour: a minute
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
 	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
 
-conformance: ## test sxe-http-mpi under mpirun, on this machine and in network namespaces: minutes
-	@tools/deps.sh install build mpi check
+# PART="scan acme": only those parts of mpi scan hostile acme.
+conformance: ## test beside large programs of others: MPI, scanners and hostile peers of TLS, certbot (PART=acme: only that): minutes
+	@tools/deps.sh install build check
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire
-	@T=load-mpi tools/run-tests.sh release
+	@tools/conformance.sh $(PART)
 
 SOAK_SECONDS ?= 3600
 soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (3600)

@@ -162,7 +162,10 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
 static bool
 set_server(struct sxe_tls *tls, SSL_CTX *context)
 {
-    SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    /* Choose the first cipher of ours that the client has, but ChaCha20 for a client that puts it
+     * first, as those do that have no instructions for AES. */
+    SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                     SSL_OP_PRIORITIZE_CHACHA);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_tlsext_servername_callback(context, on_name);
     SSL_CTX_set_tlsext_servername_arg(context, tls);

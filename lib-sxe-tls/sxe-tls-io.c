@@ -176,6 +176,7 @@ decrypt_records(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size
     /* Bytes in `in` that OpenSSL did not take have no place: see sxe-tls-bio.c. */
     if (c->result == 0 && (is_flood(c) || sxe__tls_loop->in_at < sxe__tls_loop->in_length)) {
         SXE_DEBUG_ID(s->id, "closing: %u records without a byte", c->records);
+        sxe__tls_note_failure(c, "too many records in a row without data");
         c->result = -EPROTO;
     }
     return done;

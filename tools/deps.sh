@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb
+# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb, and those of
+#                                            conformance.sh: part_mpi part_scan part_hostile part_acme
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -125,6 +126,28 @@ probe_peers() {
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
+}
+
+# The peers of make conformance.
+probe_part_mpi() {
+    want libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
+    want openmpi-bin command -v mpirun
+}
+
+probe_part_hostile() {
+    want python3-venv python3 -c 'import ensurepip, venv'
+    want openssl command -v openssl
+}
+
+probe_part_scan() {
+    probe_part_hostile
+    want testssl.sh command -v testssl
+}
+
+probe_part_acme() {
+    want openssl command -v openssl
+    want certbot command -v certbot
+    want pebble command -v pebble
 }
 
 probe_lint() {

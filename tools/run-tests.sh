@@ -8,6 +8,8 @@
 # programs whose name contains it, SXE_UNIT="test-a test-b" those of test/unit that run in release. build/MODE/times says what each took: seconds of CPU, seconds, name;
 # the longest first.
 #
+# SXE_CONFORMANCE=1, which tools/conformance.sh sets, adds the scripts of test/conformance.
+#
 # A program fails if it prints no result, dies, or hangs: SXE_TEST_SECONDS (3600) is no measure of
 # speed, it only ends programs that hang. SXE_SWEEP=whole runs every case of the long sweeps, thin only
 # some of them; without it release runs them whole, and the other flavours, which show the same in ten
@@ -126,7 +128,8 @@ wanted() {
 
 # paths: the programs and scripts to run.
 paths() {
-    for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua; do
+    for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua \
+        ${SXE_CONFORMANCE:+test/conformance/*.lua}; do
         case $(basename "$path" .lua) in
         *.*) ;; # the compiler's files
         *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;

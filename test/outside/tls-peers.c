@@ -243,6 +243,53 @@ START_TEST(a_modern_server_speaks_1_3_only)
 }
 END_TEST
 
+/* Connect as clients that prefer other ciphers than the server, or ChaCha20. Returns a bit for each
+ * whose cipher is the expected one. */
+static int
+look_at_ciphers(void)
+{
+    static const struct {
+        const char *offered;
+        const char *expected;
+    } clients[] = {
+        {"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-"
+         "POLY1305",
+         "ECDHE-ECDSA-AES128-GCM-SHA256"},
+        {"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256",
+         "ECDHE-ECDSA-CHACHA20-POLY1305"},
+        {"TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256",
+         "TLS_AES_128_GCM_SHA256"},
+        {"TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"},
+    };
+    int expected = 0;
+
+    for (unsigned i = 0; i < 4; i++) {
+        SSL *ssl = new_ssl(0);
+
+        if (i < 2) {
+            SSL_set_max_proto_version(ssl, TLS1_2_VERSION);
+            SSL_set_cipher_list(ssl, clients[i].offered);
+        } else
+            SSL_set_ciphersuites(ssl, clients[i].offered);
+        expected |= (is_greeted(ssl) && strcmp(SSL_get_cipher_name(ssl), clients[i].expected) == 0)
+                    << i;
+        end(ssl);
+    }
+    return expected;
+}
+
+/* promise: docs/tls.md: A server takes the first of its ciphers that the client has, and ChaCha20
+ * if that is the client's first. */
+START_TEST(the_servers_order_of_ciphers_counts)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, greet);
+    ck_assert_int_eq(run_with(look_at_ciphers, 4), 1 + 2 + 4 + 8);
+    finish();
+}
+END_TEST
+
 /* Connect as a client that prefers curves, and as one with RSA only. Returns a bit for each that
  * got an RSA certificate. */
 static int
@@ -322,6 +369,54 @@ START_TEST(servers_that_share_keys_resume_sessions_unless_they_ask_for_more)
               .tickets = tickets, .verify = SXE_TLS_REQUIRED, .authorities = certificate[0]},
           greet);
     ck_assert_int_eq(run_with(resume_elsewhere, 3), 1);
+    finish();
+    sxe_tls_tickets_delete(tickets);
+}
+END_TEST
+
+/* Get a session of each version, offer it at once to a server with other keys, and to its own one
+ * when the lifetime of its key is over. Returns a bit for each offer that is accepted. */
+static int
+resume_late(void)
+{
+    int resumed = 0;
+
+    for (int i = 0; i < 2; i++) {
+        SSL *ssl = new_ssl(0);
+        SSL_SESSION *session;
+
+        if (i == 0)
+            SSL_set_max_proto_version(ssl, TLS1_2_VERSION);
+        if (!is_greeted(ssl))
+            return 99;
+        session = SSL_get1_session(ssl);
+        SSL_shutdown(ssl);
+        end(ssl);
+        for (int which = 1; which >= 0; which--) {
+            if (which == 0)
+                sleep(3);
+            ssl = new_ssl((unsigned)which);
+            SSL_set_session(ssl, session);
+            if (!is_greeted(ssl))
+                return 99;
+            resumed |= SSL_session_reused(ssl) << (2 * i + which);
+            end(ssl);
+        }
+    }
+    return resumed;
+}
+
+/* promise: docs/tls.md: A session ends one lifetime of a key after its full handshake, however often
+ * it was resumed */
+START_TEST(a_ticket_is_refused_by_other_keys_and_after_its_lifetime)
+{
+    struct sxe_tls_tickets *tickets = sxe_tls_tickets_new(1);
+
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){.tickets = tickets}, greet);
+    serve(1, (struct sxe_tls_config){0}, greet);
+    ck_assert_int_eq(run_with(resume_late, 6), 0);
     finish();
     sxe_tls_tickets_delete(tickets);
 }
@@ -514,7 +609,9 @@ main(void)
     const TTest *cases[] = {a_server_speaks_1_2_and_1_3,
                             a_modern_server_speaks_1_3_only,
                             the_clients_algorithms_decide,
+                            the_servers_order_of_ciphers_counts,
                             servers_that_share_keys_resume_sessions_unless_they_ask_for_more,
+                            a_ticket_is_refused_by_other_keys_and_after_its_lifetime,
                             a_client_that_asks_gets_the_staple,
                             a_flood_of_empty_records_ends_a_connection,
                             a_client_that_says_nothing_is_closed,
