@@ -200,8 +200,8 @@ end)
 local EVIL = "<script>alert(1)<b>\"'&"
 local ESCAPED = EVIL:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()) end)
 
--- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function
---   that failed.
+-- promise: docs/lua-httpd.md: A browser gets this text as an HTML page, with the request and the local variables of
+-- the function that failed.
 test("text of a client is escaped in an error page", function()
     local server <close> = script.start([[
 return function(req)
@@ -225,8 +225,8 @@ end]], "--dev")
     check(not reply.headers["content-type"]:find("html", 1, true), reply.raw)
 end)
 
--- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more memory than
---   its cap.
+-- promise: docs/lua.md: It cannot delay other requests by more than 100 ms of CPU time, or take more memory than its
+-- limit.
 test("a script that takes all memory it can get in the sandbox stays within its cap", function()
     local server <close> = script.start([[
 local task = require "sxe.task"

@@ -33,7 +33,8 @@ test("the entity tag holds neither size, nor inode, nor time", function()
     equal(field(server, "etag"), tag)
 end)
 
--- promise: docs/lua-httpd.md: `log_lines_lost` are lines of the log and of the access log that could not be written.
+-- promise: docs/lua-httpd.md: `log_lines_lost` counts lines of the log and of the access log that could not be
+-- written.
 test("lines of the access log that are lost are counted", function()
     local server <close> = httpd.start("--stats", "/stats", "--access-log", "/dev/full")
     local function lost()

@@ -27,8 +27,8 @@ local function body(server)
     return http.ask(server, http.request("GET /")).body
 end
 
--- promise: docs/lua-httpd.md: Without any option, `sxe-httpd` serves the folder that it is started in if that has an
--- `index.html`; otherwise it answers each request with "Hello, World!".
+-- promise: docs/lua-httpd.md: Without any option, `sxe-httpd` serves the folder in which it is started, if that
+-- folder has an `index.html`; otherwise it answers each request with "Hello, World!".
 test("the folder is served only if it has an index.html", function()
     for name, expected in pairs{["index.html"] = "my page\n", ["index.htm"] = httpd.BODY} do
         local here <close> = folder(name)
@@ -37,7 +37,7 @@ test("the folder is served only if it has an index.html", function()
     end
 end)
 
--- promise: docs/lua-httpd.md: In both cases it prints how to go on.
+-- promise: docs/lua-httpd.md: In both cases it prints further steps.
 test("it prints how to go on", function()
     for _, name in ipairs{"index.html", "other"} do
         local here <close> = folder(name)

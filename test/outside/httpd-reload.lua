@@ -36,7 +36,8 @@ test("SIGHUP during a load loads the script that was written meanwhile", functio
     end
 end)
 
--- promise: docs/lua-httpd.md: A load that is not done 10 seconds after such a signal (1 with `--dev`) is ended, with a warning in the log; the next gets twice that time.
+-- promise: docs/lua-httpd.md: A load that is not done 10 seconds after such a signal (1 with `--dev`) is ended, with
+-- a warning in the log; the next load gets twice that time.
 test("a script that never finishes loading is replaced by the next", function()
     local server <close> = script.start(version(0), "--dev")
     server:write(version(1, "io.stderr:write('loading\\n') while true do require 'sxe.task'.sleep(1) end"))
@@ -49,7 +50,8 @@ test("a script that never finishes loading is replaced by the next", function()
     check(not server.proc:errors():find("ended with", 1, true), server.proc:errors())
 end)
 
--- promise: docs/lua-httpd.md: Under `nohup` SIGHUP loads the script again as ever; programs that the script runs ignore SIGHUP there, as under any other program.
+-- promise: docs/lua-httpd.md: Under `nohup` SIGHUP reloads the script as usual; programs that the script runs ignore
+-- SIGHUP there, as under any other program.
 test("under nohup SIGHUP reloads the script, and programs of the script ignore it", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
@@ -67,7 +69,8 @@ test("under nohup SIGHUP reloads the script, and programs of the script ignore i
     os.remove(path)
 end)
 
--- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for it
+-- promise: docs/lua-httpd.md: The earlier child waits for a connection or a child process of the script only while
+-- a task waits for it
 test("an idle connection of the script does not delay the server's end", function()
     local peer <close> = wire.listen("127.0.0.1", 0)
     local server <close> = script.start(([[
@@ -82,8 +85,8 @@ test("an idle connection of the script does not delay the server's end", functio
     check(server.proc:wait() == 0, "the end")
 end)
 
--- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for
--- it; other child processes are killed.
+-- promise: docs/lua-httpd.md: The earlier child waits for a connection or a child process of the script only while
+-- a task waits for it; other child processes are killed.
 test("processes that no task waits for do not delay the end, and are killed", function()
     local function is_gone(pid)
         local file = io.open("/proc/" .. pid .. "/stat")
@@ -132,7 +135,8 @@ local function least_of_ends(...)
     return least
 end
 
--- promise: docs/lua-httpd.md: A client that has all of its last reply, and keeps its connection open, does not delay the end.
+-- promise: docs/lua-httpd.md: A client that has its whole last reply, and keeps its connection open, does not delay
+-- the end.
 test("a client that has its reply and stays connected does not delay the end, nor with files", function()
     local directory = os.tmpname()
     os.remove(directory)

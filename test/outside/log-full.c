@@ -23,8 +23,8 @@ limit_files(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* promise: docs/log.md: Where a full disk took half a line, the process's next line begins with a
- *   new line, so that it stands by itself. */
+/* promise: docs/log.md: If a full disk accepted only a part of a line, the process's next line
+ * begins with a line end, so that the two do not mix. */
 START_TEST(the_line_after_half_a_line_stands_by_itself)
 {
     FILE *file = tmpfile();

@@ -124,9 +124,9 @@ START_TEST(any_bytes_are_a_string)
 }
 END_TEST
 
-/* promise: docs/log.md: If the room is too small, what is written ends before an escape or
- * character that does not fit, never within it; `length`
- * says how many bytes of the text were written, and the next call can continue there. */
+/* promise: docs/log.md: If the room is too small, the output ends before an escape or character
+ * that does not fit, never within it. `length` says how many bytes of the text were written, and
+ * the next call can continue there. */
 START_TEST(a_text_is_escaped_in_several_calls)
 {
     unsigned seed = 2;
@@ -167,7 +167,7 @@ START_TEST(each_byte_comes_back_as_a_character)
 }
 END_TEST
 
-/* promise: docs/log.md: With `SXE_JSON_IN_HTML` the string contains no `<`, and may stand in an
+/* promise: docs/log.md: With `SXE_JSON_IN_HTML` the string contains no `<`, and may be used in an
  * HTML script element. */
 START_TEST(no_string_in_html_ends_a_script)
 {

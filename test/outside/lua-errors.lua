@@ -29,7 +29,8 @@ test("a zero byte is in the line of the log", function()
     check(ran.errors:find([[ - a\\0b\x01]], 1, true), ran.errors)
 end)
 
--- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function that failed.
+-- promise: docs/lua-httpd.md: A browser gets this text as an HTML page, with the request and the local variables of
+-- the function that failed.
 test("--dev: a browser gets an error page in which all text of request and script is escaped", function()
     local server <close> = require "script".start([[
         return function(req)

@@ -42,8 +42,8 @@ local function errors_until(server, words)
     return all
 end
 
--- promise: docs/lua-httpd.md: When one turn of the loop takes longer than `--hang-timeout` (10 s; 0: no limit), the child
---   is ended and another one started.
+-- promise: docs/lua-httpd.md: When one turn of the loop takes longer than `--hang-timeout` (10 s; 0: no limit), the
+-- parent kills the child and starts another one.
 test("a server that hangs is replaced, and the log says what it ran", function()
     local server <close> = script.start(TEXT, "--hang-timeout", "1")
     local first = server:ask "/pid"
@@ -93,8 +93,8 @@ test("SIGTERM ends a server that hangs", function()
     server:stop()
 end)
 
--- promise: docs/lua-httpd.md: A child that a debugger or SIGSTOP has stopped is not ended; the log
---   says that it is stopped.
+-- promise: docs/lua-httpd.md: The parent does not end a child that a debugger or SIGSTOP has stopped; the log says
+-- that the child is stopped.
 test("a child that SIGSTOP stopped is not replaced", function()
     -- os.execute may take longer than a short limit, under sanitizers on a busy machine, before the child is stopped.
     local server <close> = script.start(

@@ -99,8 +99,8 @@ test("a finalizer that is set after setmetatable, and a hook of debug.sethook, e
                "--lua-cpu", "100ms")
 end)
 
--- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more
---   memory than its cap.
+-- promise: docs/lua.md: It cannot delay other requests by more than 100 ms of CPU time, or take more memory than its
+-- limit.
 test("encoding tables that were large, and are empty now, does not hang", function()
     local server <close> = script.start([[
 local e, t = {}, {}

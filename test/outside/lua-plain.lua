@@ -25,7 +25,7 @@ local function output_of(script)
     return output
 end
 
--- promise: docs/lua.md: Inside, all modules of this documentation are there, and tasks.
+-- promise: docs/lua.md: The function has all modules of this documentation, and tasks.
 test_plain("a function asks a server, twice at once", function()
     local server <close> = httpd.start()
     equal(output_of(([[
@@ -38,7 +38,7 @@ test_plain("a function asks a server, twice at once", function()
     check(http.ask(server, http.request("GET /")).status == 200)
 end)
 
--- promise: docs/lua.md: It returns when nothing is left that runs, like `sxe-lua`.
+-- promise: docs/lua.md: Like `sxe-lua`, `sxe.run` returns when nothing of the function can run any more.
 test_plain("a task that was started ends before the run", function()
     equal(output_of([[
         require "sxe".run(function()
@@ -48,7 +48,7 @@ test_plain("a task that was started ends before the run", function()
         print "after"]]), "task\nafter\n")
 end)
 
--- promise: docs/lua.md: An error that nobody caught ends the run, and `sxe.run` raises its text.
+-- promise: docs/lua.md: An error that was not caught ends the run, and `sxe.run` raises its text.
 test_plain("an error is raised, and the next run works", function()
     equal(output_of([[
         local sxe = require "sxe"

@@ -147,8 +147,8 @@ for _, master in ipairs(db:masters()) do keys = keys + master:dbsize() end
 print(wrong, keys, require "sxe.stats".moved)]]):match "^0\t%d+", "0\t300")
 end)
 
--- promise: docs/redis.md: One whose keys are in different slots is not sent: it fails with the code `"CROSSSLOT"`, and the
--- message names two of the keys.
+-- promise: docs/redis.md: A command whose keys are in different slots is not sent: it fails with the code
+-- `"CROSSSLOT"`, and the message names two of the keys.
 test("keys in different slots are refused", function()
     equal(run(cluster, [[print(select(2, db:mget("a", "b")))]]),
           "CROSSSLOT the keys 'a' and 'b' are in different slots; name them with the same {hash tag}\tCROSSSLOT\n")
@@ -166,7 +166,8 @@ end
 print(#list, wrong)]]), "300\t0\n")
 end)
 
--- promise: docs/redis.md: A blocking command is on the node of its keys, a subscription on that of its first name.
+-- promise: docs/redis.md: A blocking command is on the node of its keys, a subscription on the node of its first
+-- name.
 test("blocking commands and subscriptions go to the right node", function()
     equal(run(cluster, [[
 local waiting = task.start(function() return db:blpop("list", 0) end)
@@ -190,8 +191,8 @@ for _, key in ipairs{"x", "y", "z"} do io.write(add({key}, 2), add({key}, 3), " 
 print()]]), "one\n111111\n2\n25 25 25 \n")
 end)
 
--- promise: docs/redis.md: `read_from = "replica"`: commands that only read go to the replicas of their slot in turn, with what
--- they know by then.
+-- promise: docs/redis.md: With read_from = "replica", commands that only read go to the replicas of their slot in
+-- turn;
 test("replicas of the real cluster are read", function()
     equal(run(cluster, [[
 local reader = open{read_from = "replica"}

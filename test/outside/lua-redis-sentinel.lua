@@ -79,8 +79,8 @@ sentinel failover-timeout mine 5000
     return group
 end
 
--- promise: docs/redis.md: When a master fails, commands whose replies had not come fail, and may have been carried out or not.
---   Later commands wait for the new master.
+-- promise: docs/redis.md: When a master fails, commands whose replies had not come fail; the master may have executed
+-- them or not. Later commands wait for the new master.
 test("commands go to the master, and after its death to the replica that the Sentinel chose", function()
     local group <close> = start_group()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
@@ -100,7 +100,8 @@ print(db:get "a" == tostring(101 + right), db:role()[1])
     equal(proc:wait(300), 0, proc:errors())
 end)
 
--- promise: docs/redis.md: So one that still names the old master, since a partition cuts it off, stops nobody.
+-- promise: docs/redis.md: So a Sentinel that still names the old master, because a network partition separates it,
+-- does not block the client.
 test("a Sentinel that names a server which is gone, in front of a good one", function()
     local group <close> = start_group()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
@@ -127,8 +128,8 @@ stale:close()
     equal(proc:wait(300), 0, proc:errors())
 end)
 
--- promise: docs/redis.md: then the command fails with the last reason. A wrong password, or a user that may not use a command,
---   fails at once.
+-- promise: docs/redis.md: then the command fails with the last reason. With a wrong password, or a user that may not
+-- use a command, the command fails at once.
 test("a name that the Sentinel does not know, and a wrong password", function()
     local group <close> = start_group()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[

@@ -188,16 +188,16 @@ local function try(name)
     return server:ask("/try/" .. name)
 end
 
--- promise: docs/redis.md: A key that is not there is `redis.null`, and nil is an error: `if value == redis.null`.
+-- promise: docs/redis.md: The value of a missing key is `redis.null`; nil is an error.
 test("a missing key is redis.null", function() equal(try "null", "true") end)
 
 -- promise: docs/redis.md: | error | `nil, message, code`; the code is its first word, `"WRONGTYPE"` |
 test("an error of the server has a code", function() equal(try "err", "WRONGTYPE no list|WRONGTYPE") end)
 
--- promise: docs/redis.md: Anything else raises, before a byte is sent.
+-- promise: docs/redis.md: Any other value raises an error, before a byte is sent.
 test("wrong arguments and unknown commands raise", function() equal(try "raises", "falsefalse0") end)
 
--- promise: docs/redis.md: An option that there is not, or of another type, raises.
+-- promise: docs/redis.md: An unknown option, or an option of another type, raises an error.
 test("a misspelt option raises", function() check(try("typo"):find("false redis.new: there is no option", 1, true)) end)
 
 -- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
@@ -206,15 +206,15 @@ test("32 commands share a connection", function() equal(try "share", "1,2") end)
 -- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
 test("four commands wait for one connection that is being opened", function() equal(try "first", "1") end)
 
--- promise: docs/redis.md: A long reply becomes values while its bytes come, so it holds up no other task.
+-- promise: docs/redis.md: A long reply is decoded while its bytes arrive, so it delays no other task.
 test("a counter goes on while a long list comes", function() equal(try "list", "200000 after true") end)
 
--- promise: docs/redis.md: A task that ends while it reads or writes for others, by its limit of CPU time for instance,
--- leaves them their replies, or an error at once.
+-- promise: docs/redis.md: A task may read or write for other tasks. If it ends meanwhile, for instance by its limit
+-- of CPU time, the others still get their replies, or an error at once.
 test("a task that ends in a command delays no other", function() equal(try "ends", "true 0 after") end)
 
--- promise: docs/redis.md: A command whose turn to be written did not come, because the one before it was cut off, goes to
--- another connection.
+-- promise: docs/redis.md: If a command could not be written yet, because the command before it was cut off, it goes
+-- to another connection.
 test("a command that was not sent goes to another connection", function() equal(try "unsent", "cancelled after 1") end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.
@@ -225,16 +225,17 @@ test("a command whose connection ends is not repeated", function()
     equal(try "twice", "redis: the connection ended before the reply 1 next")
 end)
 
--- promise: docs/redis.md: A reply that is no RESP, or longer than `reply_max`, or lists 33 deep, closes the connection, and
--- all commands in it fail.
+-- promise: docs/redis.md: A reply that is no RESP, is longer than `reply_max`, or has lists 33 deep, closes the
+-- connection, and all its commands fail.
 test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak longer than reply_max, 4096 bytes next") end)
 
--- promise: docs/redis.md: The wait ends then, whatever arrives: a server that sends without end cannot delay it.
+-- promise: docs/redis.md: The wait ends at the timeout, whatever arrives: a server that sends without end cannot
+-- delay it.
 test("pushes without end outlast no timeout, and their connections are dropped", function()
     equal(try "flood", "timeout timeout timeout timeout timeout cancelled")
 end)
 
--- promise: docs/redis.md: Memory grows with the bytes that came, not with the lengths that they promise.
+-- promise: docs/redis.md: Memory grows with the bytes that arrived, not with the lengths that the server announces.
 test("a length that the server announces takes no memory", function() equal(try "memory", "timeout true") end)
 
 -- ---- The example, with a server of this script ----
@@ -308,7 +309,7 @@ end
     return output
 end
 
--- promise: docs/redis.md: | `unix` | the path of its socket, in place of host and port | |
+-- promise: docs/redis.md: | `unix` | the path of the server's socket, in place of host and port | |
 test("the real server stores any bytes, and returns all types", function()
     local server <close> = start_redis()
     equal(run[[
@@ -345,7 +346,7 @@ local list = db:pipeline():set("a", 1):lpush("a", 1):get("a"):exec()
 print(list[1], list[2].code, list[3])]], "OK\tWRONGTYPE\t1\n")
 end)
 
--- promise: docs/redis.md: Every command of a transaction is carried out, or none.
+-- promise: docs/redis.md: The server executes every command of a transaction, or none.
 test("the real server refuses a command of a transaction", function()
     run_both([[
 print(select(3, db:transaction(function(t) t:multi() t:set("b", 1) t:set("b") end)), db:get("b") == redis.null)
@@ -353,7 +354,8 @@ print(pcall(db.transaction, db, function(t) t:multi() t:set("b", 1) error("oh", 
 print(db:get("b") == redis.null)]], "ERR\ttrue\nfalse\toh\ntrue\n")
 end)
 
--- promise: docs/redis.md: If a watched key changed meanwhile, the function is called again, `retries` times at most.
+-- promise: docs/redis.md: If a watched key changed meanwhile, the function is called again, at most `retries` times
+-- (default 10);
 test("a transaction is repeated if a watched key changes", function()
     run_both([[
 local other, times = open{password = "secret"}, 0
@@ -371,7 +373,7 @@ times = 0
 print(db:transaction(add, {watch = {"a"}, retries = 0}))]], "11\t2\nnil\tredis: a watched key changed, 1 times\n")
 end)
 
--- promise: docs/redis.md: A blocking command has a connection of its own while it waits, and holds up no other.
+-- promise: docs/redis.md: A blocking command has its own connection while it waits, so it delays no other command.
 test("a blocking command delays no other", function()
     run_both([[
 local waiting = task.start(function() return db:blpop("list", 0) end)
@@ -393,7 +395,8 @@ print(one.channel, #one.text, two.pattern, two.channel, three.channel, three.tex
 print((select(2, sub:read(0.001))))]], "b\t3\t*\tb\tc\tz\ntimeout\n")
 end)
 
--- promise: docs/redis.md: A script that the server forgot, after a restart for instance, is sent as text, once.
+-- promise: docs/redis.md: If the server does not know the script, for instance after a restart, the text is sent,
+-- once.
 test("a script that the server forgot is sent again", function()
     run_both([[
 local add = db:prepare("return redis.call('INCRBY', KEYS[1], ARGV[1])")
@@ -402,7 +405,7 @@ print(add({"n"}, 2), add({"n"}, 3), db:script("FLUSH"), add({"n"}, 5), add({"n"}
 print(select(3, db:prepare("return ("){}))]], "2\t5\tOK\t10\t17\t17\nERR\n")
 end)
 
--- promise: docs/redis.md: A handle whose task ends in the middle closes its connection.
+-- promise: docs/redis.md: If the task of a handle ends before the handle, the handle's connection is closed.
 test("the real server dies under every kind of handle", function()
     local server <close> = start_redis()
     equal(run([[

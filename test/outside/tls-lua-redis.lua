@@ -49,7 +49,8 @@ local function start_redis()
     error("no port is free: " .. said)
 end
 
--- promise: docs/redis.md: With `tls` the server's certificate is verified as that of an [HTTPS server](http-client.md).
+-- promise: docs/redis.md: With `tls` the server's certificate is verified as that of an [HTTPS
+-- server](http-client.md#https).
 test("commands over TLS", function()
     local server <close>, port = start_redis()
     local ran = cli.run("sxe-lua", "-e", ([[
