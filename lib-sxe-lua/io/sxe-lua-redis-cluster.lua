@@ -792,15 +792,14 @@ local metatable = {
 
 function redis.cluster(options)
   local all = core.check_options("redis.cluster", options, OPTIONS, DEFAULTS)
-  local seeds = {}
 
   core.check_ranges("redis.cluster", all)
   core.check_range("redis.cluster", all, "nodes", 1, 1000)
   if all.read_from ~= "master" and all.read_from ~= "replica" then
     error("redis.cluster: read_from is \"master\" or \"replica\", not '" .. all.read_from .. "'", 0)
   end
-  for i, seed in ipairs(all.seeds or {}) do seeds[i] = core.read_address("redis.cluster", "a seed", seed, PORT) end
-  if not seeds[1] then error("redis.cluster: seeds is a list of \"host:port\", at least one", 0) end
+  local seeds = core.read_addresses("redis.cluster", "seeds", "a seed", all.seeds, PORT)
+
   all.is_readonly = all.read_from == "replica"
   counters = counters or stats{ "maps", "moved", "ask", "waits", "failures", name = "redis.cluster" }
   return setmetatable({ [POOL] = { options = all, seeds = seeds, by_name = {}, count = 0, slots = {}, shards = {},

@@ -107,14 +107,11 @@ end
 function core.new_sentinel(options)
   local all = {}
 
-  for i, text in ipairs(options.sentinels) do
-    local address = core.read_address("redis.new", "a Sentinel", text, PORT)
-
+  for i, address in ipairs(core.read_addresses("redis.new", "sentinels", "a Sentinel", options.sentinels, PORT)) do
     all[i] = { host = address[1], port = address[2], user = options.sentinel_user, password = options.sentinel_password,
       tls = options.tls, db = 0, size = 1, handles = 1, timeout = options.timeout, reply_max = options.reply_max,
       protocol = options.protocol }
   end
-  if not all[1] then error("redis.new: sentinels is a list of \"host:port\", at least one", 0) end
   counters = counters or stats{ "lookups", "switches", name = "redis.sentinel" }
   return setmetatable({ all = all, master = options.master, first = 1, pauses = 0, retry_at = 0, name = false,
     question = c.encode("SENTINEL", "GET-MASTER-ADDR-BY-NAME", options.master) }, Sentinel)

@@ -595,15 +595,29 @@ end
 
 -- Read an address { host, port } from a text; `default` is its port if it names none.
 local function read_address(who, name, text, default)
-  local host, port = text, default
-
   if type(text) ~= "string" then error(format('%s: %s is "host:port", not a %s', who, name, type(text)), 0) end
-  if find(text, ":", 1, true) then
-    host, port = match(text, "^(.*):(%d+)$")
-    port = tointeger(tonumber(port))
+  local host, rest = match(text, "^%[([^%]]*:[^%]]*)%](.*)$") -- an IPv6 address
+  if not host then
+    host, rest = match(text, "^([^:]*)(.*)$")
   end
-  if not is_host(host) or not is_port(port) then error(format('%s: %s is "host:port", not \'%s\'', who, name, text), 0) end
+  local port = rest == "" and default or tointeger(tonumber(match(rest, "^:(%d+)$")))
+  if not is_host(host) or not is_port(port) then
+    error(format('%s: %s is "host:port" or "[IPv6]:port", not \'%s\'', who, name, text), 0)
+  end
   return { host, port }
+end
+
+-- Read the option `name`, a list of addresses, of which each is `one`. Returns a list of { host, port }.
+local function read_addresses(who, name, one, list, default)
+  local all, count = {}, 0
+
+  for _ in pairs(list or {}) do count = count + 1 end
+  for i = 1, count do
+    if list[i] == nil then error(format("%s: %s is a list, but nothing is at its place %d", who, name, i), 0) end
+    all[i] = read_address(who, one, list[i], default)
+  end
+  if count == 0 then error(format('%s: %s is a list of "host:port", at least one', who, name), 0) end
+  return all
 end
 
 local redis = { null = json.null }
@@ -646,7 +660,8 @@ core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, begin = begin, calls = calls, 
   close_pool = close_pool, commands = commands, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
   exchange_shared = exchange_shared, finish = finish, holders = holders, is_host = is_host, is_port = is_port,
   left_of = left_of, new_call = new_call, new_holder = new_holder, new_pool = new_pool, command_methods = command_methods,
-  read_address = read_address, retire = retire, take = take, tell_waiting = tell_waiting, OPTIONS = OPTIONS }
+  read_addresses = read_addresses, retire = retire, take = take, tell_waiting = tell_waiting,
+  OPTIONS = OPTIONS }
 
 c.add_handles(Db, core)
 c.add_sentinels(core)

@@ -333,8 +333,10 @@ make_server(void)
 {
     struct sxe_http_config config = {.connections = ADMIN_CONNECTIONS,
                                      .address_max = UINT32_MAX,
-                                     .head_timeout_ms = ADMIN_HEAD_MS,
-                                     .body_max = 4096,
+                                     .head_timeout_ms = ADMIN_WAIT_MS,
+                                     .body_timeout_ms = ADMIN_WAIT_MS,
+                                     .body_rate_min = ADMIN_BODY_MAX,
+                                     .body_max = ADMIN_BODY_MAX,
                                      .fields_max = 1024};
     int result = make_random_token(serving.token);
 

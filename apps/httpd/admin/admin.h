@@ -18,8 +18,9 @@
  * name other than localhost, against DNS rebinding, and if a browser sends the request for a page
  * of another site, against cross-site request forgery.
  *
- * Limits: ADMIN_CONNECTIONS connections, each of which has ADMIN_HEAD_MS to send a request's head,
- * so that idle clients do not keep a load balancer from /readyz. While ADMIN_TEXTS long replies are
+ * Limits: ADMIN_CONNECTIONS connections, each of which has ADMIN_WAIT_MS to send a request's head,
+ * and as long again for its body, so that slow clients do not keep a load balancer from /readyz.
+ * While ADMIN_TEXTS long replies are
  * being sent, further ones are 503.
  */
 #ifndef ADMIN_H
@@ -32,7 +33,8 @@
 struct httpd_options;
 
 #define ADMIN_CONNECTIONS 256
-#define ADMIN_HEAD_MS     2000
+#define ADMIN_WAIT_MS     2000
+#define ADMIN_BODY_MAX    4096 /* bytes; above what each form of the page sends */
 #define ADMIN_TEXTS       4
 
 /* Map the metrics, and start the admin process at the address of --admin. slots: how many slots

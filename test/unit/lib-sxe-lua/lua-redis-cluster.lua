@@ -167,10 +167,12 @@ local cases = {
     fails("at least one", pcall(redis.cluster, {}))
     fails("at least one", pcall(redis.cluster, { seeds = {} }))
     fails("a seed is \"host:port\", not a number", pcall(redis.cluster, { seeds = { 1 } }))
-    for _, seed in ipairs{ "a b", "a:0", "a:65536", "a:x", ":1", ("x"):rep(256) } do
-      fails("a seed is \"host:port\", not '" .. seed, pcall(redis.cluster, { seeds = { seed } }))
+    for _, seed in ipairs{ "a b", "a:0", "a:65536", "a:x", ":1", "a:1:1", "::1", "[a]:1", "[::1]x", ("x"):rep(256) } do
+      fails("a seed is \"host:port\" or \"[IPv6]:port\", not '" .. seed, pcall(redis.cluster, { seeds = { seed } }))
     end
-    for _, seed in ipairs{ "a-b.example", "a:1", "::1:65535" } do assert(redis.cluster{ seeds = { seed } }) end
+    for _, seed in ipairs{ "a-b.example", "a:1", "[::1]:65535", "[::1]" } do assert(redis.cluster{ seeds = { seed } }) end
+    fails("seeds is a list, but nothing is at its place 2", pcall(redis.cluster, { seeds = { "a", nil, "b" } }))
+    fails("seeds is a list, but nothing is at its place 2", pcall(redis.cluster, { seeds = { "a", x = "b" } }))
     fails("there is no option 'db'", pcall(redis.cluster, { db = 1 }))
     fails("read_from must be a string", pcall(redis.cluster, { read_from = 1 }))
     fails("read_from is \"master\"", pcall(redis.cluster, { seeds = { "a" }, read_from = "x" }))

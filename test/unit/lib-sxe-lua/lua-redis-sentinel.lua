@@ -309,8 +309,8 @@ local cases = {
     refused("sentinel_user needs sentinel_password", { sentinels = { "a" }, master = "a", sentinel_user = "b" })
     refused("sentinels is a list of \"host:port\", at least one", { sentinels = {}, master = "a" })
     refused("a Sentinel is \"host:port\", not a number", { sentinels = { 1 }, master = "a" })
-    refused("a Sentinel is \"host:port\", not 'a:b'", { sentinels = { "a:b" }, master = "a" })
-    refused("a Sentinel is \"host:port\", not 'a b'", { sentinels = { "a b" }, master = "a" })
+    refused("a Sentinel is \"host:port\" or \"[IPv6]:port\", not 'a:b'", { sentinels = { "a:b" }, master = "a" })
+    refused("a Sentinel is \"host:port\" or \"[IPv6]:port\", not 'a b'", { sentinels = { "a b" }, master = "a" })
     fails("there is no option 'sentinels'", pcall(redis.cluster, { seeds = { "a" }, sentinels = { "a" } }))
     local db <close> = open{ sentinels = { "127.0.0.1" }, timeout = 0.05 } -- its port is 26379
     local _, why = db:get "a"
