@@ -30,7 +30,8 @@
  * the call did not ask for; -ECONNRESET: closed before the response was whole; -EMSGSIZE: the body
  * is longer than body_max; -ENOBUFS: no room for output; -EADDRNOTAVAIL: the name has no address;
  * of a proxy: -EACCES: it wants a user and a password, or refuses those it got (407),
- * -EHOSTUNREACH: it refuses the tunnel; else the -errno of connecting or of the socket.
+ * -EHOSTUNREACH: it refuses the tunnel; else the -errno of connecting or of the socket. -EACCES
+ * also: the address is not public (public_only).
  *
  * TLS: lib-sxe-tls is handed in, as `tls` and `use_tls`, so that programs without it do not link
  * OpenSSL. Each connection then begins with a handshake, which connect_timeout includes.
@@ -143,6 +144,11 @@ struct sxe_http_client_config {
      * been idle for longer than this, because the server may be closing it; default: any */
     uint32_t unsafe_idle_ms;
 
+    /* connect only to addresses of the public internet (sxe_cidr_is_public), so that a URL of a
+     * stranger leads to no private server; others are refused with EACCES. Not with path, nor with
+     * a proxy, which looks the name up itself */
+    bool public_only;
+
     bool unref; /* sxe_run does not wait for this client's connections, see sxe_unref */
 
     /* tls: made by sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: the function sxe_tls_use.
@@ -192,8 +198,8 @@ struct sxe_http_exchange {
     bool is_answered;                       /* a byte of a response came from the server */
     /* in on_done, if the connection closed: its socket, for sxe_tls_failure; otherwise NULL */
     const SXE *closed;
-    /* in on_done, after a failure of the proxy's or of a look-up: one line that names the proxy or
-     * the host, and says why; otherwise NULL */
+    /* in on_done, after a failure of the proxy's or of a look-up, or if no address of a name is
+     * public: one line that names the proxy or the host, and says why; otherwise NULL */
     const char *failure;
 };
 

@@ -61,6 +61,11 @@ SXE_PUBLIC SXE_MUST_USE int sxe_cidr_add(struct sxe_cidr_list *list, const char 
  * and unix. */
 SXE_PUBLIC bool sxe_cidr_match(const struct sxe_cidr_list *list, const struct sockaddr *address);
 
+/* Whether an address as text is of the public internet. False for loopback, private, link-local and
+ * reserved ones (RFC 6890), for those of IPv4 inside of IPv6, too, and for a text that is no
+ * address. For a client that calls URLs of strangers. */
+SXE_PUBLIC bool sxe_cidr_is_public(const char *ip);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#include "sxe-cidr.h"
+
 /* ---- Tunnels ---- */
 
 static int
@@ -48,9 +50,9 @@ on_link_connected(SXE *s)
         sxe__http_job_fail(link->client, link->job, result);
 }
 
-/* Make a socket for this link that is not connected. NULL with errno. */
+/* Make a socket for this link, to be connected to this address or to the path. NULL with errno. */
 static SXE *
-make_link_socket(struct sxe__http_link *link)
+make_link_socket(struct sxe__http_link *link, const char *ip)
 {
     const struct sxe_http_client_config *config = &link->client->config;
     SXE *s = config->path != NULL ? sxe_new_unix(NULL, config->path, on_link_connected,
@@ -62,7 +64,9 @@ make_link_socket(struct sxe__http_link *link)
     if (s == NULL)
         return NULL;
     s->user_data = link;
-    if (config->tls != NULL && link->client->forward == NULL)
+    if (config->public_only && !sxe_cidr_is_public(ip))
+        result = -EACCES;
+    else if (config->tls != NULL && link->client->forward == NULL)
         result = config->use_tls(config->tls, s, config->tls_name);
     if (result < 0) {
         sxe_close(s);
@@ -78,7 +82,7 @@ make_link_socket(struct sxe__http_link *link)
 static int
 connect_link(struct sxe__http_link *link, const char *ip, uint16_t port)
 {
-    SXE *s = make_link_socket(link);
+    SXE *s = make_link_socket(link, ip);
     int result;
 
     if (s == NULL)
@@ -96,8 +100,7 @@ connect_link(struct sxe__http_link *link, const char *ip, uint16_t port)
 static SXE *
 open_for_dial(struct sxe_dial *dial, const char *ip)
 {
-    SXE_UNUSED_PARAMETER(ip);
-    return make_link_socket(dial->user);
+    return make_link_socket(dial->user, ip);
 }
 
 static void

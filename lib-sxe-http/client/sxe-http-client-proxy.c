@@ -161,7 +161,7 @@ sxe_http_client_find_proxy(const char *scheme, const char *host, const char **va
 
 /* Decode the escapes of a text. Returns the length; -1: an escape is not valid, or no room. */
 static int
-unescape(char *to, size_t size, struct sxe_span text)
+decode_escapes(char *to, size_t size, struct sxe_span text)
 {
     size_t used = 0;
 
@@ -211,13 +211,13 @@ set_login(struct sxe__http_forward *forward, struct sxe_span login)
     const size_t user = colon != NULL ? (size_t)(colon - login.base) : login.length;
     struct sxe_span password = {login.base + user + 1, colon != NULL ? login.length - user - 1 : 0};
     char bytes[LOGIN_MAX];
-    int length = unescape(bytes, sizeof(bytes) - 1, (struct sxe_span){login.base, user});
+    int length = decode_escapes(bytes, sizeof(bytes) - 1, (struct sxe_span){login.base, user});
     int more;
 
     if (length < 0 || memchr(bytes, ':', (size_t)length) != NULL)
         return false;
     bytes[length++] = ':';
-    more = unescape(bytes + length, sizeof(bytes) - (size_t)length, password);
+    more = decode_escapes(bytes + length, sizeof(bytes) - (size_t)length, password);
     if (more < 0)
         return false;
     snprintf(forward->login, sizeof(forward->login), "Basic ");
@@ -356,6 +356,9 @@ sxe__http_client_failure(const struct sxe__http_link *link, int result)
     else if (link->look_up_error != 0)
         snprintf(client->failure, sizeof(client->failure), "%s: %s", client->config.name,
                  gai_strerror(link->look_up_error));
+    else if (result == -EACCES && client->config.public_only)
+        snprintf(client->failure, sizeof(client->failure), "%s: the address is not public",
+                 client->config.name);
     else
         return NULL;
     return client->failure;

@@ -79,9 +79,10 @@ set_server_address(struct sxe_http_client *client, const struct sxe_http_client_
     config->path = wanted->path != NULL ? client->path : NULL;
     if (wanted->path != NULL) {
         snprintf(client->host, sizeof(client->host), "localhost");
-        return wanted->proxy == NULL && copy_text(client->path, sizeof(client->path), wanted->path);
+        return wanted->proxy == NULL && !wanted->public_only &&
+               copy_text(client->path, sizeof(client->path), wanted->path);
     }
-    if (!set_usual_host(client, wanted))
+    if ((wanted->public_only && wanted->proxy != NULL) || !set_usual_host(client, wanted))
         return false;
     if (wanted->ip != NULL)
         return copy_text(client->ip, sizeof(client->ip), wanted->ip) &&

@@ -20,9 +20,9 @@
  */
 #include "sxe-lua-socket-private.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
+#include "sxe-cidr.h"
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
 #include "sxe-lua-clock.h"
@@ -173,67 +173,11 @@ read_chunks(lua_State *L)
 
 /* ---- Addresses ---- */
 
-struct range {
-    uint32_t first;
-    unsigned bits;
-};
-
-/* Ranges that are not public (RFC 6890 and its successors): this host, private networks, links,
- * tests, multicast, and reserved ones. */
-static const struct range private_ranges[] = {
-    {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
-    {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
-    {0xc6336400, 24}, {0xcb007100, 24}, {0xe0000000, 3},
-};
-
-static bool
-is_public_v4(uint32_t address)
-{
-    for (unsigned i = 0; i < sizeof(private_ranges) / sizeof(private_ranges[0]); i++) {
-        if ((address ^ private_ranges[i].first) >> (32 - private_ranges[i].bits) == 0)
-            return false;
-    }
-    return true;
-}
-
-static uint32_t
-word_at(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-/* Only 2000::/3 is global unicast. In it, 2001::/23 is for protocols, and 2001:db8::/32 and
- * 3fff::/20 are for documents (RFC 9637). An address in 2002::/16, 64:ff9b::/96 or ::ffff:0:0/96
- * holds an address of IPv4. */
-static bool
-is_public_v6(const unsigned char a[16])
-{
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    static const unsigned char translated[12] = {0, 0x64, 0xff, 0x9b};
-
-    if (memcmp(a, mapped, 12) == 0 || memcmp(a, translated, 12) == 0)
-        return is_public_v4(word_at(a + 12));
-    if (a[0] == 0x20 && a[1] == 0x02)
-        return is_public_v4(word_at(a + 2));
-    return (a[0] & 0xe0) == 0x20 && !(word_at(a) >> 9 == 0x20010000 >> 9) &&
-           word_at(a) != 0x20010db8 && word_at(a) >> 12 != 0x3fff0;
-}
-
-bool
-sxe__lua_is_public(const char *text)
-{
-    unsigned char address[16] = {0};
-
-    if (inet_pton(AF_INET, text, address) == 1)
-        return is_public_v4(word_at(address));
-    return inet_pton(AF_INET6, text, address) == 1 && is_public_v6(address);
-}
-
 /* is_public(address) */
 static int
 is_public(lua_State *L)
 {
-    lua_pushboolean(L, sxe__lua_is_public(lua_tostring(L, 1)));
+    lua_pushboolean(L, sxe_cidr_is_public(lua_tostring(L, 1)));
     return 1;
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-cidr.h"
 #include "sxe-lua-clock.h"
 #include "sxe-resolve.h"
 
@@ -301,7 +302,7 @@ static SXE *
 try_address(lua_State *L, const struct race *race, const char *address)
 {
     errno = EACCES;
-    if (is_public_only(L) && !sxe__lua_is_public(address))
+    if (is_public_only(L) && !sxe_cidr_is_public(address))
         return NULL;
     errno = ENFILE;
     return sxe__lua_is_socket_free(race->number > 0) ? connect_tcp_socket(L, address) : NULL;

@@ -147,9 +147,6 @@ uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
 /* Whether the host is an address already, not a name. */
 bool sxe__lua_is_ip(const char *host);
 
-/* Whether the address is one of the internet; in sxe-lua-client.c. */
-bool sxe__lua_is_public(const char *address);
-
 void sxe__lua_add_inflate(lua_State *L); /* adds functions to the table on top; sxe-lua-inflate.c */
 void sxe__lua_add_proxy(lua_State *L);   /* adds functions to the table on top; sxe-lua-proxy.c */
 

@@ -109,6 +109,13 @@ take_at(unsigned index, const char *target)
     return peer;
 }
 
+static bool
+somebody_connects_to(unsigned index)
+{
+    listener = hosts[index].listener;
+    return somebody_connects();
+}
+
 /* ---- Connections ---- */
 
 START_TEST(calls_of_a_name_share_connections)
@@ -218,6 +225,32 @@ START_TEST(a_name_that_cannot_be_connected_to_fails_calls)
     }
     turn(1);
     stop_name();
+}
+END_TEST
+
+/* All addresses of the tests are private. */
+START_TEST(a_private_address_is_refused_if_only_public_ones_are_wanted)
+{
+    struct sxe_http_client_config config = {.ip = "8.8.8.8", .port = 80, .public_only = true};
+    struct sxe_http_call call = told_call_of(a);
+
+    serve_name("oo", (struct sxe_http_client_config){.public_only = true});
+    get_told(a);
+    await_done();
+    EXPECT_DONE(a, -EACCES, "");
+    ck_assert_str_eq(failure, "oo: the address is not public");
+    ck_assert(!somebody_connects_to(0) && !somebody_connects_to(1));
+    stop_name();
+    config.proxy = "p.example";
+    ck_assert_ptr_null(sxe_http_client_new(&config));
+    config = (struct sxe_http_client_config){.path = "/run/x", .public_only = true};
+    ck_assert_ptr_null(sxe_http_client_new(&config));
+    config = (struct sxe_http_client_config){.ip = "127.0.0.1", .port = 1, .public_only = true};
+    client = sxe_http_client_new(&config);
+    plan_start_with(0, NULL);
+    ck_assert_int_eq(sxe_http_client_send(client, &call, NULL), -EACCES);
+    sxe_http_client_delete(client);
+    plan_stop();
 }
 END_TEST
 
@@ -392,6 +425,7 @@ dial_suite(void)
     tcase_add_test(calls, a_proxy_may_have_a_name);
     tcase_add_loop_test(calls, a_name_that_cannot_be_connected_to_fails_calls, 0, 3);
     tcase_add_test(calls, a_proxy_without_an_address_is_named);
+    tcase_add_test(calls, a_private_address_is_refused_if_only_public_ones_are_wanted);
     tcase_add_test(calls, connect_timeout_bounds_look_up_and_race);
     tcase_add_test(calls, tls_that_cannot_be_prepared_fails_the_call);
     tcase_add_loop_test(calls, a_call_that_waits_gets_the_place_of_a_cancelled_one, 0, 2);

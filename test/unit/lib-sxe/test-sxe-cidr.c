@@ -220,6 +220,52 @@ START_TEST(a_list_has_room_for_64_networks)
 }
 END_TEST
 
+/* ---- The internet ---- */
+
+static const struct {
+    const char *address;
+    bool is_public;
+} addresses[] = {
+    {"8.8.8.8", true},
+    {"0.0.0.0", false},
+    {"10.1.2.3", false},
+    {"100.63.0.1", true},
+    {"100.64.0.1", false},
+    {"127.1.2.3", false},
+    {"169.254.1.1", false},
+    {"172.15.0.1", true},
+    {"172.31.0.1", false},
+    {"172.32.0.1", true},
+    {"192.168.0.1", false},
+    {"198.18.0.1", false},
+    {"224.0.0.1", false},
+    {"255.255.255.255", false},
+    {"::", false},
+    {"::1", false},
+    {"fe80::1", false},
+    {"fc00::1", false},
+    {"ff02::1", false},
+    {"2001:4860::1", true},
+    {"2001:db8::1", false},
+    {"3fff:fff::1", false},
+    {"3fff:1000::1", true},
+    {"2001::1", false},
+    {"2001:200::1", true},
+    {"::ffff:10.0.0.1", false},
+    {"::ffff:8.8.8.8", true},
+    {"64:ff9b::7f00:1", false},
+    {"2002:0a00:1::", false},
+    {"2002:0808:808::", true},
+    {"", false},
+    {"no address", false},
+};
+
+START_TEST(addresses_of_the_internet_are_public)
+{
+    ck_assert(sxe_cidr_is_public(addresses[_i].address) == addresses[_i].is_public);
+}
+END_TEST
+
 #define COUNT(table) (sizeof(table) / sizeof(table[0]))
 
 int
@@ -235,6 +281,7 @@ main(void)
     tcase_add_loop_test(tcase, what_is_no_network_is_named_and_leaves_the_list_as_it_was, 0,
                         COUNT(refused));
     tcase_add_test(tcase, a_list_has_room_for_64_networks);
+    tcase_add_loop_test(tcase, addresses_of_the_internet_are_public, 0, COUNT(addresses));
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }
