@@ -72,7 +72,8 @@ r:post("/logout", function(req) req.ctx.session:destroy() return 204 end)
 return r
 ]]
 
--- promise: docs/sessions.md: A cookie that is missing, forged, damaged or over gives an empty session, never an error.
+-- promise: docs/sessions.md: A cookie that is missing, forged, damaged or expired gives an empty session, never an
+-- error.
 test("a cookie that was changed is not accepted", function()
     local server <close> = script.start(APP)
     local cookie = cookie_of(post(server, "/login", "user=Ann"))
@@ -97,7 +98,7 @@ test("an error keeps what the session was set to", function()
     check(post(server, "/wrong", "", cookie_of(first)).body:find("try 2", 1, true), first.body)
 end)
 
--- promise: docs/sessions.md: needs no memory and works with any number of servers
+-- promise: docs/sessions.md: needs no memory and works with one server or several
 test("a sealed cookie counts in each worker, and after a restart", function()
     local cookie
     do
@@ -109,7 +110,8 @@ test("a sealed cookie counts in each worker, and after a restart", function()
     equal(ask(server, "GET /", cookie).body, "Ann")
 end)
 
--- promise: docs/sessions.md: In a cookie all values together have some 2,900 bytes as JSON; one that makes it longer raises.
+-- promise: docs/sessions.md: In a cookie all values together have some 2,900 bytes as JSON; a value that makes them
+-- longer raises an error.
 test("2,800 bytes fit into a cookie", function()
     local server <close> = script.start(APP)
     local reply = ask(server, "GET /big")
@@ -159,7 +161,7 @@ test("an old id is no longer valid, and a session without values is not stored",
     equal(ask(server, "GET /count").body, "0")
 end)
 
--- promise: docs/sessions.md: a `set` of a request that was under way raises an error whose status is 409.
+-- promise: docs/sessions.md: a `set` of a request in progress then raises an error whose status is 409.
 test("a request that was in progress does not bring a deleted session back", function()
     local server <close> = script.start(STORED)
     local cookie = cookie_of(post(server, "/login", "user=Ann"))
@@ -173,7 +175,7 @@ test("a request that was in progress does not bring a deleted session back", fun
     equal(ask(server, "GET /count").body, "0")
 end)
 
--- promise: docs/sessions.md: so who reads the store, and even the secret, cannot take over its sessions.
+-- promise: docs/sessions.md: so an attacker who reads the store, and even the secret, cannot take over its sessions.
 test("the store has no id", function()
     local server <close> = script.start(STORED)
     local cookie = cookie_of(post(server, "/login", "user=Ann"))
@@ -193,7 +195,8 @@ r:use("/admin", admin)
 return r
 ]]
 
--- promise: docs/sessions.md: it answers 403 to each request that is not GET, HEAD, OPTIONS or TRACE, unless a token of its session
+-- promise: docs/sessions.md: It answers 403 to each request that is not GET, HEAD, OPTIONS or TRACE, unless a token
+-- of the session
 test("a form of another site is refused", function()
     local server <close> = script.start(GUARDED)
     local page, other = ask(server, "GET /form"), ask(server, "GET /form")

@@ -170,7 +170,7 @@ test("the page begins with a script that runs", function()
     equal(proc:errors(), "")
 end)
 
--- promise: docs/postgres.md: Values always go beside the text, never in it, so nothing needs quoting.
+-- promise: docs/postgres.md: Values are always sent separately from the text, so nothing needs quoting.
 test("values of all types go to the server and come back", function()
     equal(run[[
 local rows = assert(db:query("SELECT $1::bigint a, $2::float8 b, $3::boolean c, $4::text d, $5::text e, $6::bytea f, $7::jsonb g, " ..
@@ -269,7 +269,7 @@ print(string.format("%a", few:query "SELECT '-0'::float8 f"[1].f))
 ]])
 end)
 
--- promise: docs/postgres.md: later ones are not sent, and the transaction fails with the code
+-- promise: docs/postgres.md: later queries are not sent, and the transaction fails with the code
 test("a transaction that its function ends fails", function()
     equal(run[[
 local one <close> = open{ max = 1 }
@@ -331,7 +331,7 @@ print(pcall(postgres.array, json.decode '{"n": 1000000000}'))
 ]], "true\nfalse\tpostgres.array: more than 10000 items are nil, by the field n\n")
 end)
 
--- promise: docs/postgres.md: An error in the function rolls back, and is raised.
+-- promise: docs/postgres.md: After an error in the function the transaction is rolled back, and the error is raised.
 test("transactions commit, roll back, and have savepoints", function()
     equal(run[[
 assert(db:exec "CREATE TABLE t (id int PRIMARY KEY)")
@@ -366,7 +366,7 @@ true | nil
 ]])
 end)
 
--- promise: docs/postgres.md: A loop that is left early has the query cancelled.
+-- promise: docs/postgres.md: If the loop is left early, the query is cancelled.
 test("rows of a large result come in portions", function()
     equal(run[[
 local one <close> = open{ max = 1, bytes_max = 1 << 20 }
@@ -384,7 +384,7 @@ print(pcall(function() for row in one:rows "SELECT 10 / (5 - g) n FROM generate_
 ]], "true\t200000\ttrue\n5\nfalse\tdivision by zero\n")
 end)
 
--- promise: docs/postgres.md: If the source raises, nothing is copied, and the error is raised.
+-- promise: docs/postgres.md: If the source raises an error, nothing is copied, and the error is raised.
 test("rows are copied in and out", function()
     equal(run[[
 local one <close> = open{ max = 1 }
@@ -588,7 +588,8 @@ default_pool_size = 2
     return output
 end
 
--- promise: docs/postgres.md: In transaction mode each statement may go to another connection of the server, so give `prepare = false`
+-- promise: docs/postgres.md: In transaction mode each statement may go to another connection of the server, so set
+-- `prepare = false`
 test("with pgbouncer in transaction mode, without prepared statements", function()
     if not wire.has "pgbouncer" then
         print("skipped: pgbouncer, because it is not installed")
@@ -615,7 +616,7 @@ print(front:query "SELECT 1 n"[1].n)
 ]], "50\ntimeout\n1\n")
 end)
 
--- promise: docs/postgres.md: queries fail at times with the code 26000, but none runs the text of another
+-- promise: docs/postgres.md: queries sometimes fail with the code 26000, but no query runs the text of another
 test("with pgbouncer in transaction mode, prepared statements may fail, and none is another", function()
     if not wire.has "pgbouncer" then
         print("skipped: prepared statements and pgbouncer, because it is not installed")

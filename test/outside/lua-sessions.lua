@@ -64,8 +64,8 @@ return function(req, res)
   return tostring(s:get "user")
 end]]
 
--- promise: docs/sessions.md: | `idle` | 3600 | seconds without a request, after which a session is over |
---   | `lifetime` | 86400 | seconds from its beginning, or the last `renew`, after which it is over |
+-- promise: docs/sessions.md: | `idle` | 3600 | seconds without a request, after which a session ends | | `lifetime` |
+-- 86400 | seconds from its beginning, or the last `renew`, after which a session ends |
 test("sessions of each kind end by idle and by lifetime", function()
     local lines = {}
     for kind, place in pairs(kinds) do lines[#lines + 1] = ("add('%s', {%s})"):format(kind, place) end
@@ -130,7 +130,7 @@ return function(req, res)
   return tostring(s:get "user") .. number
 end]]
 
--- promise: docs/sessions.md: If a call raises, the session is as it was.
+-- promise: docs/sessions.md: If a call raises an error, the session is as it was.
 test("a store that fails once loses nothing", function()
     local server <close> = script.start(FAILS)
     local ask = client_of(server)
@@ -205,8 +205,8 @@ if redis then
     end)
 end
 
--- promise: docs/sessions.md: A request has one session of each cookie's name: `open` raises if another object of
---   `session.new` with the same `name` was opened for the request.
+-- promise: docs/sessions.md: A request has one session for each name of a cookie: `open` raises an error if another
+-- object of `session.new` with the same `name` was opened for the request.
 test("two objects of one cookie's name are refused in one request", function()
     local server <close> = script.start(FIRST .. [[
 local one, two = session.new{secret = SECRET}, session.new{secret = SECRET}

@@ -58,8 +58,8 @@ end
 
 local function is_root() return os.execute "unshare --mount true 2>/dev/null" end
 
--- promise: docs/store.md: It is there in `sxe-lua` and `sxe-httpd` unless they were built without LMDB, but not in the sandbox,
---   because it opens files.
+-- promise: docs/store.md: sxe-lua and sxe-httpd have it unless they were built without LMDB. The sandbox does not
+-- have it, because it opens files.
 test("the sandbox has no sxe.store", function()
     local script, http = require "script", require "http"
     for _, option in ipairs{"--dev", "--lua-sandbox"} do
@@ -68,8 +68,9 @@ test("the sandbox has no sxe.store", function()
     end
 end)
 
--- promise: docs/store.md: If others have changed a value meanwhile that the function had read, nothing is done, and the function
---   is called again with the newest values, up to 100 times; then the call gives `nil, "conflict: ...", 11`.
+-- promise: docs/store.md: If another write has meanwhile changed a value that the function had read, nothing is
+-- changed, and the function is called again with the newest values, up to 100 times; then the call returns `nil,
+-- "conflict: ...", 11`.
 test("four processes count together, and no count is lost", function()
     local path, removed <close> = new_path()
     local text = [[
@@ -115,8 +116,8 @@ for i = 1, 2 do all[i]:join() end
 print(db:get "n")]], path), "600\n")
 end)
 
--- promise: docs/store.md: An error in the function leaves the store as it was. So the function must have no other effects; it may
---   wait, but the longer it takes, the more often it conflicts.
+-- promise: docs/store.md: An error in the function leaves the store as it was. So the function must have no other
+-- effects. It may wait, but the longer it takes, the more often it conflicts.
 test("a function that waits for a transaction of another task, which waits for its turn, does not wait for ever", function()
     local path, removed <close> = new_path()
     equal(run([[
@@ -142,8 +143,8 @@ add(1000)
 print(db:get "n")]], path), "true\n1126\n2126\n")
 end)
 
--- promise: docs/store.md: A process that is killed, at any instruction, undoes nothing that was committed, whatever `sync` is: the
---   kernel has it.
+-- promise: docs/store.md: If a process is killed at any instruction, no commit is undone, with any `sync`, because
+-- the kernel has the data.
 test("a writer that is killed leaves whole transactions, and all that it was told", function()
     -- Each transaction writes one number under ten keys, and the process prints it once it is committed.
     local path, removed <close> = new_path()
@@ -174,7 +175,7 @@ print(values[1])]], path)
     end
 end)
 
--- promise: docs/store.md: a process that holds the lock and is killed gives it up.
+-- promise: docs/store.md: If a process that holds the lock is killed, the lock is released.
 test("a process that is stopped holds up nobody for ever, once it is killed", function()
     local path, removed <close> = new_path()
     local holder <close> = start([[
@@ -194,8 +195,8 @@ local db = assert(store.open(path))
 print(db:put("k", "mine"), db:get "k")]], path), "true\tmine\n")
 end)
 
--- promise: docs/store.md: **`db:copy(path [, options])`** writes a copy of one moment while others write, and replaces the file at
---   the path when the copy is whole and on the disk.
+-- promise: docs/store.md: `db:copy(path [, options])` writes a copy of one moment while others write, and replaces
+-- the file at the path when the copy is complete and on the disk.
 test("a copy is of one moment while another process writes", function()
     local path, removed <close> = new_path()
     local writer <close> = start([[
@@ -221,8 +222,8 @@ end
 print "whole"]], path), "whole\n")
 end)
 
--- promise: docs/store.md: It replaces only a store that no process has open, and an empty file: an open store, such as
---   the one that is copied, is code 16, any other file 124.
+-- promise: docs/store.md: It replaces only an empty file, or a store that no process has open. An open store, such as
+-- the one that is copied, fails with code 16, any other file with code 124.
 test("a copy replaces nothing that is in use, and no other file", function()
     local path, removed <close> = new_path()
     local other_path, other_removed <close> = new_path()
@@ -260,7 +261,8 @@ print(db:get "k")]], other_path), "other\n")
     os.remove(link .. "-lock")
 end)
 
--- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as a copy that broke off, with code 117.
+-- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as an incomplete copy, with code
+-- 117.
 test("a file whose end is missing is no store, and one whose last pages were never written is", function()
     local path, removed <close> = new_path()
     equal(run([[
@@ -299,8 +301,9 @@ end
 print(refused > 100, read * 512 < 100 * 4096)]], path), "true\ttrue\n")
 end)
 
--- promise: docs/store.md: **`db:resize(map_size [, timeout])`** changes the most that the file may have. It fails with code 16
---   while this process has snapshots or copies. Other processes notice that a file has outgrown their map, and map more.
+-- promise: docs/store.md: `db:resize(map_size [, timeout])` changes the largest size of the file. It fails with code
+-- 16 while this process has snapshots or copies. Other processes notice that a file has outgrown their map, and map
+-- more.
 test("a process reads and writes what outgrew its map", function()
     local path, removed <close> = new_path()
     local proc <close> = start([[
@@ -323,7 +326,7 @@ assert(db:put("large", ("x"):rep(4 << 20)))]], path)
     equal(proc:wait(120), 0)
 end)
 
--- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5, of `store.open` too.
+-- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5, also of `store.open`.
 test("a full disk refuses a write, and the store goes on", function()
     if not is_root() then return end
     equal(run_on_small_disk([[
@@ -340,7 +343,7 @@ print(db:get "small")
 ]]), "nil\ttrue\tv\tnil\nw\n")
 end)
 
--- promise: docs/store.md: A full disk stops no reader.
+-- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5, also of store.open.
 test("a disk that is full stops neither the opening of a store nor its readers", function()
     if not is_root() then return end
     equal(run_on_small_disk([[
@@ -364,8 +367,9 @@ print(all[90]:get "k", (select(3, store.open(path .. "/b"))))
 ]]), "v\nv\t28\n")
 end)
 
--- promise: docs/store.md: Pages that an open snapshot sees cannot be used again, in any process, so the file grows while it is
---   open: after `snapshot_max` seconds it is closed, `get` gives `nil, message, 116`, and a walk raises.
+-- promise: docs/store.md: Pages of the file that an open snapshot uses cannot be used again, in any process, so the
+-- file grows while the snapshot is open. After `snapshot_max` seconds a snapshot is closed: then `get` returns `nil,
+-- message, 116`, and a walk raises an error.
 test("a forgotten snapshot ends", function()
     local path, removed <close> = new_path()
     equal(run([[
@@ -378,8 +382,8 @@ while db:stats().snapshots > 0 do task.sleep(0.01) end
 print((select(3, one:get "k")), (pcall(step)))]], path), "116\tfalse\n")
 end)
 
--- promise: docs/store.md: Writes that wait at the same time share one commit, up to 64 of them, so a hundred tasks that put wait
---   for the disk some two times, not a hundred.
+-- promise: docs/store.md: Up to 64 writes that wait at the same time share one commit, so a hundred tasks that put
+-- wait for the disk some two times, not a hundred.
 test("a hundred tasks share commits", function()
     local path, removed <close> = new_path()
     local output = run([[
@@ -394,7 +398,8 @@ print(db:stats().entries, db:stats().transaction - before)]], path)
     check(tonumber(commits) <= 5, commits .. " commits")
 end)
 
--- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as a copy that broke off, with code 117.
+-- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as an incomplete copy, with code
+-- 117.
 test("a file that was cut inside its list of free pages is refused, too", function()
     local path, removed <close> = new_path()
     equal(run([[

@@ -34,8 +34,8 @@ test("what an expression yields is text, however it is made", function()
         #render(server, "<script>let x = {{{ json{evil, '</script>'} }}}</script>") - 8)
 end)
 
--- promise: docs/templates.md: Another value raises. So does nil, and the message names the expression: a field with a letter
---   wrong does not become an empty place.
+-- promise: docs/templates.md: Another value raises an error. So does nil, and the message names the expression, so a
+-- misspelt field does not become an empty place.
 test("a value that is nil, or has no text, is an error", function()
     local server <close> = script.start(COMPILES)
     for _, name in ipairs{"nmae", "missing", "list[3]", "list", "fail"} do
@@ -46,8 +46,8 @@ test("a value that is nil, or has no text, is an error", function()
     equal(render(server, "{{ nmae or '' }}{{ n }}{{ true }}"), "7true")
 end)
 
--- promise: docs/templates.md: Errors name the template and its line, those of syntax when it is compiled, and all others when
---   it runs.
+-- promise: docs/templates.md: Errors name the template and its line. Syntax errors are raised when a template is
+-- compiled, all others when it runs.
 test("an error names its line, after tags, comments and texts of many lines", function()
     local server <close> = script.start(COMPILES)
     for _, before in ipairs{"", "a\nb\n", "{# c\nd\n #}\n", "{% x = [[\n\n]] %}\n", "{% -- e\n y = 1\n%}\n\n", "\r\n{{ n }}\r\n",
@@ -64,8 +64,8 @@ test("an error names its line, after tags, comments and texts of many lines", fu
     end
 end)
 
--- promise: docs/templates.md: Errors name the template and its line, those of syntax when it is compiled, and all others when
---   it runs.
+-- promise: docs/templates.md: Errors name the template and its line. Syntax errors are raised when a template is
+-- compiled, all others when it runs.
 test("an error of a function that templates have names the template's line", function()
     local server <close> = script.start(COMPILES)
     for text, wanted in pairs{
@@ -104,7 +104,8 @@ test("a template of more than 1 MiB is refused", function()
     equal(http.ask(server, http.request "GET /?n=1048577").body, "false")
 end)
 
--- promise: docs/templates.md: A template sees the fields of the table that it is given, and no global of the program.
+-- promise: docs/templates.md: A template can use the fields of the table that it is given, but no global of the
+-- program.
 test("a template neither sees the program nor changes its modules", function()
     local server <close> = script.start(COMPILES)
     for _, name in ipairs{"secret", "io", "require", "load", "_G", "debug", "package", "setmetatable", "getmetatable", "rawset",
@@ -118,7 +119,7 @@ test("a template neither sees the program nor changes its modules", function()
     end
 end)
 
--- promise: docs/templates.md: An assignment makes a variable of this one rendering, and does not change the table.
+-- promise: docs/templates.md: An assignment makes a variable for this rendering only, and does not change the table.
 test("an assignment is gone with its rendering", function()
     local server <close> = script.start([[
 local page = require "sxe.template".compile "{{ n }}{{ type(m) }}{% n = n + 1 m = 1 %}{{ n }}"
@@ -127,7 +128,8 @@ return function() return page(values) .. values.n end]])
     for _ = 1, 2 do equal(server:ask(), "7nil87") end
 end)
 
--- promise: docs/templates.md: An error that it raises, `{ status = 404 }` for instance, passes through the template.
+-- promise: docs/templates.md: An error that the function raises, `{ status = 404 }` for instance, passes through the
+-- template.
 test("an error with a status passes through", function()
     local server <close> = script.start(COMPILES)
     local body, status = render(server, "a{% fail() %}")
@@ -154,8 +156,8 @@ local function start_folder(options, ...)
     return server
 end
 
--- promise: docs/templates.md: A name leads nowhere outside of the folder: one with an empty part, `.` or `..` is refused
---   with code 22.
+-- promise: docs/templates.md: A name cannot lead outside the folder: a name with an empty part, `.` or `..` is
+-- refused with code 22.
 test("no name leads out of the folder, in a call and in include", function()
     local server <close> = start_folder()
     equal(server:ask "/?name=in.html", "in")
@@ -168,8 +170,8 @@ test("no name leads out of the folder, in a call and in include", function()
     equal(server:ask "/?name=any.html&page=in.html", "in")
 end)
 
--- promise: docs/templates.md: 50 templates that include each other, or are each other's layouts, are an error that names the
---   last of them.
+-- promise: docs/templates.md: If 50 templates include each other, or are each other's layouts, the error names the
+-- last of them.
 test("templates that include each other without end are an error, and the server goes on", function()
     local server <close> = start_folder()
     server:write("{% include 'b.html' %}{% include 'b.html' %}", "views/a.html")
@@ -181,8 +183,8 @@ test("templates that include each other without end are an error, and the server
     equal(server:ask "/?name=in.html", "in")
 end)
 
--- promise: docs/templates.md: | `reload` | false, true with `--dev` | read a template again at each use, and compile it when
---   it has changed |
+-- promise: docs/templates.md: | `reload` | false, true with `--dev` | reads a template again at each use, and
+-- compiles it when it has changed |
 test("a template that changes is read again with reload, and only with it", function()
     for _, case in ipairs{{", reload = true", "new"}, {"", "in"}, {"", "new", "--dev"}, {", reload = false", "in", "--dev"}} do
         local server <close> = start_folder(case[1], case[3])

@@ -21,7 +21,7 @@ local function run(text)
     return output
 end
 
--- promise: docs/workers.md: Calls of many tasks may be under way at once.
+-- promise: docs/workers.md: Calls of many tasks may be in progress at once.
 test("a thousand calls of a hundred tasks get their own results, in whatever order they end", function()
     equal(run[[
         local w = worker.new{ code = function()
@@ -45,8 +45,8 @@ test("a thousand calls of a hundred tasks get their own results, in whatever ord
         print(right, failed, w.calls)]], "987\t13\t0\n")
 end)
 
--- promise: docs/workers.md: nil, booleans, integers, floats, strings with any bytes, `json.null`, and tables of these,
---   with cycles and with tables that occur twice.
+-- promise: docs/workers.md: nil, booleans, integers, floats, strings with any bytes, `json.null`, and tables of these
+-- can be copied, with cycles and with tables that occur twice.
 test("values of any shape come back as they were", function()
     equal(run[[
         math.randomseed(7)
@@ -80,7 +80,8 @@ test("values of any shape come back as they were", function()
         print "same"]], "same\n")
 end)
 
--- promise: docs/workers.md: Code that computes is interrupted, whatever errors it catches; its `<close>` variables run.
+-- promise: docs/workers.md: Code that computes is interrupted, even if it catches errors; its `<close>` variables
+-- run.
 test("a worker that does not want to end is stopped", function()
     for _, code in ipairs{
         "while true do end",
@@ -110,8 +111,8 @@ test("a worker that does not want to end is stopped", function()
         w:stop()]], "closed\n")
 end)
 
--- promise: docs/workers.md: A call that its task does not wait for any more, because the task was cancelled or its
---   `task.deadline` is over, is cancelled in the worker, too, even if it computes.
+-- promise: docs/workers.md: If a task stops waiting for its call, because the task was cancelled or its task.deadline
+-- is over, the call is cancelled in the worker, too, even if it computes.
 test("a call that nobody waits for leaves the worker free for the next one", function()
     equal(run[[
         local w = worker.new{ code = "", calls = 1 }
@@ -124,8 +125,8 @@ test("a call that nobody waits for leaves the worker free for the next one", fun
         print(w:call(fib, 11), w.calls)]], "nil\ttimeout\n55\t0\n89\t0\n")
 end)
 
--- promise: docs/workers.md: `w.load`**: calls that its thread has not finished,
---   also those that no task waits for any more.
+-- promise: docs/workers.md: w.load is the count of calls that the thread has not finished, including calls for which
+-- no task waits any more.
 test("a worker whose call was given up in a function of C gets no other call while one is free", function()
     equal(run[[
         local path, right = os.tmpname(), 0
@@ -157,7 +158,8 @@ test("a worker whose call was given up in a function of C gets no other call whi
         os.remove(path)]], "nil\t0\ttrue\ntrue\n55\t55\t0\n")
 end)
 
--- promise: docs/workers.md: the worker's limit, 1 MiB at least: beyond it a call fails with "not enough memory"
+-- promise: docs/workers.md: the worker's memory limit, at least 1 MiB: beyond it a call fails with "not enough
+-- memory"
 test("a worker at its limit of memory fails one call, and serves the next", function()
     equal(run[[
         local w = worker.new{ code = "", memory = 4 << 20 }
@@ -197,9 +199,9 @@ test("the worker after the 256th is refused until one ends", function()
         "256\tworker.new: the process has 256 workers, which is the limit: stop one first\ntrue\n")
 end)
 
--- promise: docs/workers.md: To a worker that has ended `send` returns `nil, "worker 'NAME': it was stopped"`, or the
---   error that ended it. Messages that a worker has not received when it ends are lost; those that it sent before can
---   still be received.
+-- promise: docs/workers.md: If the worker has ended, `send` returns `nil, "worker 'NAME': it was stopped"`, or the
+-- error that ended the worker. Messages that a worker has not received when it ends are lost; messages that it sent
+-- before can still be received.
 test("messages from a worker that was stopped arrive, messages to it do not", function()
     equal(run[[
         local w = worker.new{ name = "w", code = [=[
@@ -218,7 +220,7 @@ test("messages from a worker that was stopped arrive, messages to it do not", fu
 end)
 
 -- promise: docs/workers.md: If the receiver has no memory for a message, the message is dropped: `receive` returns
---   `nil`, a text that says so, and the next call returns the next message.
+-- `nil` and a text that says so, and the next call returns the next message.
 test("a message without memory keeps no other one back", function()
     equal(run[[
         local w = worker.new{ memory = 4 << 20, code = [=[
@@ -231,8 +233,8 @@ test("a message without memory keeps no other one back", function()
         for i = 1, 6 do print(w:receive()) end]], "dropped\n1\ndropped\n2\ndropped\n3\n")
 end)
 
--- promise: docs/workers.md: A message is at most 64 MiB, and tables are at most 100 deep: `call` and `send` raise an
---   error that names the limit.
+-- promise: docs/workers.md: A message has at most 64 MiB, and tables are at most 100 deep: beyond that `call` and
+-- `send` raise an error that names the limit.
 test("a message beyond its limits names them", function()
     equal(run[[
         local w = worker.new{ code = "return function(s) return #s end", memory = 1 << 30 }
@@ -269,8 +271,8 @@ test("a server of a worker names the port that is in use", function()
     end
 end)
 
--- promise: docs/workers.md: A function of `worker.run` or a call requires modules where it needs them, `sxe.file` and
---   `sxe.store` too.
+-- promise: docs/workers.md: A function of `worker.run` or of a call requires modules where it needs them, also
+-- `sxe.file` and `sxe.store`.
 test("functions in the shared workers read and write files", function()
     local directory = os.tmpname()
     os.remove(directory)
@@ -299,8 +301,8 @@ test("functions in the shared workers read and write files", function()
     os.execute("rm -r " .. directory)
 end)
 
--- promise: docs/workers.md: Functions (but the first argument of a call), userdata, coroutines, and tables as keys are
---   refused, and the error names the path.
+-- promise: docs/workers.md: Functions (except the first argument of a call), userdata, coroutines, and tables as keys
+-- are refused; the error names the path.
 test("what cannot be copied is named", function()
     equal(run[[
         local w = worker.new{ code = "return function() return { ok = { print } } end" }
@@ -311,8 +313,8 @@ test("what cannot be copied is named", function()
         "message\tmessage.a.b\tmessage[1][1]\tmessage.x[1]\nnil\tmessage.a\nresult 1.ok[1] is a function\n")
 end)
 
--- promise: docs/workers.md: After the first error no further item begins, those under way are cancelled, and `map`
---   returns `nil`, the error with the number of its item, and that number.
+-- promise: docs/workers.md: After the first error no further item begins, running items are cancelled, and `map`
+-- returns `nil`, the error with the index of its item, and that index.
 test("map stops at the first error", function()
     equal(run[[
         local v, why, i = worker.map({ 1, 2, "x", 4 }, function(n)
@@ -325,7 +327,7 @@ test("map stops at the first error", function()
 end)
 
 -- promise: docs/workers.md: A state that ends asks its workers to end, and waits for them, but for no more than 2
---   seconds: a function of C that does not return cannot be interrupted.
+-- seconds, because a C function that does not return cannot be interrupted.
 test("a program ends though its workers compute, or never return", function()
     equal(run[[
         for i = 1, 4 do worker.new{ code = "while true do end" } end
