@@ -41,7 +41,7 @@ struct sxe__postgres_conn {
     bool is_copying;      /* a COPY is under way */
     bool is_resting;      /* no task has the connection */
     bool has_crossed;     /* a statement ended its transaction or began one, since take_crossing */
-    bool has_rolled_back; /* the same of ROLLBACK: perhaps it was one to a savepoint */
+    bool has_rolled_back; /* there was a ROLLBACK since then, perhaps only to a savepoint */
     bool is_next; /* the next result begins another table of rows, which replaces the present one */
 };
 

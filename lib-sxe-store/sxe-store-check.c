@@ -17,9 +17,10 @@
 
 enum { FREE_TABLE = 0, ROOTS = 2 };
 
-static _Thread_local sigjmp_buf *landing; /* where this thread continues after SIGBUS; NULL: dies */
+static _Thread_local sigjmp_buf *landing; /* where this thread goes on after SIGBUS, or NULL */
 
-/* Another thread has no landing: it dies here, as it would without this function. */
+/* A thread without a landing crashes here, and the process ends as it would without this
+ * function. */
 static _Noreturn void
 on_bus_error(int signal)
 {
@@ -74,7 +75,8 @@ walk_free_pages_that_exist(MDB_cursor *cursor, size_t first, size_t *count)
     sigemptyset(&bus);
     sigaddset(&bus, SIGBUS);
     pthread_mutex_lock(&one_at_a_time);
-    (void)pthread_sigmask(SIG_UNBLOCK, &bus, &blocked); /* the kernel kills if it is blocked */
+    /* If SIGBUS is blocked, the kernel ends the process without calling a handler. */
+    (void)pthread_sigmask(SIG_UNBLOCK, &bus, &blocked);
     (void)sigaction(SIGBUS, &action, &before);
     if (sigsetjmp(place, 1) == 0) {
         landing = &place;

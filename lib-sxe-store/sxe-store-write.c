@@ -88,9 +88,9 @@ make_changes(struct sxe__store_job *job, MDB_txn *txn)
     return result;
 }
 
-/* Make the changes of jobs, until one fails. A later job sees the changes of the earlier ones, but
- * the transaction's number does not show them: so its own number is replaced by 0, which no
- * transaction has. */
+/* Make the changes of jobs, until one fails. based_on is the transaction from which a job knows the
+ * data: if it is the last one, nothing has changed since. Changes of earlier jobs of this commit
+ * have no number yet, so after such changes a job's based_on becomes 0, which is never the last. */
 static int
 do_jobs(struct sxe__store_job *first, bool is_alone, MDB_txn *txn)
 {

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The signature, version, format and check data; the sizes of an instruction, an integer and a
- * number; an integer, a number, and the count of upvalues. */
+/* The bytes before the first function: the signature, version, format and check data; the sizes of
+ * an instruction, an integer and a number; an integer and a number as examples; the count of
+ * upvalues. */
 enum { HEADER_SIZE = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1 };
 
 enum { INSTRUCTION_SIZE = 4, NUMBER_SIZE = 8, UPVALUE_SIZE = 3, ELSEWHERE = -128 };

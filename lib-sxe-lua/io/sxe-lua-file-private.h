@@ -62,8 +62,9 @@ struct sxe__lua_file_call {
 
 /* ---- sxe-lua-file.c ---- */
 
-/* Run a job, then give it back. Its call, give, wish, path and data are set; or error is the -errno
- * for which they could not be. The caller returns this function's result. */
+/* Run a job, then give it back. The caller has set its call, give, wish, path and data. If that
+ * failed, `error` is the -errno, and the job is not run. The caller returns this function's
+ * result. */
 int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
                         uint64_t deadline_ns);
 

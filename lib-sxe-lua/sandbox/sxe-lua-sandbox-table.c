@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of the standard library with their usual results. A loop over a table may be as long as
- * its __len says; where a loop of Lua's own would only see values of C, ours looks at the watchdog.
+ * Functions of the standard library with their usual results. A table's __len can make them loop
+ * for ever. Lua's own functions would do so in C, where no hook can end them; these functions look
+ * at the watchdog in each loop.
  */
 #include "sxe-lua-sandbox-private.h"
 

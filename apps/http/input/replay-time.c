@@ -11,7 +11,8 @@
 
 enum { YEAR_MAX = 2200 };
 
-/* The text that is left to read; base is NULL after an error, and then every read fails. */
+/* The next byte, or '\0' at the end of the text. After an error the text's base is NULL: then every
+ * read fails. */
 static char
 peek_byte(const struct sxe_span *text)
 {

@@ -78,8 +78,8 @@ may_become(const struct become *user)
 }
 
 /* Become the user of --user, in the directory of --chroot, as a process that serves does: nothing
- * that follows needs more rights. A user who cannot become that user looks as itself. 0, or -errno
- * after a message. */
+ * that follows needs more rights. If this process may not become that user, say so, and check as
+ * the user that it has. 0, or -errno after a message. */
 static int
 look_as_user(const struct become *user, bool may)
 {
