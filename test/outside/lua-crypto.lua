@@ -17,8 +17,7 @@ if not has_crypto then
     return
 end
 
--- promise: docs/crypto.md: it is there in `sxe-lua` and `sxe-httpd` unless they were built without OpenSSL, but not in the
---   sandbox.
+-- promise: docs/crypto.md: sxe-lua and sxe-httpd have it unless they were built without OpenSSL;
 test("the sandbox has no sxe.crypto", function()
     local script, http = require "script", require "http"
     for _, option in ipairs{"--dev", "--lua-sandbox"} do
@@ -28,8 +27,8 @@ test("the sandbox has no sxe.crypto", function()
     end
 end)
 
--- promise: docs/crypto.md: **`hash:finish()`** returns the bytes and closes the object; **`hash:close()`** discards
---   the object; a `<close>` variable does so at the end of its block. A later `add` or `finish` raises.
+-- promise: docs/crypto.md: hash:finish() returns the bytes and closes the object. hash:close(), or the end of a
+-- <close> variable, discards the object. A later add or finish raises an error.
 test("a digest in parts ends once", function()
     equal(run[[
 local kept
@@ -40,8 +39,8 @@ for _, one in ipairs{kept, c.new_digest "sha256"} do
 end]], "false\tfalse\tnil\tnil\nfalse\tfalse\tnil\tnil\n")
 end)
 
--- promise: docs/crypto.md: Give a large text to an object in parts of a megabyte, as it is read from its file or connection,
---   and others run between the parts.
+-- promise: docs/crypto.md: Add a large text to an object in parts of a megabyte, while it is read from its file or
+-- connection; then other tasks run between the parts.
 test("a digest in parts lets other tasks run", function()
     equal(run[[
 local task, ticks = require "sxe.task", 0
@@ -52,8 +51,8 @@ ticker:cancel()
 print(e.encode_hex(whole:finish()) == e.encode_hex(c.digest("sha256", part:rep(50))), ticks >= 40)]], "true\ttrue\n")
 end)
 
--- promise: docs/crypto.md: **`crypto.random_integer(least, most)`** is an integer in that range, both ends included, and none is
---   more likely than another.
+-- promise: docs/crypto.md: crypto.random_integer(least, most) returns an integer in that range, both ends included,
+-- each with the same probability.
 test("random integers are equally frequent", function()
     equal(run[[
 local counts, chi = {0, 0, 0, 0, 0, 0}, 0
@@ -62,8 +61,8 @@ for _, n in ipairs(counts) do chi = chi + (n - 10000) ^ 2 / 10000 end
 print(chi < 45)]], "true\n") -- with 5 degrees of freedom, 1 run in 70 million has more
 end)
 
--- promise: docs/crypto.md: **`crypto.open(key, sealed [, options])`** is the text again, or `nil, message` if anything was
---   changed. It gives nothing before the tag was checked.
+-- promise: docs/crypto.md: `crypto.open(key, sealed [, options])` returns the text again, or `nil, message` if any
+-- byte was changed. It returns no text before the tag was checked.
 test("a sealed text that was changed is not opened", function()
     equal(run[[
 local key, text = c.random_bytes(32), ("secret "):rep(1000)
@@ -78,8 +77,8 @@ for length = 0, 40 do assert(c.open(key, sealed:sub(1, length)) == nil) end
 print(c.open(key, sealed .. "x"))]], "nil\tforged, or sealed with another key, nonce or aad\n")
 end)
 
--- promise: docs/crypto.md: `aad`, a text that must be the same for both but is not in the result: the name of the user or the
---   field to which the sealed text belongs, so that it cannot be moved to another.
+-- promise: docs/crypto.md: `aad` is a text that must be the same for both calls but is not in the result. Use the
+-- name of the user or field to which the sealed text belongs, so that the sealed text cannot be moved to another one.
 test("a sealed text belongs to its aad", function()
     equal(run[[
 local key = c.random_bytes(32)
@@ -103,7 +102,7 @@ end
 print(calls > 100, #c.digest("sha256", huge))]], "true\t32\n")
 end)
 
--- promise: docs/crypto.md: They give `nil, message` for any other text, and for one of more than 65,536 bytes.
+-- promise: docs/crypto.md: They return `nil, message` for any other text, and for a text of more than 65,536 bytes.
 test("a text that is no key, of any length, raises nothing", function()
     equal(run[[
 for _, read in ipairs{ c.private_key, c.public_key } do
@@ -125,7 +124,7 @@ print(private:type(), c.public_key(pem), (pcall(c.hmac, "sha256", public, "a")),
         "p-256\tnil\tfalse\tstring\n")
 end)
 
--- promise: docs/crypto.md: Whatever the signature is, `verify` does not raise.
+-- promise: docs/crypto.md: `verify` raises no error for any signature.
 test("no signature makes verify raise", function()
     equal(run[[
 local pems, wrong = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", 0
@@ -164,7 +163,7 @@ for _, suffix in ipairs{"", ".text", ".key", ".pub", ".sig"} do os.remove(base .
 print "done"]==], "done\n")
 end)
 
--- promise: docs/crypto.md: The algorithm is that of the key, whatever the token's header says, so `none` is never accepted.
+-- promise: docs/crypto.md: The key decides the algorithm, not the token's header, so none is never accepted.
 test("a token cannot choose its algorithm", function()
     equal(run[==[
 local pems, url = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", {url = true}
@@ -180,8 +179,8 @@ end
 print(taken, c.verify_jwt(c.sign_jwt({exp = 99999999999}, private), public).exp)]==], "0\t99999999999\n")
 end)
 
--- promise: docs/crypto.md: `sign_jwt` raises an error for what `verify_jwt` always refuses: a token of more than
---   65,536 bytes, claims that are a list, `crit` in the header, and text that is not UTF-8.
+-- promise: docs/crypto.md: It raises an error for tokens that `verify_jwt` always refuses: a token of more than
+-- 65,536 bytes, claims that are a list, `crit` in the header, and text that is not UTF-8.
 test("a token that would always be refused is not made", function()
     equal(run[[
 local secret, made = c.random_bytes(32), 0
@@ -192,7 +191,8 @@ end
 print(made)]], "0\n")
 end)
 
--- promise: docs/crypto.md: Without that option a token that has an `aud` is refused: it is for somebody else.
+-- promise: docs/crypto.md: Without that option a token that has an `aud` is refused, because it is for another
+-- audience;
 test("a token for somebody else is refused", function()
     equal(run[[
 local secret = c.random_bytes(32)

@@ -9,8 +9,8 @@ local function run(text, ...)
     return output
 end
 
--- promise: docs/crypto.md: The decoder of base64 is strict, in both alphabets: each value has exactly one text that is
---   accepted, so two different texts never mean the same token.
+-- promise: docs/crypto.md: The base64 decoder is strict, in both alphabets: it accepts exactly one text for each
+-- value, so two different texts never mean the same token.
 test("for each value a decoder accepts exactly one text", function()
     equal(run[[
 local alphabet = "AQgwBZaz09+/-_=\n \0"
@@ -28,7 +28,7 @@ print(try(e.decode_base64), try(e.decode_base64, {url = true}), try(e.decode_bas
         "true\ttrue\ttrue\n")
 end)
 
--- promise: docs/crypto.md: The others accept several: `FF` and `ff`, `%61` and `a`.
+-- promise: docs/crypto.md: The other decoders accept several texts: `FF` and `ff`, `%61` and `a`.
 test("decoders of hexadecimal and URLs accept several texts", function()
     equal(run[[
 local form = {form = true}
@@ -36,8 +36,8 @@ print(e.decode_hex "FF" == e.decode_hex "ff", e.decode_url "%61", e.decode_url "
       e.decode_url("+", form) == e.decode_url("%20", form))]], "true\ta\t//\ttrue\n")
 end)
 
--- promise: docs/crypto.md: A text that is refused gives `nil, message, at`, where `at` is the number of the first byte that
---   is wrong. If a byte is missing, `at` is one more than the length.
+-- promise: docs/crypto.md: A decoder that refuses a text returns `nil, message, at`, where `at` is the position of
+-- the first wrong byte, from 1. If a byte is missing, `at` is one more than the length.
 test("the result names the position of the wrong byte", function()
     equal(run[[
 for _, call in ipairs{{e.decode_base64, "AAAA*"}, {e.decode_base64, "AAA"}, {e.decode_hex, "00zz"}, {e.decode_hex, "000"},
@@ -47,8 +47,8 @@ for _, call in ipairs{{e.decode_base64, "AAAA*"}, {e.decode_base64, "AAA"}, {e.d
 end]], "nil\tstring\t5\nnil\tstring\t4\nnil\tstring\t3\nnil\tstring\t4\nnil\tstring\t3\nnil\tstring\t1\n")
 end)
 
--- promise: docs/crypto.md: The decoder refuses line breaks and blanks, the other alphabet, padding that is missing or that
---   should not be there, and bits after the last byte that are not 0.
+-- promise: docs/crypto.md: The decoder refuses line breaks and blanks, the other alphabet, missing or superfluous
+-- padding, and bits after the last byte that are not 0.
 test("text that is almost base64 is refused", function()
     equal(run[[
 for _, text in ipairs{"YQ==\n", "YW Jj", "YW\r\nJj", " YQ==", "-_8=", "YQ", "YQ=", "YWJj=", "YR==", "YWK="} do
@@ -58,8 +58,8 @@ for _, text in ipairs{"+/8", "YQ==", "YQ=", "YR", "YWK", "Y Q"} do assert(not e.
 print(e.decode_base64 "YQ==", e.decode_base64("YQ", {url = true}))]], "a\ta\n")
 end)
 
--- promise: docs/crypto.md: **`encoding.uuid7()`** begins with the time, so that keys of a database that are made one after the
---   other stand beside each other: UUIDs of one thread grow with each call
+-- promise: docs/crypto.md: `encoding.uuid7()` returns a UUID that begins with the time, so that database keys made
+-- one after the other are sorted beside each other. The UUIDs of one thread grow with each call
 test("UUIDs grow and begin with the time", function()
     local before = os.time()
     local output = run[[
@@ -70,7 +70,7 @@ print(last)]]
     assert(ms >= before * 1000 and ms <= os.time() * 1000 + 61000, output)
 end)
 
--- promise: docs/crypto.md: it is a module of every state of Lua, also in the sandbox
+-- promise: docs/crypto.md: every Lua state has it, also the sandbox
 test("a handler in the sandbox decodes", function()
     local script = require "script"
     local http = require "http"

@@ -343,7 +343,7 @@ print(db:get "small")
 ]]), "nil\ttrue\tv\tnil\nw\n")
 end)
 
--- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5, also of store.open.
+-- promise: docs/store.md: Reads still work on a full disk.
 test("a disk that is full stops neither the opening of a store nor its readers", function()
     if not is_root() then return end
     equal(run_on_small_disk([[

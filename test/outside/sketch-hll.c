@@ -121,7 +121,7 @@ expect_all(SXE_HLL *hll, const struct progress *progress)
 }
 
 /* promise: docs/sketch.md: A process may be killed at any instruction of any call: the sketch stays
- * whole, and at most the one update that the process was making is lost. */
+ * intact, and at most the one update that the process was making is lost. */
 START_TEST(kills_lose_nothing_that_was_added)
 {
     struct progress *progress = mmap(NULL, WORKERS * sizeof(*progress), PROT_READ | PROT_WRITE,
@@ -144,8 +144,8 @@ END_TEST
 
 /* ---- Merging ---- */
 
-/* promise: docs/sketch.md: A merge gives the sketch that would result if everything had been
- * added to one. Other processes may go on adding to both. */
+/* promise: docs/sketch.md: The result of a merge is the sketch of both streams together. Other
+ * processes may continue to add to both sketches. */
 START_TEST(a_merge_while_others_add_loses_nothing)
 {
     enum { THINGS = 20000 };
@@ -213,7 +213,7 @@ START_TEST(a_file_in_which_a_bit_changed_is_refused_or_unchanged_in_effect)
 END_TEST
 
 /* promise: docs/sketch.md: A string that Redis cannot have written is refused with `-EINVAL`, and
- * nothing of it is merged. */
+ * nothing is merged. */
 START_TEST(a_string_that_is_too_short_or_too_long_is_refused)
 {
     char string[SXE_HLL_REDIS_MAX + 1];

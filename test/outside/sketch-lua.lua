@@ -77,7 +77,7 @@ end)
 
 -- ---- Bloom filters ----
 
--- promise: docs/sketch.md: true: it was not there
+-- promise: docs/sketch.md: adds a thing; true: it was not in the filter
 test("an add returns whether the thing was new", function()
     equal(run[[
 local b = require "sxe.sketch".bloom{name = "b", capacity = 100}
@@ -85,8 +85,8 @@ print(b:add "a", b:add "a", b:has "a", b:has "b", b:add "", b:has "", b:add "a\0
         "true\tfalse\ttrue\tfalse\ttrue\ttrue\ttrue\tfalse\ttrue\ttrue\n")
 end)
 
--- promise: docs/sketch.md: "No" is certain; "yes" is wrong for at most the chosen share of the things that were not added,
--- while no more than `capacity` were.
+-- promise: docs/sketch.md: The answer "no" is certain. The answer "yes" is wrong for at most the chosen share of the
+-- things that were not added, while no more than `capacity` things were added.
 test("a full filter has at most the chosen error, whatever the number of hashes", function()
     -- The things are the same in each run. The check allows 3 standard deviations.
     equal(run[[
@@ -103,7 +103,7 @@ end
 print "ok"]], "ok\n")
 end)
 
--- promise: docs/sketch.md: about how many different things; the error now
+-- promise: docs/sketch.md: return about how many different things were added; the present error
 test("a filter counts what was added, and a full one still answers", function()
     equal(run[[
 local b = require "sxe.sketch".bloom{name = "b", capacity = 1000}
@@ -125,7 +125,7 @@ for i = 1, 20000 do if b:has("other " .. i) then wrong = wrong + 1 end end
 print(math.abs(wrong / 20000 - 0.16) < 0.02, math.abs(b:error_rate() - 0.16) < 0.01)]], "true\ttrue\n")
 end)
 
--- promise: docs/sketch.md: `into` has what either has; `-EDOM`: another number of bits or hashes
+-- promise: docs/sketch.md: adds everything in `from` to `into`; `-EDOM`: another count of bits or hashes
 test("filters of the same size are merged; others are refused and stay unchanged", function()
     equal(run[[
 local sketch = require "sxe.sketch"
@@ -144,7 +144,7 @@ print(pcall(into.merge, into, sketch.hll{name = "h"}))]],
         "false\tbad argument #2 to '?' (sxe.sketch.bloom expected, got sxe.sketch.hll)\n")
 end)
 
--- promise: docs/sketch.md: If two processes add one thing at the same time, both may be told that it is new
+-- promise: docs/sketch.md: If two processes add one thing at the same time, both calls may say that the thing is new
 test("if several processes add the same things, at least one is told that a thing is new", function()
     local procs, told = {}, {}
     for i = 1, 3 do
@@ -182,7 +182,7 @@ t:add "a" show(t:list())]],
         '0\n"c\\0d"=9 "a"=7 "b"=5 3\n"c\\0d"=9 1\n"c\\0d"=9 "a"=7 "b"=5 3\n0\n0\t0\n"a"=1 1\n')
 end)
 
--- promise: docs/sketch.md: counts a key; `-EINVAL`: it is longer than `key_size`
+-- promise: docs/sketch.md: counts a key; `-EINVAL`: the key is longer than `key_size`
 test("a key that is too long is not counted", function()
     equal(run[[
 local t = require "sxe.sketch".topk{name = "t", number = 2, key_size = 16}
@@ -193,7 +193,7 @@ print(t:total(), t:list()[1].key)]],
         "false\tbad argument #2 to '?' (the key has more than 16 bytes)\n0\t0\t0\n2\t" .. ("k"):rep(16) .. "\n")
 end)
 
--- promise: docs/sketch.md: how often a key was added, also one that is not listed
+-- promise: docs/sketch.md: returns how often a key was added, also if it is not listed
 test("a key that is not listed has its count", function()
     equal(run[[
 local t = require "sxe.sketch".topk{name = "t", number = 1}
@@ -221,7 +221,8 @@ end
 print(t:total(), far <= 0.02 * keys)]], "30000\ttrue\n")
 end)
 
--- promise: docs/sketch.md: No key that is missing in the list was added more often than the smallest count in it.
+-- promise: docs/sketch.md: No key that is missing in the list was added more often than the smallest count in the
+-- list.
 test("no frequent key is missing, however large the error of the sketch", function()
     equal(run[[
 local sketch = require "sxe.sketch"
@@ -281,8 +282,8 @@ for _, entry in ipairs(into:list()) do io.write(entry.key == "sum" and "listed" 
 print(into:count "sum")]], "6\t6\t6\n12\t12\t1\nother other 180\n")
 end)
 
--- promise: docs/sketch.md: The total must stay below 2^64: counts begin at 0 again after that. In Lua, those from 2^63 on are
--- negative.
+-- promise: docs/sketch.md: The total must stay below 2^64: counts begin at 0 again after that. In Lua, counts from
+-- 2^63 on are negative.
 test("counts have 64 bits", function()
     equal(run[[
 local t = require "sxe.sketch".topk{name = "t", number = 2}
@@ -297,7 +298,7 @@ end)
 
 -- ---- Files, kills, damage ----
 
--- promise: docs/sketch.md: A file of one kind is refused by the others with `EMEDIUMTYPE`.
+-- promise: docs/sketch.md: A file of one kind is refused by the other kinds with `EMEDIUMTYPE`.
 test("each kind refuses the files of the others", function()
     equal(run[[
 local sketch = require "sxe.sketch"
@@ -332,7 +333,7 @@ print(why:match "the file has a sketch (HLL_12 of 4096 bytes, the program says H
     "HLL_12 of 4096 bytes, the program says HLL_14 of 16384 bytes\n")
 end)
 
--- promise: docs/sketch.md: A process may be killed at any instruction of any call: the sketch stays whole
+-- promise: docs/sketch.md: A process may be killed at any instruction of any call: the sketch stays intact
 test("sketches are right after kills in adds, merges and clears", function()
     for round = 1, 6 do
         local proc <close> = start[[
@@ -410,8 +411,8 @@ end)
 print "ok"]], "ok\n")
 end)
 
--- promise: docs/sketch.md: Damage by another process crashes no call: a HyperLogLog returns
--- `-EUCLEAN`, the others give wrong answers.
+-- promise: docs/sketch.md: Damage by another process crashes no call: a HyperLogLog returns `-EUCLEAN`, the other
+-- kinds give wrong answers.
 test("sketches whose memory another process overwrites still answer, and can be cleared", function()
     equal(run[[
 local sketch = require "sxe.sketch"

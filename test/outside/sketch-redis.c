@@ -214,8 +214,8 @@ import_key(SXE_HLL *hll, const char *key)
 static const unsigned sizes[] = {0, 1, 10, 500, 900, 1300, 5000, 20000};
 #define EACH_SIZE(at) (size_t at = 0; at < sizeof(sizes) / sizeof(sizes[0]); at++)
 
-/* promise: docs/sketch.md: Redis accepts an export with SET, and goes on with PFADD, PFCOUNT and
- * PFMERGE. */
+/* promise: docs/sketch.md: Redis accepts an export with SET, and then PFADD, PFCOUNT and PFMERGE
+ * work on it. */
 START_TEST(redis_goes_on_with_an_export)
 {
     start_server();
@@ -240,8 +240,8 @@ START_TEST(redis_goes_on_with_an_export)
 }
 END_TEST
 
-/* promise: docs/sketch.md: An import takes what GET returns for a key of Redis, of either form, and
- * both then count alike. */
+/* promise: docs/sketch.md: An import accepts the string that GET returns for such a key, in either
+ * form. Both sketches then have the same count. */
 START_TEST(an_imported_key_has_the_count_that_redis_has)
 {
     start_server();
@@ -263,7 +263,7 @@ START_TEST(an_imported_key_has_the_count_that_redis_has)
 }
 END_TEST
 
-/* promise: docs/sketch.md: A more precise one is exported as if it had precision 14. */
+/* promise: docs/sketch.md: A more precise sketch is exported as if it had precision 14. */
 START_TEST(a_more_precise_sketch_is_exported_with_precision_14)
 {
     SXE_HLL *fine = open_empty(18);

@@ -155,8 +155,8 @@ expect_frequent(void)
     }
 }
 
-/* promise: docs/sketch.md: A key that a killed process was writing is missing in the list until it
- * is added again; its count is not. */
+/* promise: docs/sketch.md: If a process is killed while it writes a key, the key is missing in the
+ * list until it is added again; its count is not lost. */
 START_TEST(kills_lose_nothing_that_was_added)
 {
     progress = mmap(NULL, WORKERS * sizeof(*progress), PROT_READ | PROT_WRITE,
@@ -180,8 +180,8 @@ END_TEST
 
 /* ---- Errors ---- */
 
-/* promise: docs/sketch.md: "No" is certain; "yes" is wrong for at most the chosen share of the
- * things that were not added, while no more than `capacity` were. */
+/* promise: docs/sketch.md: The answer "no" is certain. The answer "yes" is wrong for at most the
+ * chosen share of the things that were not added, while no more than `capacity` things were added. */
 START_TEST(a_filter_is_wrong_at_most_as_often_as_was_chosen)
 {
     enum { SETS = 100, THINGS = 2000 };
@@ -213,7 +213,7 @@ START_TEST(a_filter_is_wrong_at_most_as_often_as_was_chosen)
 END_TEST
 
 /* promise: docs/sketch.md: No key that is missing in the list was added more often than the
- * smallest count in it. */
+ * smallest count in the list. */
 START_TEST(no_frequent_key_is_missing)
 {
     enum { SETS = 100, KEYS = 500, LISTED = 5, ADDS = 2000 };
@@ -252,7 +252,7 @@ END_TEST
 
 /* ---- Files ---- */
 
-/* promise: docs/sketch.md: A file of one kind is refused by the others with `EMEDIUMTYPE`. */
+/* promise: docs/sketch.md: A file of one kind is refused by the other kinds with `EMEDIUMTYPE`. */
 START_TEST(a_file_of_another_kind_is_refused)
 {
     const SXE_BLOOM_SPEC as_bloom = {.file = outside_path("kind")};
