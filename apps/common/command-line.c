@@ -217,9 +217,8 @@ apply_option(const struct command_line *line, void *settings, int result)
     }
 }
 
-/* Check that help or a version was written to standard output. */
-static int
-after_parsing(const struct command_line *line, int status)
+int
+command_line_end_output(const struct command_line *line, int status)
 {
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && ferror(stdout) == 0))
         return status;
@@ -264,7 +263,7 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
     while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
         int status = take_option_value(line, settings, result, argv[optind - 1]);
         if (status != COMMAND_LINE_GO_ON)
-            return after_parsing(line, status);
+            return command_line_end_output(line, status);
     }
     return optind == argc || line->words != NULL ? COMMAND_LINE_GO_ON
                                                  : refuse_word(line, argv[optind]);

@@ -229,6 +229,9 @@ add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_h
     struct sxe_span text;
     int result = 0;
 
+    /* whoever reads the field would take such a host for a list of two */
+    if (host.length > 0 && memchr(host.base, ',', host.length) != NULL)
+        return -EINVAL;
     if (*ip != '\0')
         result = ADD_FIELD(made, "X-Forwarded-For", "%s", ip);
     if (result == 0)

@@ -149,6 +149,16 @@ push_call_argument(lua_State *L, char type, va_list *values)
     }
 }
 
+/* Before the function runs: refuse a signature with results that there are not. */
+static void
+check_result_types(lua_State *L, const char *types)
+{
+    const size_t right = strspn(types, "ildbsz");
+
+    if (types[right] != '\0')
+        luaL_error(L, "no type '%c' in a signature", types[right]);
+}
+
 /* Return the function and its arguments; return nothing if the function does not exist. */
 static int
 push_named_call(lua_State *L)
@@ -163,6 +173,7 @@ push_named_call(lua_State *L)
         luaL_checkstack(L, 2, "too many arguments");
         push_call_argument(L, *call->signature, &call->values);
     }
+    check_result_types(L, call->signature + (*call->signature == '>'));
     return lua_gettop(L);
 }
 
@@ -221,13 +232,11 @@ take_result_value(lua_State *L, int result, char type, va_list *values)
     case 's':
         *va_arg(*values, const char **) = string_result(L, result, NULL);
         break;
-    case 'z':
+    default: /* 'z': check_result_types knows all types */
         text = va_arg(*values, const char **);
         length = va_arg(*values, size_t *);
         *text = string_result(L, result, length);
         break;
-    default:
-        luaL_error(L, "no type '%c' in a signature", type);
     }
 }
 

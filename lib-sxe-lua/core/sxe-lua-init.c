@@ -17,6 +17,7 @@
  */
 #include "sxe-lua.h"
 
+#include <errno.h>
 #include <lualib.h>
 #include <string.h>
 
@@ -113,6 +114,10 @@ sxe_lua_init(struct sxe_lua *lua)
 
     if (result < 0)
         return result;
+    if (sxe_loop() == NULL || sxe__lua_tasks_have_begun()) {
+        SXE_ERROR("sxe_lua_init: call it after sxe_init, and once");
+        return -EINVAL;
+    }
     sxe__lua_tasks_start(sxe_loop());
     result = sxe__lua_init_compat(lua->main);
     return result < 0 ? result : sxe__lua_init_http(lua->main);

@@ -205,6 +205,9 @@ void sxe__lua_loop_release(void);
  * sxe_init). */
 SXE_MUST_USE int sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config);
 void sxe__lua_tasks_start(struct ev_loop *loop);
+
+/* Whether sxe__lua_tasks_start was called, and sxe__lua_tasks_stop was not. */
+bool sxe__lua_tasks_have_begun(void);
 void sxe__lua_tasks_stop(void); /* harmless if it was not started */
 
 /* End all tasks, their <close> variables run; after sxe__lua_tasks_stop, before lua_close. Harmless

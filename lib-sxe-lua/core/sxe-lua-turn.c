@@ -171,6 +171,12 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_timer_stop(loop, &SCHEDULER->alarm);
 }
 
+bool
+sxe__lua_tasks_have_begun(void)
+{
+    return SCHEDULER->loop != NULL;
+}
+
 void
 sxe__lua_tasks_stop(void)
 {

@@ -3,7 +3,7 @@
 -- Responses of sxe.client: their heads, and their bodies, whole or in parts. sxe-lua-client.lua calls this file with the
 -- functions of sxe-lua-client.c, the requests and the connections, and gets a table of functions.
 local c, request, connections = ...
-local json = require "sxe.json"
+local json, task = require "sxe.json", require "sxe.task"
 local concat, error, format, lower = table.concat, error, string.format, string.lower
 local match, min, rawget, setmetatable = string.match, math.min, rawget, setmetatable
 local sub, type = string.sub, type
@@ -132,8 +132,9 @@ local function finish(state, is_whole)
   end
 end
 
--- Return some bytes of the body; nil at its end; or nil, why.
-function Response:read()
+-- Return some bytes of the body; nil at its end; or nil, why. One task at a time: another one would wait at the connection
+-- when it serves the next request.
+local function read_part(self)
   local state = self.state
   local data, why, code
 
@@ -147,6 +148,15 @@ function Response:read()
   end
   if data ~= "" then return data end
   finish(state, true)
+end
+
+function Response:read()
+  local state = self.state
+  state.turn = state.turn or task.lock()
+  local turn <close>, why = state.turn:acquire(left_of(state.request))
+
+  if not turn then return nil, why end
+  return read_part(self)
 end
 
 function Response:chunks()
@@ -172,7 +182,7 @@ local function read_whole(response, body_max)
   local data, why, code
 
   repeat
-    data, why, code = response:read()
+    data, why, code = read_part(response)
     length = length + #(data or "")
     if length > body_max then
       response:close()

@@ -28,12 +28,33 @@ local endless = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(c
   conn:write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
   repeat until not conn:write("1\r\nx\r\n")
 end})
+local parts = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
+  for line in conn:lines() do
+    if line:find "^GET /long" then
+      conn:write("HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" .. ("x"):rep(10000))
+      task.sleep(0.05)
+      conn:write(("x"):rep(10000))
+    elseif line:find "^GET" then
+      conn:write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    end
+  end
+end})
 local r = http.router()
 local base
 local tries = {}
 
 function tries.status() return client.get(base .. "/nothing").status end
 function tries.half() return client.get("http://127.0.0.1:" .. half.port) end
+function tries.readers()
+  local at = "http://127.0.0.1:" .. parts.port
+  local response = client.get(at .. "/long", {stream = true})
+  local sums = task.parallel({1, 2}, function()
+    local sum = 0
+    for part in response:chunks() do sum = sum + #part end
+    return sum
+  end)
+  return sums[1] + sums[2] .. " " .. tostring(response:read()) .. " " .. client.get(at, {timeout = 60}).body
+end
 function tries.half_in_parts()
   return pcall(function()
     for _ in client.get("http://127.0.0.1:" .. half.port, {stream = true}):chunks() do end
@@ -440,3 +461,8 @@ end)
 -- promise: docs/http-client.md: A list with holes or with other keys, a name that is not a string, and a colon in the
 -- user of `auth` also raise an error.
 test("a list of which a part would not be sent raises", function() equal(try "lists", "6") end)
+
+-- promise: docs/lua-handlers.md: If several tasks read one response, each part goes to one of them, and all get nil at the end.
+test("several tasks read one response, and the next one of the connection", function()
+    equal(try "readers", "20000 nil ok")
+end)

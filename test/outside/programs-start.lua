@@ -100,6 +100,14 @@ test("help that cannot be written is a failure", function()
     end
 end)
 
+test("a configuration or a plan that cannot be written is a failure, too", function()
+    for _, option in ipairs{"--print-config", "--plan"} do
+        local _, status, errors = shell('"$1" ' .. option .. ' >/dev/full', httpd)
+        equal(status, 1, option)
+        check(errors:find "cannot write to standard output: No space left on device", errors)
+    end
+end)
+
 -- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
 test("a file at the socket's path stays, and the message names it", function()
     local path = write("text", "whole\n")

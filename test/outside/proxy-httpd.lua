@@ -336,6 +336,17 @@ test("the fields that name the client are the proxy's own", function()
     check(head:find("\r\nX-Forwarded-For: 127.0.0.1\r\n", 1, true), head)
 end)
 
+-- promise: docs/proxy.md: A host with a comma, which readers of that field would take for a list, is answered 400.
+test("no host is a list of two", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for _, host in ipairs{"site.example,h", "a,b:80", ","} do
+        local client <close> = server:connect()
+        client:send(("GET /a HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"):format(host))
+        equal(client:read_reply().status, 400, host)
+    end
+end)
+
 -- promise: docs/proxy.md: The proxy also drops fields whose names differ from these only by underscores or dots
 -- (`X_Forwarded_For`, `X.Forwarded.User`)
 test("no field by which an application may know its user is the client's", function()

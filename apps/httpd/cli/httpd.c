@@ -53,6 +53,7 @@
 #include "handover.h"
 #include "inherit.h"
 #include "listening.h"
+#include "options-table.h"
 #include "options.h"
 #include "program.h"
 #include "rate-limit.h"
@@ -280,12 +281,14 @@ run_program(void)
 
     if (options->config.print) {
         config_print();
-        return EXIT_SUCCESS;
+        return command_line_end_output(&httpd_line, EXIT_SUCCESS);
     }
     if (options->config.check)
         return config_check(options);
     if (options->plan)
-        return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        return service_plan(&httpd.options) < 0
+                   ? EXIT_FAILURE
+                   : command_line_end_output(&httpd_line, EXIT_SUCCESS);
     /* A reload of the configuration may change --user. */
     if (become_is_other(&options->user) || (options->config.file != NULL && geteuid() == 0))
         handover_leave_files();

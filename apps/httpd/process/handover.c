@@ -97,6 +97,9 @@ handover_receive(int link, struct handover_message *message, int *fd)
                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
+    /* The other end closed with a message unread. The kernel says so once, before what it sent. */
+    if (length < 0 && errno == ECONNRESET)
+        length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     *fd = -1;
     if (length < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;

@@ -281,6 +281,21 @@ START_TEST(a_state_starts_with_the_loop)
 }
 END_TEST
 
+START_TEST(a_state_starts_once_and_only_with_a_loop)
+{
+    state_start();
+    ck_assert_int_eq(sxe_lua_init(lua), -EINVAL);
+    ck_assert(logged("sxe_lua_init: call it after sxe_init, and once"));
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), -EINVAL);
+    ck_assert_int_eq(sxe_run(), 0); /* nothing keeps it running */
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_stop();
+}
+END_TEST
+
 START_TEST(a_state_does_not_start_without_a_watchdog)
 {
     state_start();
@@ -541,6 +556,7 @@ main(void)
     tcase_add_loop_test(tcase, what_cannot_be_kept_leaves_nothing, 0, 64);
     tcase_add_test(tcase, a_script_may_wait_and_is_not_waited_for);
     tcase_add_test(tcase, a_state_starts_with_the_loop);
+    tcase_add_test(tcase, a_state_starts_once_and_only_with_a_loop);
     tcase_add_test(tcase, a_state_does_not_start_without_a_watchdog);
     tcase_add_test(tcase, globals_are_made_at_the_top_level_only);
     tcase_add_test(tcase, a_loose_state_makes_globals_at_any_time);

@@ -103,6 +103,19 @@ START_TEST(the_end_of_the_other_is_seen)
 }
 END_TEST
 
+/* The kernel reports the message that the other did not read before what the other sent. */
+START_TEST(what_the_other_sent_before_its_end_arrives)
+{
+    ck_assert_int_eq(handover_say(ends[0], HANDOVER_SAY), 0);
+    ck_assert_int_eq(handover_say(ends[1], HANDOVER_READY), 0);
+    close(ends[1]);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_READY);
+    ck_assert_int_eq(receive(), -ECONNRESET);
+    ends[1] = dup(ends[0]);
+}
+END_TEST
+
 static const struct {
     int error;
     int result;
@@ -741,6 +754,7 @@ handover_suite(void)
     tcase_add_test(link, a_descriptor_goes_with_it);
     tcase_add_test(link, a_send_that_is_interrupted_is_made_again);
     tcase_add_test(link, the_end_of_the_other_is_seen);
+    tcase_add_test(link, what_the_other_sent_before_its_end_arrives);
     tcase_add_loop_test(link, a_receive_that_fails_is_none_or_the_end, 0,
                         (int)(sizeof(failures) / sizeof(failures[0])));
     tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
