@@ -126,7 +126,7 @@ decode_authorities(const SSL_CTX *context)
     for (int i = 0; has_memory && i < sk_X509_OBJECT_num(trusted); i++) {
         X509 *authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i));
 
-        /* NULL: a list of revoked certificates */
+        /* The store also has lists of revoked certificates, for which authority is NULL. */
         has_memory = authority == NULL || decode_authority(authority);
     }
     return has_memory || sxe__tls_refuse("not enough memory for the authorities") != NULL;
@@ -191,7 +191,7 @@ static bool
 add_authority(EVP_MD_CTX *sum, X509_OBJECT *object)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
-    X509 *authority = X509_OBJECT_get0_X509(object); /* NULL: a list of revoked certificates */
+    X509 *authority = X509_OBJECT_get0_X509(object); /* NULL for a list of revoked certificates */
     unsigned length = 0;
 
     return authority == NULL || (X509_digest(authority, EVP_sha256(), digest, &length) == 1 &&

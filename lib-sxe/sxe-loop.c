@@ -294,7 +294,7 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
 
 /* The earlier of two times, of which 0 is never. */
 static SXE_TIME
-earlier(SXE_TIME a, SXE_TIME b)
+earlier_of(SXE_TIME a, SXE_TIME b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
@@ -304,7 +304,7 @@ earlier(SXE_TIME a, SXE_TIME b)
 static void
 arm_timeouts(void)
 {
-    SXE_TIME due = earlier(sxe_pool_get_next_timeout(), sxe__dial_due());
+    SXE_TIME due = earlier_of(sxe_pool_get_next_timeout(), sxe__dial_due());
     SXE_TIME now = sxe_time_turn_ns();
 
     if (due == 0) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: accepts and evicts connections. If there is no place for a new one, the server closes one
- * that was refused, for address_max; if there is none, the connection that has waited longest
- * without a request under way: before the first byte (a handshake included), within a head, between
- * requests, or after its last reply. Because one order holds for all of these states, a new
- * connection is the last to be closed, in whichever of the states others occupy places. A new
- * connection that address_max refuses takes no other's place.
+ * What: accepts and evicts connections. If there is no place for a new one, the server makes one:
+ * it closes a connection that address_max has refused and that still waits for its end. Without
+ * such a connection it closes the one that has waited longest without a request under way: before
+ * the first byte (a handshake included), within a head, between requests, or after its last reply.
+ * These states share one order, so a new connection is the last to be closed. A new connection that
+ * address_max refuses takes no other's place.
  */
 #include "sxe-http-server-private.h"
 

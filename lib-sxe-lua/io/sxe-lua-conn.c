@@ -65,7 +65,7 @@ struct input {
 };
 
 static const struct sxe_buffer *
-unread(struct input in)
+unread_bytes(struct input in)
 {
     return in.s != NULL ? &in.s->in : &in.slot->rest;
 }
@@ -73,7 +73,7 @@ unread(struct input in)
 static size_t
 unread_length(struct input in)
 {
-    return sxe_buffer_length(unread(in));
+    return sxe_buffer_length(unread_bytes(in));
 }
 
 /* Take `length` bytes, and push them without the last `dropped` bytes as a string. Making the
@@ -83,7 +83,7 @@ take_input(lua_State *L, struct input in, size_t length, size_t dropped)
 {
     size_t left;
 
-    lua_pushlstring(L, sxe_buffer_data(unread(in)), length - dropped);
+    lua_pushlstring(L, sxe_buffer_data(unread_bytes(in)), length - dropped);
     left = unread_length(in);
     length = length < left ? length : left;
     if (in.s != NULL)
@@ -98,12 +98,12 @@ static int
 take_conn_line(lua_State *L, struct input in, bool with_end)
 {
     size_t used = unread_length(in);
-    const char *line = sxe_buffer_data(unread(in));
+    const char *line = sxe_buffer_data(unread_bytes(in));
     const char *end = used == 0 ? NULL : memchr(line, '\n', used);
     size_t length;
 
     if (end == NULL)
-        return used > 0 && sxe_buffer_room(unread(in)) == 0
+        return used > 0 && sxe_buffer_room(unread_bytes(in)) == 0
                    ? sxe__lua_fail_errno(L, EMSGSIZE, "line")
                    : 0;
     length = (size_t)(end - line) + 1;

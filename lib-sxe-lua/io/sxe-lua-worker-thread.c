@@ -264,9 +264,9 @@ sxe__lua_worker_push_parent(lua_State *L)
 
 /* ---- The state ---- */
 
-/* The on_error function of the worker's state. An error of the code is the reason why the worker
- * ends. After the code has returned, servers begin to listen: the last error up to then may be the
- * reason, too. At the end nobody asks for a reason. */
+/* The on_error function of the worker's state. An error of the code ends the worker, and is kept
+ * as the reason. After the code has returned, its servers begin to listen, which may fail, too: so
+ * the last error up to then is kept as well. Errors while the worker ends are not kept. */
 static bool
 thread_on_error(const char *where, const char *text)
 {

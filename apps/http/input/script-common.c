@@ -26,8 +26,8 @@ load_script_divert_stdout(struct load_script *script)
         dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* Send standard output elsewhere. Flush first: otherwise each worker would write the buffered text
- * once more, to the new place. */
+/* Let standard output go where it went before. Flush first: otherwise each worker would write the
+ * buffered text once more, to the new place. */
 void
 load_script_restore_stdout(struct load_script *script)
 {

@@ -33,7 +33,8 @@ latency_bound_of_bucket(unsigned bucket)
     return bound;
 }
 
-/* Find the index at which a fraction of all counts is reached; number: all counts are 0. */
+/* Find the index at which a fraction of all counts is reached. Returns `number` if all counts are
+ * 0. */
 static unsigned
 bucket_reached(const uint64_t *counts, unsigned number, double fraction)
 {

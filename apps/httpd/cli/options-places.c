@@ -142,7 +142,7 @@ has_ipv4_in_ipv6(void)
 
 /* Whether `all` is all addresses, and `one` is one of them. */
 static bool
-contains(const struct in6_addr *all, const struct in6_addr *one)
+contains_address(const struct in6_addr *all, const struct in6_addr *one)
 {
     static const struct in6_addr any4 = {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0}}};
 
@@ -163,7 +163,7 @@ find_clash(const struct opened *a, const struct opened *b)
         return NULL;
     if (memcmp(&a->ip, &b->ip, sizeof(a->ip)) == 0)
         return same;
-    return contains(&a->ip, &b->ip) || contains(&b->ip, &a->ip)
+    return contains_address(&a->ip, &b->ip) || contains_address(&b->ip, &a->ip)
                ? "cannot both be open, as one of them is that port of all addresses"
                : NULL;
 }

@@ -36,14 +36,14 @@ extern struct supervisor {
     uint64_t turn_ns;    /* when to call on_turn */
     uint64_t give_up_ns; /* when to kill the load in progress; NEVER: no other load was asked for */
     uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
-    /* when to load again because a changed file is not in service; NEVER: all changes are */
+    /* when to load again because a changed file is not in service; NEVER: no such file */
     uint64_t retry_ns;
     uint64_t retry_delay_ns;
     bool has_served; /* whether a load has become ready once */
     bool is_whole;   /* whether to start all workers at start_ns, and not only missing ones */
     /* whether the load in progress has read the files as they are now, see on_renew */
     bool is_fresh;
-    bool is_fresh_wanted; /* whether the next load shall read them */
+    bool is_fresh_wanted; /* whether the next load must read the files again */
     bool is_renewing;     /* whether the load in progress replaces all workers */
     bool is_waiting;  /* whether a start waits for the end of a child, because there are too many */
     bool is_changed;  /* whether a watched file has changed since the last load began */
