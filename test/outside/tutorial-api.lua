@@ -59,8 +59,8 @@ test("the commands of the page reply as it says", function()
     end)
 end)
 
--- promise: docs/tutorial-api.md: A path that no route has is answered 404, and a method that its path does not have 405, with
---   a list of those that it has.
+-- promise: docs/tutorial-api.md: A path without a route is answered 404. A method that the path does not have is
+-- answered 405, with a list of its methods.
 test("other paths and methods are refused", function()
     with_server(function(server)
         equal(ask(server, "GET /other").status, 404)
@@ -70,7 +70,7 @@ test("other paths and methods are refused", function()
     end)
 end)
 
--- promise: docs/tutorial-api.md: so two processes never give out the same id.
+-- promise: docs/tutorial-api.md: so two processes never assign the same id.
 test("ids are never given twice, and the books outlive the server", function()
     with_server(function(server, file)
         local seen = {}

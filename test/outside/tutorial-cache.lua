@@ -33,8 +33,8 @@ test("the page shows the programs", function()
     check(tutorial.shows("docs/tutorial-cache.md", "examples/lua/cache.lua"))
 end)
 
--- promise: docs/tutorial-cache.md: Every program that asks for the same within some seconds gets the kept text, without a
---   server in between.
+-- promise: docs/tutorial-cache.md: Every program that runs the same command within some seconds gets the kept text,
+-- without a server in between.
 test("the second program gets the text of the first, and a script sees it", function()
     with_file(function(file)
         local first = cache(file, 3600, "date +%N")
@@ -45,7 +45,7 @@ test("the second program gets the text of the first, and a script sees it", func
     end)
 end)
 
--- promise: docs/tutorial-cache.md: A command that failed is not kept, so the next program tries again.
+-- promise: docs/tutorial-cache.md: The output of a failed command is not kept, so the next program tries again.
 test("a command that fails is tried again", function()
     with_file(function(file)
         local text, status = cache(file, 3600, "echo no; false")
@@ -55,7 +55,7 @@ test("a command that fails is tried again", function()
     end)
 end)
 
--- promise: docs/tutorial-cache.md: An entry that has expired is not found any more, and its room is used again.
+-- promise: docs/tutorial-cache.md: An expired entry is not found any more, and its room is used again.
 test("an entry expires", function()
     with_file(function(file)
         cache(file, 0.001, "echo old")

@@ -33,7 +33,7 @@ test("the page shows the program", function()
     check(tutorial.shows("docs/tutorial-chat.md", "examples/chat.c"))
 end)
 
--- promise: docs/tutorial-chat.md: each line that one of them types goes to all others.
+-- promise: docs/tutorial-chat.md: Each line that one of them types goes to all others.
 test("a line goes to all others, whole, and not to its author", function()
     local proc <close>, connect = start()
     local ann <close> = join(connect)
@@ -49,7 +49,7 @@ test("a line goes to all others, whole, and not to its author", function()
     check(proc:pid())
 end)
 
--- promise: docs/tutorial-chat.md: A member that sends 16 KiB without an end of a line is closed, too.
+-- promise: docs/tutorial-chat.md: A member that sends 16 KiB without a line end is closed, too.
 test("a line without an end closes its author only", function()
     local proc <close>, connect = start()
     local ann <close> = join(connect)
@@ -62,7 +62,7 @@ test("a line without an end closes its author only", function()
     check(proc:pid())
 end)
 
--- promise: docs/tutorial-chat.md: Nobody else waits for it.
+-- promise: docs/tutorial-chat.md: No other member waits for it.
 test("a member that does not read is closed, and the others go on", function()
     local proc <close>, connect = start()
     local ann <close> = join(connect)
