@@ -183,8 +183,9 @@ set_client(const struct sxe_tls *tls, SSL_CTX *context)
 {
     if (tls->sessions != NULL)
         sxe__tls_keep_sessions(context);
-    return tls->protocols_length == 0 ||
-           SSL_CTX_set_alpn_protos(context, tls->protocols, tls->protocols_length) == 0;
+    return (verify_of(tls) == SXE_TLS_OFF || sxe__tls_ask_for_staple(context)) &&
+           (tls->protocols_length == 0 ||
+            SSL_CTX_set_alpn_protos(context, tls->protocols, tls->protocols_length) == 0);
 }
 
 static bool

@@ -158,6 +158,18 @@ sxe__tls_note_failure(struct sxe__tls_connection *c, const char *text)
 }
 
 void
+sxe__tls_note_revocation(struct sxe__tls_connection *c, const X509 *certificate,
+                         const ASN1_GENERALIZEDTIME *time)
+{
+    struct line line = {"the certificate of "};
+
+    add_owner(&line, X509_get_subject_name(certificate));
+    add_failure_text(&line, " was revoked on ");
+    add_time(&line, time);
+    sxe__tls_note_failure(c, line.text);
+}
+
+void
 sxe__tls_log_failure(const SXE *s, const char *what)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);

@@ -14,6 +14,7 @@
  *     sxe-tls.c          connections: making, timeouts, what programs ask about them
  *     sxe-tls-io.c       the table of sxe-io.h: reading, writing, ending
  *     sxe-tls-bio.c      records between OpenSSL and the loop's buffers
+ *     sxe-tls-staple.c   whether a server's staple says that its certificate was revoked
  *     sxe-tls-failure.c  why a connection failed, in words
  *     sxe-tls-state.c    the states of connections, and what is counted
  *     sxe-tls-problem.c  why a call failed, in words
@@ -217,10 +218,20 @@ bool sxe__tls_session_is_stale(SSL_SESSION *session);
 void sxe__tls_keep_sessions(SSL_CTX *context);
 void sxe__tls_drop_sessions(struct sxe_tls *tls);
 
+/* ---- sxe-tls-staple.c ---- */
+
+/* Have clients of this context ask for a staple, and refuse a server whose staple says that its
+ * certificate was revoked. False: OpenSSL refused. */
+SXE_MUST_USE bool sxe__tls_ask_for_staple(SSL_CTX *context);
+
 /* ---- sxe-tls-failure.c ---- */
 
 /* For SSL_CTX_set_verify: note what is wrong with a certificate. */
 int sxe__tls_on_verify(int is_good, X509_STORE_CTX *chain);
+
+/* Note that the authority revoked the peer's certificate, and when. */
+void sxe__tls_note_revocation(struct sxe__tls_connection *c, const X509 *certificate,
+                              const ASN1_GENERALIZEDTIME *time);
 
 /* Note why a connection failed: this text, or else the last error in OpenSSL's queue, which is
  * logged, too, and cleared. The first failure that was noted stays. */

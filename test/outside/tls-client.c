@@ -4,6 +4,7 @@
  * badssl.com are. The test makes its own authorities.
  */
 #include <errno.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static SXE *listener;
 static char authority[PATH_MAX];
 static char certificate[PATH_MAX];
 static char key[PATH_MAX];
+static char staple[PATH_MAX];
 static char failure[SXE_TLS_PROBLEM_SIZE];
 static char asked[64]; /* the server name that the client sent (SNI) */
 static int error;
@@ -80,10 +82,9 @@ write_files(const char *path, const struct made *first, const struct made *secon
 }
 
 static void
-start(struct made made, const struct made *issuer)
+start_with(struct made made, const struct made *issuer, const struct sxe_tls_pair *pair)
 {
-    struct sxe_tls_pair pair = {.certificate = certificate, .key = key};
-    struct sxe_tls_config config = {.pairs = &pair, .pair_count = 1};
+    struct sxe_tls_config config = {.pairs = pair, .pair_count = 1};
     FILE *file = fopen(key, "w");
 
     PEM_write_PrivateKey(file, made.key, NULL, NULL, 0, NULL, NULL);
@@ -93,6 +94,12 @@ start(struct made made, const struct made *issuer)
     server = sxe_tls_new_server(&config);
     ck_assert_msg(server != NULL, "%s", sxe_tls_problem());
     ck_assert_int_eq(sxe_tls_serve(server, listener), 0);
+}
+
+static void
+start(struct made made, const struct made *issuer)
+{
+    start_with(made, issuer, &(struct sxe_tls_pair){.certificate = certificate, .key = key});
 }
 
 /* ---- Client and server ---- */
@@ -247,6 +254,54 @@ START_TEST(a_chain_must_be_whole)
 }
 END_TEST
 
+/* Write a reply of the root about this certificate (OCSP, RFC 6960). */
+static void
+write_staple(const struct made *made, int status)
+{
+    OCSP_BASICRESP *reply = OCSP_BASICRESP_new();
+    ASN1_TIME *now = X509_gmtime_adj(NULL, -3600);
+    ASN1_TIME *next = X509_gmtime_adj(NULL, 86400);
+    OCSP_CERTID *id = OCSP_cert_to_id(NULL, made->x509, root.x509);
+    FILE *file = fopen(staple, "w");
+    OCSP_RESPONSE *response;
+    unsigned char *bytes = NULL;
+    int length;
+
+    OCSP_basic_add1_status(reply, id, status, 0, now, now, next);
+    OCSP_CERTID_free(id);
+    ck_assert_int_eq(OCSP_basic_sign(reply, root.x509, root.key, EVP_sha256(), NULL, 0), 1);
+    response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, reply);
+    length = i2d_OCSP_RESPONSE(response, &bytes);
+    ck_assert_uint_eq(fwrite(bytes, 1, (size_t)length, file), (size_t)length);
+    fclose(file);
+    OPENSSL_free(bytes);
+    OCSP_RESPONSE_free(response);
+    OCSP_BASICRESP_free(reply);
+    ASN1_TIME_free(now);
+    ASN1_TIME_free(next);
+}
+
+/* promise: docs/tls.md: the certificate of "a" was revoked on */
+START_TEST(a_certificate_that_its_staple_says_was_revoked_is_refused)
+{
+    struct sxe_tls_pair pair = {.certificate = certificate, .key = key, .staple = staple};
+    struct made made;
+
+    begin((struct sxe_tls_config){0});
+    snprintf(staple, sizeof(staple), "%s", outside_path("a.der"));
+    made = make("a", "DNS:a.example", &root, -1, false);
+    write_staple(&made, V_OCSP_CERTSTATUS_REVOKED);
+    start_with(made, NULL, &pair);
+    ck_assert(!is_trusted("a.example"));
+    EXPECT_FAILURE("the certificate of \"a\" was revoked on 20");
+    write_staple(&made, V_OCSP_CERTSTATUS_GOOD);
+    ck_assert_int_eq(sxe_tls_reload(server), 0);
+    ck_assert(is_trusted("a.example"));
+    unlink(staple);
+    finish();
+}
+END_TEST
+
 /* promise: docs/tls.md: A `*` matches one whole label. */
 START_TEST(a_wildcard_stands_for_one_label)
 {
@@ -389,6 +444,7 @@ main(void)
                             another_hosts_certificate_is_refused,
                             a_certificate_that_signed_itself_is_refused,
                             a_chain_must_be_whole,
+                            a_certificate_that_its_staple_says_was_revoked_is_refused,
                             a_wildcard_stands_for_one_label,
                             an_address_must_be_in_the_certificate_as_an_address,
                             a_subject_is_no_name,

@@ -406,8 +406,8 @@ resume_late(void)
     return resumed;
 }
 
-/* promise: docs/tls.md: A session ends one lifetime of a key after its full handshake, however often
- * it was resumed */
+/* promise: docs/tls.md: A session ends one lifetime of a key after its full handshake, however
+ * often it was resumed */
 START_TEST(a_ticket_is_refused_by_other_keys_and_after_its_lifetime)
 {
     struct sxe_tls_tickets *tickets = sxe_tls_tickets_new(1);

@@ -4,6 +4,10 @@
  */
 #include "tls-site.h"
 
+#include <openssl/ocsp.h>
+
+#include "has.h"
+
 static struct sxe_tls *server;
 static struct sxe_tls *client;
 static SXE *listener;
@@ -146,6 +150,114 @@ START_TEST(a_host_that_cannot_be_trusted_is_refused_and_the_reason_is_told)
     stop();
 }
 END_TEST
+
+/* ---- Staples ---- */
+
+/* Write the staple of "a": a reply of the signer about a certificate that "authority" made. */
+static void
+make_reply(const char *of, const char *signer, int status, const EVP_MD *digest)
+{
+    EVP_PKEY *key = read_private_key(signer);
+    X509 *certificate = read_certificate(of);
+    X509 *issuer = read_certificate("authority");
+    X509 *by = read_certificate(signer);
+    ASN1_TIME *now = X509_gmtime_adj(NULL, -86400);
+    ASN1_TIME *next = X509_gmtime_adj(NULL, 86400);
+    OCSP_BASICRESP *reply = OCSP_BASICRESP_new();
+    OCSP_CERTID *id = OCSP_cert_to_id(digest, certificate, issuer);
+    OCSP_RESPONSE *response;
+    BIO *out;
+
+    OCSP_basic_add1_status(reply, id, status, 0, now, now, next);
+    OCSP_CERTID_free(id);
+    ck_assert_int_eq(OCSP_basic_sign(reply, by, key, EVP_sha256(), NULL, 0), 1);
+    response =
+        OCSP_response_create(status == V_OCSP_CERTSTATUS_UNKNOWN ? OCSP_RESPONSE_STATUS_TRYLATER
+                                                                 : OCSP_RESPONSE_STATUS_SUCCESSFUL,
+                             status == V_OCSP_CERTSTATUS_UNKNOWN ? NULL : reply);
+    out = BIO_new_file(site_path("a", ".ocsp"), "w");
+    i2d_OCSP_RESPONSE_bio(out, response);
+    BIO_free(out);
+    OCSP_RESPONSE_free(response);
+    OCSP_BASICRESP_free(reply);
+    ASN1_TIME_free(now);
+    ASN1_TIME_free(next);
+    X509_free(certificate);
+    X509_free(issuer);
+    X509_free(by);
+    EVP_PKEY_free(key);
+}
+
+/* Start a server whose certificate "a" has a staple, and a client that trusts the authority. */
+static void
+start_with_staple(const char *authority, enum sxe_tls_verify verify)
+{
+    struct sxe_tls_pair pair = {site_path("a", ".pem"), site_path("a", ".key"),
+                                site_path("a", ".ocsp")};
+
+    start((struct sxe_tls_config){.authorities = site_path(authority, ".pem"), .verify = verify},
+          NULL);
+    server = sxe_tls_new_server(&(struct sxe_tls_config){.pairs = &pair, .pair_count = 1});
+    listener = serve(server, push_read);
+    ours->on_close = note_close;
+    go("a.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+}
+
+static const struct {
+    const char *of;
+    const char *signer;
+    int status;
+    bool is_refused;
+} staples[] = {
+    {"a", "authority", V_OCSP_CERTSTATUS_REVOKED, true},
+    {"a", "authority", V_OCSP_CERTSTATUS_REVOKED, true}, /* named by SHA-256 */
+    {"a", "authority", V_OCSP_CERTSTATUS_GOOD, false},
+    {"b", "authority", V_OCSP_CERTSTATUS_REVOKED, false},
+    {"a", "authority-2", V_OCSP_CERTSTATUS_REVOKED, false},
+    {"a", "authority", V_OCSP_CERTSTATUS_UNKNOWN, false}, /* no reply but "try later" */
+};
+
+static void
+make_stapled(void)
+{
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("authority-2", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example", "authority");
+    make_pair("b", CURVE, "DNS:b.example", "authority");
+}
+
+START_TEST(a_host_whose_staple_says_that_it_was_revoked_is_refused)
+{
+    make_stapled();
+    make_reply(staples[_i].of, staples[_i].signer, staples[_i].status,
+               _i == 1 ? EVP_sha256() : EVP_sha1());
+    start_with_staple("authority", SXE_TLS_DEFAULT);
+    if (staples[_i].is_refused) {
+        EXPECT("close", ours, EPROTO);
+        check_has(failure, "the certificate of \"a\" was revoked on 20");
+    } else
+        EXPECT("read", NULL, 5);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+/* A client that trusts the certificate itself, and one that trusts everybody, do not ask who made
+ * it. */
+START_TEST(a_staple_is_for_clients_that_know_the_authority)
+{
+    make_stapled();
+    make_reply("a", "authority", V_OCSP_CERTSTATUS_REVOKED, EVP_sha1());
+    start_with_staple("a", _i == 0 ? SXE_TLS_DEFAULT : SXE_TLS_OFF);
+    EXPECT("read", NULL, 5);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+/* ---- Addresses, and memory ---- */
 
 START_TEST(an_address_is_checked_as_an_address)
 {
@@ -572,6 +684,9 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_host_with_a_good_certificate_is_trusted, 0, 2);
     tcase_add_loop_test(tcase, a_host_that_cannot_be_trusted_is_refused_and_the_reason_is_told, 0,
                         REFUSED);
+    tcase_add_loop_test(tcase, a_host_whose_staple_says_that_it_was_revoked_is_refused, 0,
+                        sizeof(staples) / sizeof(staples[0]));
+    tcase_add_loop_test(tcase, a_staple_is_for_clients_that_know_the_authority, 0, 2);
     tcase_add_test(tcase, an_authority_that_another_one_has_signed_is_trusted);
     tcase_add_test(tcase, an_address_is_checked_as_an_address);
     tcase_add_test(tcase, without_memory_for_the_reason_a_host_is_refused_all_the_same);

@@ -411,6 +411,25 @@ START_TEST(a_flood_of_empty_records_ends_the_connection)
 }
 END_TEST
 
+/* OpenSSL's queue of errors belongs to the thread: what another user of it left there must not be
+ * taken for a failure of the connection. */
+START_TEST(errors_that_others_left_end_no_connection)
+{
+    start(push_read);
+    SSL_key_update(peer.ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
+    SSL_do_handshake(peer.ssl);
+    ERR_raise(ERR_LIB_SSL, SSL_R_BAD_LENGTH);
+    turn(5);
+    tls_send(&peer, "hello", 5);
+    EXPECT_READ(peer.ours, "hello");
+    ERR_raise(ERR_LIB_SSL, SSL_R_BAD_LENGTH);
+    ck_assert_int_eq(sxe_write(peer.ours, "hello", 5), 0);
+    ERR_clear_error();
+    TLS_EXPECT(&peer, "hello");
+    stop();
+}
+END_TEST
+
 START_TEST(keys_may_be_changed_now_and_then)
 {
     start(echo);
@@ -963,6 +982,7 @@ io_suite(void)
     tcase_add_test(tcase, bytes_before_a_bad_record_are_shown);
     tcase_add_test(tcase, what_answers_bytes_before_a_bad_record_is_not_sent);
     tcase_add_test(tcase, a_flood_of_empty_records_ends_the_connection);
+    tcase_add_test(tcase, errors_that_others_left_end_no_connection);
     tcase_add_test(tcase, keys_may_be_changed_now_and_then);
     tcase_add_test(tcase, renegotiation_is_refused);
     tcase_add_loop_test(tcase, a_peer_that_reads_slowly_gets_all_of_it, 0, 2);
