@@ -45,7 +45,7 @@ struct server {
 };
 
 static const char reply[] = "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
-                            "Content-Type: text/plain; charset=utf-8\r\n"
+                            "Content-Type: text/plain\r\n"
                             "Content-Length: 14\r\n\r\nHello, World!\n";
 
 static _Noreturn void

@@ -9,6 +9,10 @@
  * Records that the kernel did not take cannot be made a second time. They are kept, and their plain
  * text counts as not written (`owed`) until they are sent: so a timeout or a close that waits for
  * the output also waits for the records.
+ *
+ * The records that end a handshake are held until the loop is about to wait, so that they leave
+ * together with what the program writes by then. close_notify leaves together with the last bytes
+ * of a closing socket.
  */
 #include "sxe-tls-private.h"
 
@@ -34,6 +38,7 @@ drop_kept(SXE *s, struct sxe__tls_connection *c)
     sxe__tls_loop->kept -= c->kept_length;
     c->kept = NULL;
     c->kept_at = c->kept_length = 0;
+    c->is_held = false;
     s->io_owes = false;
 }
 
@@ -63,10 +68,8 @@ keep_records(SXE *s, struct sxe__tls_connection *c, uint32_t at)
     uint32_t length = sxe__tls_loop->out_length - at;
     char *kept = before > SXE__TLS_OUT_SIZE ? NULL : malloc(before + length);
 
-    if (kept == NULL) {
-        SXE_WARN_ID(s->id, "closing: no memory for %u bytes that its peer does not read", length);
+    if (kept == NULL)
         return -ECONNABORTED;
-    }
     if (before > 0)
         memcpy(kept, c->kept + c->kept_at, before);
     memcpy(kept + before, sxe__tls_loop->out + at, length);
@@ -95,8 +98,32 @@ flush_records(SXE *s, struct sxe__tls_connection *c, bool more)
     }
     if (n < 0 && is_for_later(n) && at < sxe__tls_loop->out_length)
         result = keep_records(s, c, at);
+    if (result < 0)
+        SXE_WARN_ID(s->id, "closing: no memory for %u bytes that its peer does not read",
+                    sxe__tls_loop->out_length - at);
     sxe__tls_loop->out_length = 0;
     return result < 0 ? result : n < 0 ? n : 0;
+}
+
+/* Hold the records that ended a handshake: before the loop waits write is called, because
+ * sxe__tls_shaken asked for that. False: they cannot be held. */
+static bool
+hold_records(SXE *s, struct sxe__tls_connection *c)
+{
+    c->is_held = c->result == 0 && c->kept == NULL &&
+                 sxe__tls_loop->out_length <= SXE__TLS_HELD_MAX && keep_records(s, c, 0) == 0;
+    return c->is_held;
+}
+
+/* Put the records that are held before those that will be made. */
+static void
+take_held(SXE *s, struct sxe__tls_connection *c)
+{
+    if (!c->is_held)
+        return;
+    memcpy(sxe__tls_loop->out, c->kept, c->kept_length);
+    sxe__tls_loop->out_length = c->kept_length;
+    drop_kept(s, c);
 }
 
 /* ---- Reading ---- */
@@ -132,7 +159,8 @@ static void
 make_current(struct sxe__tls_connection *c)
 {
     sxe__tls_loop->current = c;
-    ERR_clear_error();
+    if (SXE_UNLIKELY(ERR_peek_error() != 0)) /* to look costs less than to clear */
+        ERR_clear_error();
 }
 
 /* Begin a call of the table. Records that an earlier, failed call left belong to another
@@ -159,7 +187,6 @@ decrypt_records(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size
     size_t done = 0;
     size_t n;
 
-    make_current(c);
     do {
         if (SSL_read_ex(c->ssl, buffer + done, size - done, &n) != 1) {
             c->result = (int16_t)result_of(s, c);
@@ -293,6 +320,7 @@ static ssize_t
 tls_read(SXE *s, void *buffer, size_t size)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
+    bool was_shaking = s->io_shakes;
     ssize_t n;
     ssize_t sent = 0;
 
@@ -307,7 +335,7 @@ tls_read(SXE *s, void *buffer, size_t size)
     sxe__tls_wake(c);
     enter_connection(c);
     n = read_some(s, c, buffer, size);
-    if (sxe__tls_loop->out_length > 0)
+    if (sxe__tls_loop->out_length > 0 && !(was_shaking && !s->io_shakes && hold_records(s, c)))
         sent = flush_records(s, c, false);
     if (sent < 0 && !is_for_later(sent) && c->result == 0) {
         c->result = (int16_t)sent;
@@ -319,11 +347,23 @@ tls_read(SXE *s, void *buffer, size_t size)
 
 /* ---- Writing ---- */
 
+/* Make a close_notify, unless it was made or is not possible. */
+static void
+say_end(struct sxe__tls_connection *c)
+{
+    if (c->end_sent || c->is_broken || c->ssl == NULL || !SSL_is_init_finished(c->ssl))
+        return;
+    (void)SSL_shutdown(c->ssl);
+    ERR_clear_error();
+    c->end_sent = true;
+}
+
 /* The bytes that the program wrote and that are not in records yet. */
 struct plain {
     const struct iovec *vector;
     int count;
-    size_t skip; /* how many bytes of the first iovec are in records already */
+    size_t skip;  /* how many bytes of the first iovec are in records already */
+    bool is_last; /* the socket is closing, and no other bytes follow these */
 };
 
 /* Take the bytes of the next record: in place if they are in one piece, else copied to loop->plain.
@@ -370,6 +410,7 @@ encrypt_bytes(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
     size_t n;
 
     enter_connection(c);
+    take_held(s, c);
     while (done < most && (length = next_record(plain, &data)) > 0) {
         if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
             c->is_broken = true;
@@ -390,6 +431,8 @@ write_new(SXE *s, struct sxe__tls_connection *c, struct plain *plain, size_t ski
 
     if (done < 0)
         return done;
+    if (plain->is_last && plain->count == 0)
+        say_end(c);
     sent = flush_records(s, c, more);
     c->is_slow = sent < 0;
     if (sent == 0)
@@ -400,11 +443,11 @@ write_new(SXE *s, struct sxe__tls_connection *c, struct plain *plain, size_t ski
     return skipped > 0 ? (ssize_t)skipped : sent;
 }
 
-/* Whether the connection can take plain text now: 0, or -errno. */
+/* Whether the connection can take `total` bytes of plain text now: 0, or -errno. */
 static ssize_t
-prepare_to_write(SXE *s, struct sxe__tls_connection *c)
+prepare_to_write(SXE *s, struct sxe__tls_connection *c, size_t total)
 {
-    ssize_t sent = send_kept(s, c);
+    ssize_t sent = c->is_held && total > 0 ? 0 : send_kept(s, c);
 
     if (sent < 0)
         return sent;
@@ -431,15 +474,16 @@ static ssize_t
 tls_write(SXE *s, const struct iovec *vector, int count, bool more)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
-    struct plain plain = {vector, count, 0};
-    ssize_t ready = prepare_to_write(s, c);
+    struct plain plain = {vector, count, 0, !more && sxe_get_state(s) == SXE_STATE_CLOSING};
     size_t total = 0;
     size_t skipped;
+    ssize_t ready;
 
-    if (ready < 0)
-        return count == 0 && ready == -EAGAIN && c->kept == NULL ? 0 : ready;
     for (int i = 0; i < count; i++)
         total += vector[i].iov_len;
+    ready = prepare_to_write(s, c, total);
+    if (ready < 0)
+        return count == 0 && ready == -EAGAIN && c->kept == NULL ? 0 : ready;
     skipped = settle_owed(c, total);
     if (skipped == total)
         return (ssize_t)skipped;
@@ -457,7 +501,7 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
     size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
-    ssize_t n = prepare_to_write(s, c);
+    ssize_t n = prepare_to_write(s, c, length);
     struct plain plain;
     struct iovec piece;
 
@@ -469,22 +513,11 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
     if (n <= 0)
         return n < 0 ? -errno : 0;
     piece = (struct iovec){sxe__tls_loop->plain, (size_t)n};
-    plain = (struct plain){&piece, 1, 0};
+    plain = (struct plain){&piece, 1, 0, false};
     return write_new(s, c, &plain, 0, false);
 }
 
 /* ---- Ending ---- */
-
-/* Make a close_notify, unless it was made or is not possible. */
-static void
-say_end(struct sxe__tls_connection *c)
-{
-    if (c->end_sent || c->is_broken || c->ssl == NULL || !SSL_is_init_finished(c->ssl))
-        return;
-    (void)SSL_shutdown(c->ssl);
-    ERR_clear_error();
-    c->end_sent = true;
-}
 
 static int
 tls_finish(SXE *s)

@@ -35,13 +35,17 @@
 
 extern struct sxe_log_control sxe__tls_log;
 
-#define SXE__TLS_RECORD    16384u        /* bytes of plain text in a full record */
-#define SXE__TLS_BATCH     65536u        /* most bytes of plain text that one send(2) takes */
-#define SXE__TLS_IN_SIZE   (65536u + 5u) /* the longest record that a header can announce */
-#define SXE__TLS_SLACK     24576u        /* most bytes of a record that is cut into fragments */
-#define SXE__TLS_OUT_SIZE  (SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
-#define SXE__TLS_HEADER    5u
-#define SXE__TLS_READS_MAX 4u /* calls of recv(2) in one call of read */
+#define SXE__TLS_RECORD   16384u        /* bytes of plain text in a full record */
+#define SXE__TLS_BATCH    65536u        /* most bytes of plain text that one send(2) takes */
+#define SXE__TLS_IN_SIZE  (65536u + 5u) /* the longest record that a header can announce */
+#define SXE__TLS_SLACK    24576u        /* most bytes of a record that is cut into fragments */
+#define SXE__TLS_HELD_MAX 4096u         /* most bytes of records that are held: see hold_records */
+#define SXE__TLS_OUT_SIZE (SXE__TLS_HELD_MAX + SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
+#define SXE__TLS_HEADER   5u
+/* More ACTIVE connections give their buffers back at once: allocating buffers again costs little
+ * beside a record, and the heap does not grow by those of a wave of connections. */
+#define SXE__TLS_ACTIVE_MAX 128u
+#define SXE__TLS_READS_MAX  4u /* calls of recv(2) in one call of read */
 
 /* How many records in a row may bring no byte for the program, during and after the handshake. */
 #define SXE__TLS_SHAKING_RECORDS_MAX 1024u
@@ -85,6 +89,7 @@ struct sxe__tls_connection {
     bool is_client;
     bool has_offered; /* a client: the connection offered a session to resume */
     bool is_used;     /* the connection had bytes since the last timeout of its state */
+    bool is_held;     /* the kept records ended the handshake, and may leave with a reply */
     bool is_quiet;    /* the connection is QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text for which there was no room */
     bool is_slow;     /* the kernel did not take the last batch at once */
@@ -188,6 +193,10 @@ sxe__tls_of(const SXE *s)
 
 /* Call when the handshake is done. */
 void sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c);
+
+/* Have OpenSSL free the buffers of an ACTIVE connection, which becomes QUIET. False: it is in the
+ * middle of a record, or has output. */
+bool sxe__tls_rest(struct sxe__tls_connection *c);
 
 /* Call before bytes are read or written: marks the connection as used, and no longer quiet. */
 void sxe__tls_wake(struct sxe__tls_connection *c);

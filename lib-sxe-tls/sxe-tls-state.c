@@ -57,13 +57,41 @@ sxe__tls_may_shake(void)
     return loop->steps++ < loop->steps_max;
 }
 
+bool
+sxe__tls_rest(struct sxe__tls_connection *c)
+{
+    SXE *s = sxe_io_socket((unsigned)(c - sxe__tls_loop->connections));
+
+    c->is_quiet = sxe_get_state(s) == SXE_STATE_IDLE && c->header_length == 0 && !c->is_pending &&
+                  c->kept == NULL && SSL_free_buffers(c->ssl) == 1;
+    if (c->is_quiet)
+        sxe__tls_move(c, SXE__TLS_QUIET);
+    return c->is_quiet;
+}
+
+/* A connection becomes ACTIVE. If there are too many, the one that is so for the longest time
+ * rests, if it can. */
+static void
+activate_connection(struct sxe__tls_connection *c)
+{
+    struct sxe__tls_connection *pool = sxe__tls_loop->connections;
+    unsigned oldest;
+
+    sxe__tls_move(c, SXE__TLS_ACTIVE);
+    if (in_state(SXE__TLS_ACTIVE) <= SXE__TLS_ACTIVE_MAX)
+        return;
+    oldest = sxe_pool_get_oldest(pool, SXE__TLS_ACTIVE);
+    if (!sxe__tls_rest(&pool[oldest]))
+        sxe_pool_touch(pool, oldest);
+}
+
 void
 sxe__tls_wake(struct sxe__tls_connection *c)
 {
     c->is_used = true;
     if (SXE_UNLIKELY(c->is_quiet)) {
         c->is_quiet = false;
-        sxe__tls_move(c, SXE__TLS_ACTIVE);
+        activate_connection(c);
     }
 }
 
@@ -75,7 +103,7 @@ sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c)
     c->overhead = SSL_version(c->ssl) == TLS1_3_VERSION ? OVERHEAD_1_3 : OVERHEAD_1_2;
     sxe__tls_loop->counts.handshakes++;
     sxe__tls_loop->counts.resumed += SSL_session_reused(c->ssl) == 1;
-    sxe__tls_move(c, SXE__TLS_ACTIVE);
+    activate_connection(c);
     SXE_DEBUG_ID(s->id, "%s with %s%s", SSL_get_version(c->ssl), SSL_get_cipher_name(c->ssl),
                  SSL_session_reused(c->ssl) ? ", resumed" : "");
     sxe_io_write_again(s);

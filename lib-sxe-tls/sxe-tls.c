@@ -14,35 +14,21 @@
 
 /* ---- Timeouts ---- */
 
-/* Whether the connection is idle, and OpenSSL has freed its buffers. It can free them only between
- * records.
- */
-static bool
-may_be_quiet(const SXE *s, const struct sxe__tls_connection *c)
-{
-    return !c->is_used && sxe_get_state(s) == SXE_STATE_IDLE && c->header_length == 0 &&
-           !c->is_pending && c->kept == NULL && SSL_free_buffers(c->ssl) == 1;
-}
-
 static void
 on_timeout(void *array, unsigned id, void *user)
 {
     struct sxe__tls_connection *c = (struct sxe__tls_connection *)array + id;
-    SXE *s = sxe_io_socket(id);
 
     SXE_UNUSED_PARAMETER(user);
     if (sxe_pool_get_state(array, id) == SXE__TLS_SHAKING) {
         SXE_DEBUG_ID(id, "closing: %s takes too long", "its handshake");
         sxe_pool_touch(array, id);
-        sxe_io_fail(s, ETIMEDOUT);
+        sxe_io_fail(sxe_io_socket(id), ETIMEDOUT);
         return;
     }
-    c->is_quiet = may_be_quiet(s, c);
-    c->is_used = false;
-    if (c->is_quiet)
-        sxe__tls_move(c, SXE__TLS_QUIET);
-    else
+    if (c->is_used || !sxe__tls_rest(c))
         sxe_pool_touch(array, id);
+    c->is_used = false;
 }
 
 /* ---- The loop ---- */

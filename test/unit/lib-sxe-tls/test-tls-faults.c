@@ -25,13 +25,19 @@ echo(SXE *s, int length)
 }
 
 static void
-start(struct sxe_tls_config config)
+start_many(struct sxe_tls_config config, unsigned connections)
 {
     site_start();
     make_pair("a", CURVE, "DNS:a.example", NULL);
     tls = server_with_names(config, (const char *const[]){"a", NULL});
-    plan_start(10);
+    plan_start(connections);
     listener = serve(tls, echo);
+}
+
+static void
+start(struct sxe_tls_config config)
+{
+    start_many(config, 10);
 }
 
 static void
@@ -337,6 +343,31 @@ START_TEST(a_quiet_connection_gives_its_buffers_back)
 }
 END_TEST
 
+START_TEST(of_too_many_active_connections_the_oldest_rests)
+{
+    enum { MOST = SXE__TLS_ACTIVE_MAX };
+    static struct tls_peer peers[MOST + 2];
+
+    start_many((struct sxe_tls_config){0}, MOST + 10);
+    for (unsigned i = 0; i < MOST + 2; i++) {
+        peers[i] = peer_tls(listener, NULL);
+        ck_assert(shake(&peers[i]));
+        expect_counts(i < MOST ? i + 1 : MOST, i < MOST ? 0 : i + 1 - MOST);
+    }
+    peer_send(peers[2].fd, "\x17\x03\x03\x00\x20", 5);
+    turn(1);
+    /* 0 and 1 rest, and 2 is the oldest, which cannot. */
+    for (unsigned i = 0; i < 2; i++) {
+        tls_send(&peers[i], "hello", 5);
+        TLS_EXPECT(&peers[i], "hello");
+        expect_counts(MOST + 1, 1);
+    }
+    for (unsigned i = 1; i < MOST + 2; i++)
+        peer_free(&peers[i]);
+    tls_stop(&peers[0], tls);
+}
+END_TEST
+
 enum { MEASURED = 5 };
 
 START_TEST(connections_take_no_more_memory_than_they_count_for)
@@ -453,6 +484,7 @@ faults_suite(void)
     tcase_add_test(tcase, a_clients_connection_needs_memory);
     tcase_add_loop_test(tcase, a_handshake_has_its_time, 0, 2);
     tcase_add_test(tcase, a_quiet_connection_gives_its_buffers_back);
+    tcase_add_test(tcase, of_too_many_active_connections_the_oldest_rests);
     tcase_add_test(tcase, connections_take_no_more_memory_than_they_count_for);
     tcase_add_test(tcase, without_memory_for_its_buffers_a_quiet_connection_is_closed);
     tcase_add_test(tcase, above_memory_max_no_handshake_begins);

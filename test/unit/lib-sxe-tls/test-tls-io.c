@@ -12,6 +12,7 @@
 
 #include "pattern.h"
 #include "sxe-http.h"
+#include "sxe-io.h"
 
 static struct sxe_tls *tls;
 static SXE *listener;
@@ -64,6 +65,57 @@ START_TEST(a_request_costs_one_read_and_one_write)
         ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 0);
         TLS_EXPECT(&peer, "hello");
     }
+    stop();
+}
+END_TEST
+
+/* Begin a connection whose handshake is complete for the peer, but not for us. */
+static void
+start_before_the_end(SXE_IN_EVENT_READ read)
+{
+    start_with((struct sxe_tls_config){0}, NULL, read);
+    peer = peer_tls(listener, "a.example");
+    while (SSL_do_handshake(peer.ssl) != 1)
+        peer_turns(&peer);
+}
+
+START_TEST(the_end_of_a_handshake_leaves_with_the_first_reply)
+{
+    unsigned sends;
+
+    start_before_the_end(echo);
+    tls_send(&peer, "hello", 5);
+    sends = fake_os_calls(FAKE_SEND);
+    turn(1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1);
+    TLS_EXPECT(&peer, "hello");
+    stop();
+}
+END_TEST
+
+START_TEST(without_a_reply_the_end_of_a_handshake_leaves_before_the_loop_waits)
+{
+    unsigned sends;
+
+    start_before_the_end(push_read);
+    sends = fake_os_calls(FAKE_SEND);
+    turn(1);
+    ck_assert(sxe_io_has_output(peer.ours));
+    turn(1); /* begins with that */
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1);
+    ck_assert(!sxe_io_has_output(peer.ours));
+    stop();
+}
+END_TEST
+
+START_TEST(errors_that_others_left_in_openssl_harm_nothing)
+{
+    start(echo);
+    tls_send(&peer, "hello", 5);
+    ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+    turn(1);
+    ck_assert_uint_eq(ERR_peek_error(), 0);
+    TLS_EXPECT(&peer, "hello");
     stop();
 }
 END_TEST
@@ -769,9 +821,14 @@ END_TEST
 
 START_TEST(a_close_says_so)
 {
+    unsigned sends;
+
     start(push_read);
+    sends = fake_os_calls(FAKE_SEND);
     ck_assert_int_eq(sxe_write(peer.ours, "bye", 3), 0);
     ck_assert_int_eq(_i == 0 ? sxe_close(peer.ours) : sxe_close_lingering(peer.ours), 0);
+    turn(1);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1); /* of both */
     TLS_EXPECT(&peer, "bye");
     ck_assert_int_eq(tls_end(&peer), SSL_ERROR_ZERO_RETURN);
     if (_i == 1) {
@@ -967,6 +1024,9 @@ io_suite(void)
     TCase *tcase = tcase_create("io");
 
     tcase_add_test(tcase, a_request_costs_one_read_and_one_write);
+    tcase_add_test(tcase, the_end_of_a_handshake_leaves_with_the_first_reply);
+    tcase_add_test(tcase, without_a_reply_the_end_of_a_handshake_leaves_before_the_loop_waits);
+    tcase_add_test(tcase, errors_that_others_left_in_openssl_harm_nothing);
     tcase_add_loop_test(tcase, both_versions_are_spoken_and_told, 0, 2);
     tcase_add_test(tcase, nothing_is_told_of_a_plain_connection);
     tcase_add_test(tcase, a_hello_may_come_byte_by_byte);
