@@ -13,6 +13,8 @@
 
 /* ---- The dials that wait ---- */
 
+static void go_on_dialling(struct sxe_dial *dial);
+
 static void
 remove_from_waiting(struct sxe_dial *dial)
 {
@@ -29,9 +31,19 @@ remove_from_waiting(struct sxe_dial *dial)
         dial->next->prev = dial->prev;
 }
 
+/* Called by the loop when dials wait. A dial that goes on waiting gets a later time, so this loop
+ * ends. */
+static void
+check_dials(void)
+{
+    while (CONTEXT->dials_first != NULL && CONTEXT->dials_first->next_ns <= sxe_time_turn_ns())
+        go_on_dialling(CONTEXT->dials_first);
+}
+
 static void
 append_to_waiting(struct sxe_dial *dial)
 {
+    CONTEXT->check_dials = check_dials;
     dial->next_ns = sxe_time_turn_ns() + NEXT_NS;
     dial->next = NULL;
     dial->prev = CONTEXT->dials_last;
@@ -86,8 +98,6 @@ close_attempts(struct sxe_dial *dial)
         sxe_close(s);
     }
 }
-
-static void go_on_dialling(struct sxe_dial *dial);
 
 static void
 on_attempt_connected(SXE *s)
@@ -257,21 +267,7 @@ sxe_dial_cancel(struct sxe_dial *dial)
     return 0;
 }
 
-/* ---- For sxe-loop.c and sxe-plan.c ---- */
-
-SXE_TIME
-sxe__dial_due(void)
-{
-    return CONTEXT->dials_first == NULL ? 0 : CONTEXT->dials_first->next_ns;
-}
-
-/* A dial that goes on waiting gets a later time, so this loop ends. */
-void
-sxe__dial_check(void)
-{
-    while (CONTEXT->dials_first != NULL && CONTEXT->dials_first->next_ns <= sxe_time_turn_ns())
-        go_on_dialling(CONTEXT->dials_first);
-}
+/* ---- For sxe-plan.c ---- */
 
 void
 sxe__dial_close(void)

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sxe-dial.h"
+
 /* Sustained load is LOAD_EVENTS events at once, LOAD_ROUNDS times in a row. It ends when there was
  * no event EMPTY_ROUNDS times. */
 #define LOAD_EVENTS  8
@@ -288,7 +290,8 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
     sxe_pool_check_timeouts();
-    sxe__dial_check();
+    if (CONTEXT->dials_first != NULL)
+        CONTEXT->check_dials();
     sxe__finish();
 }
 
@@ -304,7 +307,8 @@ earlier_of(SXE_TIME a, SXE_TIME b)
 static void
 arm_timeouts(void)
 {
-    SXE_TIME due = earlier_of(sxe_pool_get_next_timeout(), sxe__dial_due());
+    SXE_TIME dial_due = CONTEXT->dials_first == NULL ? 0 : CONTEXT->dials_first->next_ns;
+    SXE_TIME due = earlier_of(sxe_pool_get_next_timeout(), dial_due);
     SXE_TIME now = sxe_time_turn_ns();
 
     if (due == 0) {

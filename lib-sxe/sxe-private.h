@@ -228,6 +228,9 @@ struct sxe__context {
     /* the dials that wait for the time of their next attempt, the one that is due first at first */
     struct sxe_dial *dials_first;
     struct sxe_dial *dials_last;
+    /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop does
+     * not depend on that file */
+    void (*check_dials)(void);
 
     socklen_t sender_length;
     uint64_t receiver; /* the handle of the socket that received the last datagram */
@@ -393,8 +396,6 @@ size_t sxe__work_threads(const struct sxe__context *c);
 
 /* ---- sxe-dial.c ---- */
 
-SXE_TIME sxe__dial_due(void); /* when sxe__dial_check has something to do; 0: never */
-void sxe__dial_check(void);   /* begin the attempts that are due */
-void sxe__dial_close(void);   /* forget all dials; call it before the sockets are given back */
+void sxe__dial_close(void); /* forget all dials; call it before the sockets are given back */
 
 #endif
