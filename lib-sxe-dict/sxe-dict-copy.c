@@ -407,6 +407,19 @@ lock_target(struct copying *copying)
     return result == 0 ? check_target(copying) : sxe__pool_refuse_errno(file, "lock the file");
 }
 
+/* Whether the target is the file of the dict that is copied, perhaps under another name. */
+static bool
+is_own_target(const struct copying *copying)
+{
+    const struct sxe__pool_sharing *sharing = copying->from->sharing;
+    struct stat own;
+    struct stat other;
+
+    return sharing != NULL && fstat(sharing->fd, &own) == 0 &&
+           fstat(copying->file.fd, &other) == 0 && own.st_dev == other.st_dev &&
+           own.st_ino == other.st_ino;
+}
+
 /* Open and lock the file at the target's path. Returns 0, also if there is no file, or -errno. */
 static int
 take_target(struct copying *copying)
@@ -421,6 +434,9 @@ take_target(struct copying *copying)
             return 0;
         if (result == 0)
             result = sxe__pool_file_check(file);
+        if (result == 0 && is_own_target(copying))
+            result = sxe__pool_refuse(file, EBUSY,
+                                      "it is the dict that would be copied: give another path");
         if (result == 0)
             result = lock_target(copying);
         if (result == 0)

@@ -36,8 +36,13 @@ refuse_other(const struct sxe__sketch_plan *plan, char *why)
     if (array == NULL)
         return -EEXIST; /* `why` has the sentence of sxe_pool_open */
     is = sxe_pool_get_states(array) == 1 ? sxe_pool_state_to_string(array, 0) : "";
-    if (sxe_pool_get_number(array) == 1 &&
-        strncmp(is, plan->state, strcspn(plan->state, "_") + 1) == 0)
+    if (strcmp(is, plan->state) == 0 && sxe_pool_get_element_size(array) == plan->size)
+        result = sxe__sketch_refuse(
+            why, EEXIST,
+            "the file has a sketch with the name %s: let the names agree, or give another file",
+            sxe_pool_get_name(array));
+    else if (sxe_pool_get_number(array) == 1 &&
+             strncmp(is, plan->state, strcspn(plan->state, "_") + 1) == 0)
         result = sxe__sketch_refuse(
             why, EEXIST,
             "the file has a sketch %s of %zu bytes, the program says %s of %zu bytes: let "

@@ -86,9 +86,15 @@ l_cancel(lua_State *L)
 static int
 l_on_cancel(lua_State *L)
 {
-    check_object(L);
+    const uint32_t index = sxe__lua_task_index(check_object(L)->task);
+
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
+    if (index != SXE_NONE && sxe__lua_task_at(index)->cancel != SXE__LUA_NOT_CANCELLED) {
+        if (sxe__lua_start(L, 0, false, NULL, NULL) == 0)
+            return sxe__lua_fail(L, "no task is free, or no memory for one");
+        return 1;
+    }
     if (lua_getiuservalue(L, 1, SXE__LUA_TASK_ON_CANCEL) != LUA_TTABLE) {
         lua_pop(L, 1);
         lua_newtable(L);

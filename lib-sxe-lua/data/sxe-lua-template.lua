@@ -118,7 +118,7 @@ local function add_statement(source, at, code)
     source.blocks[#source.blocks] = nil
     return "end);" .. newlines_of(code)
   end
-  return code .. " "
+  return code .. ";" -- what follows the tag is no part of the statement
 end
 
 local TAGS <const> = { ["{{{"] = "}}}", ["{{"] = "}}", ["{%"] = "%}", ["{#"] = "#}" }
@@ -184,7 +184,7 @@ local function compile_text(text, name)
   if open then refuse(source, open, "block has no endblock") end
   local fn, why = load(concat(code), "@" .. name, "t")
 
-  if not fn then error(why, 0) end
+  if not fn then error((gsub(gsub(why, "near '__%a'", "near what follows the tag"), "near ';'", "near the tag's end")), 0) end
   return { fn = fn, name = name, expressions = source.expressions }
 end
 

@@ -14,6 +14,7 @@
 #include "sxe-lua-task-private.h"
 
 #define MS           (SXE_NS_PER_SECOND / 1000)
+#define NO_TIMEOUT_S 3155760000.0      /* a timeout of more than 100 years is none */
 #define PAUSE_MAX_NS SXE_NS_PER_SECOND /* the longest pause between two collections */
 
 enum {
@@ -375,9 +376,11 @@ sxe__lua_check_timeout(lua_State *L, int index)
 {
     double seconds = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : 0;
 
-    if (!lua_isnil(L, index) && !(seconds > 0 && seconds < 1e9))
+    if (!lua_isnil(L, index) && !(seconds > 0))
         luaL_error(L, "timeout: a number of seconds is expected, got %s",
                    luaL_tolstring(L, index, NULL));
+    if (seconds > NO_TIMEOUT_S)
+        return 0;
     return (uint64_t)(seconds * (double)SXE_NS_PER_SECOND);
 }
 

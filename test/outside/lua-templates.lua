@@ -34,6 +34,18 @@ test("what an expression yields is text, however it is made", function()
         #render(server, "<script>let x = {{{ json{evil, '</script>'} }}}</script>") - 8)
 end)
 
+-- promise: docs/templates.md: a statement ends with its tag
+test("no text is a part of a statement", function()
+    local server <close> = script.start(COMPILES)
+    for _, text in ipairs{"{% return %}after", "{% local y = %}{{ n }}", "{% if n %}a{% end %}", "{% y = n .. %}b"} do
+        local why, status = render(server, "a\n" .. text)
+        equal(status, 400, text)
+        check(why:find "^t%.html:2: " and not why:find("__", 1, true), why)
+    end
+    equal(render(server, "{% for i = 1, 2 do %}{{ i }}{% end local s = 'x' -- y %}{% if s then %}{{ s }}{% else %}{% end %}"), "12x")
+    equal(render(server, "{% local function f() %}<{{ n }}>{% end f() f() %}"), "<7><7>")
+end)
+
 -- promise: docs/templates.md: Another value raises an error. So does nil, and the message names the expression, so a
 -- misspelt field does not become an empty place.
 test("a value that is nil, or has no text, is an error", function()
@@ -56,7 +68,7 @@ test("an error names its line, after tags, comments and texts of many lines", fu
         for text, wanted in pairs{
             ["{{ list.lenght }}"] = '{{ list.lenght }} is nil; if it may be missing, write {{ list.lenght or "" }}',
             ["{{ list }}"] = "{{ list }} is a table, which has no text", ["{{ n"] = "'{{' has no '}}'",
-            ["{% error 'oh' %}"] = "oh", ["{% n( %}"] = "unexpected symbol near <eof>"} do
+            ["{% error 'oh' %}"] = "oh", ["{% n( %}"] = "unexpected symbol near the tag's end"} do
             local body, status = render(server, before .. text)
             equal(status, 400)
             equal(body, ("t.html:%d: %s"):format(line, wanted), before .. text)

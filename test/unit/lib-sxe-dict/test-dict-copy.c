@@ -413,7 +413,7 @@ START_TEST(what_is_in_use_is_not_replaced)
     SXE_DICT *backup = open_any(target);
     says(sxe_dict_restore(target, source, NULL, why), EBUSY, "in use: close it in every program");
     says(sxe_dict_backup(dict, target, NULL, why), EBUSY, "in use");
-    says(sxe_dict_backup(dict, source, NULL, why), EBUSY, "in use");
+    says(sxe_dict_backup(dict, source, NULL, why), EBUSY, "the dict that would be copied");
     says(sxe_dict_resize(source, CELLS, NULL, why), EBUSY, "in use");
     check_full(dict);
     check_full(backup);

@@ -63,6 +63,8 @@ local function check_expressions()
   fails("{{ x }}", { x = print }, "t.html:1: {{ x }} is a function, which has no text")
   fails("\n\n{{ user.name }}", {}, "t.html:3: attempt to index a nil value (global 'user')")
   fails("{{ -- only\n }}", nil, "t.html:1: an expression of Lua expected between the braces")
+  fails("x\n{% return %}after", nil, "t.html:2: <eof> expected near what follows the tag")
+  fails("x\n{% local y = %}{{ 1 }}", nil, "t.html:2: unexpected symbol near the tag's end")
   fails("x\n{{ 1, 2 }}", nil, "t.html:2: ')' expected near ','")
   for _, text in ipairs{ "{{ x", "{{ '}}", "{{ '\n' }}", '{{ "\\', "{{ [[ }}", "{{ --[[ }}", "{{ -- }", "{{ { }}", "{{ } }}" } do
     fails("\n" .. text, nil, "t.html:2: '{{' has no '}}'")

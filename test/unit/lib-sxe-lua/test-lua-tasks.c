@@ -177,6 +177,10 @@ static const struct story cancelling[] = {
       "t:on_cancel(function() task.sleep(1) say 'late' end):on_cancel(function() say 'first' end) "
       "task.sleep(1) t:cancel() t:cancel()",
       "first;nil cancelled;late;"),
+    S("local t = task.start(function() say(task.sleep(9)) task.sleep(9) end) task.sleep(1) "
+      "t:cancel() say(t:on_cancel(function() say 'at once' end) == t) task.sleep(1) t:join() "
+      "t:on_cancel(say) task.sleep(1)",
+      "true;nil cancelled;at once;"),
     S("say(pcall(task.self().on_cancel, task.self()))",
       "false bad argument #2 to '?' (function expected, got no value);"),
     S("do local t <close> = task.start(function() say(task.sleep(9)) end) task.sleep(1) end",
@@ -408,6 +412,10 @@ START_TEST(on_cancel_without_a_free_task_is_logged)
     SCRIPT(
         "local t for i = 1, 15 do t = task.start(task.sleep, 1) end t:on_cancel(say) t:cancel()");
     ck_assert(logged("no task is free for what on_cancel was given"));
+    SCRIPT("local t = task.start(function() task.sleep(9) task.sleep(9) end) task.sleep(1) "
+           "while task.start(task.sleep, 1) do end t:cancel() "
+           "say(t:on_cancel(say)) t:join()");
+    ck_assert_str_eq(said, "nil no task is free, or no memory for one;");
     end_world();
 }
 END_TEST

@@ -296,6 +296,10 @@ START_TEST(reads_check_their_arguments)
     fails_with("c:write('x', {})", "string expected");
     fails_with("c.timeout = 'soon'", "a number of seconds is expected, got soon");
     fails_with("c.timeout = -1", "a number of seconds is expected");
+    fails_with("c.timeout = 0/0", "a number of seconds is expected");
+    run_script("for _, seconds in ipairs{ 1e10, math.huge } do\n"
+               "    c.timeout = seconds assert(c.timeout == nil) end\n"
+               "c.timeout = 3e9 assert(c.timeout == 3e9)");
     fails_with("c.colour = 1", "has no field 'colour' to assign");
     fails_with("c.colour()", "has no field 'colour'");
     run_script("assert(c.id and c.peer_addr == '127.0.0.1' and c.local_port == server.port)\n"

@@ -121,7 +121,9 @@ START_TEST(sketch_stays_in_its_file)
     ck_assert_double_eq(sxe_hll_count(hll), count);
     sxe_hll_close(other);
     sxe_hll_close(hll);
-    refused(&spec, EEXIST, "the file has a sketch ");
+    refused(&spec, EEXIST, "the file has a sketch HLL_12");
+    spec = (SXE_HLL_SPEC){.name = "other", .precision = 12, .file = path};
+    refused(&spec, EEXIST, "the file has a sketch with the name test: let the names agree");
     hll = open_of(12, path);
     ck_assert_int_eq(sxe_pool_get_found(sxe_hll_get_pool(hll)), SXE_POOL_CLOSED);
     ck_assert_double_eq(sxe_hll_count(hll), count);

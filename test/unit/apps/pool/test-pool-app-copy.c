@@ -72,6 +72,19 @@ START_TEST(a_dict_in_use_is_backed_up_and_no_more)
 }
 END_TEST
 
+START_TEST(a_dict_is_not_copied_onto_itself)
+{
+    make_dict(path);
+    RUN_POOL("restore", path, path);
+    ended(1, "", "it is the dict that would be copied: give another path\n");
+    ck_assert_int_eq(link(path, backup), 0);
+    RUN_POOL("backup", path, backup);
+    ended(1, "", "it is the dict that would be copied: give another path\n");
+    expect_entries(path);
+    unlink(backup);
+}
+END_TEST
+
 START_TEST(a_dict_is_resized)
 {
     make_dict(path);
@@ -204,6 +217,7 @@ main(void)
 
     tcase_add_test(tcase, a_dict_is_backed_up_and_restored);
     tcase_add_test(tcase, a_dict_in_use_is_backed_up_and_no_more);
+    tcase_add_test(tcase, a_dict_is_not_copied_onto_itself);
     tcase_add_test(tcase, a_dict_is_resized);
     tcase_add_test(tcase, a_dict_that_the_dead_have_left_is_resized);
     tcase_add_test(tcase, a_pool_is_copied_by_other_means);
