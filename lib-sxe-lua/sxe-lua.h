@@ -216,7 +216,7 @@ SXE_PUBLIC int sxe_lua_bind_field(struct sxe_lua *lua, const char *table, const 
 SXE_PUBLIC int sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const char *field,
                                    char *text, size_t size);
 
-/* Bytes that the state holds now, in pages of 16 KiB and larger blocks, and the most it ever held
+/* Bytes that the state holds now, in slabs of 16 KiB and larger blocks, and the most it ever held
  * (which may be NULL). */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 

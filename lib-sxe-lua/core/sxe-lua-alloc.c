@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The allocator of a state: pages of equal blocks, counted and limited.
+ * The allocator of a state: slabs of equal blocks, counted and limited.
  */
 #include "sxe-lua-core-private.h"
 
@@ -18,8 +18,8 @@ enum {
     UNIT = 16,
     SMALL_MAX = 1024,
     CHUNK_SIZE = 1 << 20,
-    CHUNK_PAGES = CHUNK_SIZE / SXE__LUA_PAGE_SIZE - 1, /* the first holds the chunk's head */
-    PAGE_HEAD = 64
+    CHUNK_SLABS = CHUNK_SIZE / SXE__LUA_SLAB_SIZE - 1, /* the first holds the chunk's head */
+    SLAB_HEAD = 64
 };
 
 /* Sizes of blocks, in bytes. Most objects are small, so small sizes are 16 apart. The stack of a
@@ -38,27 +38,27 @@ struct block {
     struct block *next;
 };
 
-struct sxe__lua_page {
-    /* The next page of the same size with room; or, of an empty page, of the same chunk. */
-    struct sxe__lua_page *next;
-    struct sxe__lua_page *prev;
+struct sxe__lua_slab {
+    /* The next slab of the same size with room; or, of an empty slab, of the same chunk. */
+    struct sxe__lua_slab *next;
+    struct sxe__lua_slab *prev;
     struct sxe__lua_chunk *chunk;
     struct block *freed;
     uint16_t used;
     uint16_t fresh; /* offset of the blocks that were never used */
     uint16_t size_class;
 };
-_Static_assert(sizeof(struct sxe__lua_page) <= PAGE_HEAD, "blocks begin after the head");
+_Static_assert(sizeof(struct sxe__lua_slab) <= SLAB_HEAD, "blocks begin after the head");
 
 struct sxe__lua_chunk {
     struct sxe__lua_chunk *next; /* in the heap's list of chunks with room */
     struct sxe__lua_chunk *prev;
-    struct sxe__lua_page *empty; /* the list of empty pages that were used */
-    unsigned fresh;              /* number of pages at the chunk's end that were never used */
+    struct sxe__lua_slab *empty; /* the list of empty slabs that were used */
+    unsigned fresh;              /* number of slabs at the chunk's end that were never used */
     unsigned used;
 };
 
-/* ---- Chunks: the heap lists those with room; one that is full is found from its pages ---- */
+/* ---- Chunks: the heap lists those with room; one that is full is found from its slabs ---- */
 
 static void
 link_chunk(struct sxe__lua_heap *heap, struct sxe__lua_chunk *chunk)
@@ -84,19 +84,19 @@ unlink_chunk(struct sxe__lua_heap *heap, struct sxe__lua_chunk *chunk)
 static struct sxe__lua_chunk *
 new_chunk(struct sxe__lua_heap *heap)
 {
-    struct sxe__lua_chunk *chunk = aligned_alloc(SXE__LUA_PAGE_SIZE, CHUNK_SIZE);
+    struct sxe__lua_chunk *chunk = aligned_alloc(SXE__LUA_SLAB_SIZE, CHUNK_SIZE);
 
     if (chunk == NULL)
         return NULL;
-    *chunk = (struct sxe__lua_chunk){.fresh = CHUNK_PAGES};
+    *chunk = (struct sxe__lua_chunk){.fresh = CHUNK_SLABS};
     link_chunk(heap, chunk);
     return chunk;
 }
 
 static void *
-fresh_page(struct sxe__lua_chunk *chunk)
+fresh_slab(struct sxe__lua_chunk *chunk)
 {
-    return (char *)chunk + (size_t)(1 + CHUNK_PAGES - chunk->fresh--) * SXE__LUA_PAGE_SIZE;
+    return (char *)chunk + (size_t)(1 + CHUNK_SLABS - chunk->fresh--) * SXE__LUA_SLAB_SIZE;
 }
 
 /* ---- Accounts ---- */
@@ -112,67 +112,67 @@ hold_bytes(struct sxe__lua_heap *heap, size_t more)
     return true;
 }
 
-/* ---- Pages: those of one size that have room are in a list ---- */
+/* ---- Slabs: those of one size that have room are in a list ---- */
 
 static void
-link_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+link_slab(struct sxe__lua_heap *heap, struct sxe__lua_slab *slab)
 {
-    struct sxe__lua_page **first = &heap->pages[page->size_class];
+    struct sxe__lua_slab **first = &heap->slabs[slab->size_class];
 
-    page->prev = NULL;
-    page->next = *first;
-    if (page->next != NULL)
-        page->next->prev = page;
-    *first = page;
+    slab->prev = NULL;
+    slab->next = *first;
+    if (slab->next != NULL)
+        slab->next->prev = slab;
+    *first = slab;
 }
 
 static void
-unlink_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+unlink_slab(struct sxe__lua_heap *heap, struct sxe__lua_slab *slab)
 {
-    if (page->next != NULL)
-        page->next->prev = page->prev;
-    if (page->prev != NULL)
-        page->prev->next = page->next;
+    if (slab->next != NULL)
+        slab->next->prev = slab->prev;
+    if (slab->prev != NULL)
+        slab->prev->next = slab->next;
     else
-        heap->pages[page->size_class] = page->next;
+        heap->slabs[slab->size_class] = slab->next;
 }
 
-static struct sxe__lua_page *
-new_page(struct sxe__lua_heap *heap, unsigned size_class)
+static struct sxe__lua_slab *
+new_slab(struct sxe__lua_heap *heap, unsigned size_class)
 {
     struct sxe__lua_chunk *chunk = heap->chunks != NULL ? heap->chunks : new_chunk(heap);
-    struct sxe__lua_page *page;
+    struct sxe__lua_slab *slab;
 
-    if (chunk == NULL || !hold_bytes(heap, SXE__LUA_PAGE_SIZE))
+    if (chunk == NULL || !hold_bytes(heap, SXE__LUA_SLAB_SIZE))
         return NULL;
-    page = chunk->empty;
-    if (page != NULL)
-        chunk->empty = page->next;
+    slab = chunk->empty;
+    if (slab != NULL)
+        chunk->empty = slab->next;
     else
-        page = fresh_page(chunk);
+        slab = fresh_slab(chunk);
     chunk->used++;
-    if (chunk->used == CHUNK_PAGES)
+    if (chunk->used == CHUNK_SLABS)
         unlink_chunk(heap, chunk);
-    *page = (struct sxe__lua_page){
-        .chunk = chunk, .fresh = PAGE_HEAD, .size_class = (uint16_t)size_class};
-    link_page(heap, page);
-    return page;
+    *slab = (struct sxe__lua_slab){
+        .chunk = chunk, .fresh = SLAB_HEAD, .size_class = (uint16_t)size_class};
+    link_slab(heap, slab);
+    return slab;
 }
 
 /* Keep one empty chunk if no other has room: otherwise a program that allocates and frees at the
  * border of a chunk would get and release a chunk each time. */
 static void
-drop_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
+drop_slab(struct sxe__lua_heap *heap, struct sxe__lua_slab *slab)
 {
-    struct sxe__lua_chunk *chunk = page->chunk;
+    struct sxe__lua_chunk *chunk = slab->chunk;
 
-    unlink_page(heap, page);
-    heap->held -= SXE__LUA_PAGE_SIZE;
-    ASAN_UNPOISON_MEMORY_REGION(page, SXE__LUA_PAGE_SIZE);
-    if (chunk->used == CHUNK_PAGES)
+    unlink_slab(heap, slab);
+    heap->held -= SXE__LUA_SLAB_SIZE;
+    ASAN_UNPOISON_MEMORY_REGION(slab, SXE__LUA_SLAB_SIZE);
+    if (chunk->used == CHUNK_SLABS)
         link_chunk(heap, chunk);
-    page->next = chunk->empty;
-    chunk->empty = page;
+    slab->next = chunk->empty;
+    chunk->empty = slab;
     chunk->used--;
     if (chunk->used == 0 && (chunk->next != NULL || chunk->prev != NULL)) {
         unlink_chunk(heap, chunk);
@@ -181,9 +181,9 @@ drop_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
 }
 
 static bool
-is_full(const struct sxe__lua_page *page)
+is_full(const struct sxe__lua_slab *slab)
 {
-    return page->freed == NULL && page->fresh + block_sizes[page->size_class] > SXE__LUA_PAGE_SIZE;
+    return slab->freed == NULL && slab->fresh + block_sizes[slab->size_class] > SXE__LUA_SLAB_SIZE;
 }
 
 /* ---- Blocks ---- */
@@ -192,39 +192,39 @@ static void *
 allocate_small(struct sxe__lua_heap *heap, size_t size)
 {
     unsigned size_class = size_classes[(size - 1) / UNIT];
-    struct sxe__lua_page *page = heap->pages[size_class];
+    struct sxe__lua_slab *slab = heap->slabs[size_class];
     struct block *block;
 
-    if (SXE_UNLIKELY(page == NULL) && (page = new_page(heap, size_class)) == NULL)
+    if (SXE_UNLIKELY(slab == NULL) && (slab = new_slab(heap, size_class)) == NULL)
         return NULL;
-    block = page->freed;
+    block = slab->freed;
     if (block != NULL) {
         ASAN_UNPOISON_MEMORY_REGION(block, block_sizes[size_class]);
-        page->freed = block->next;
+        slab->freed = block->next;
     } else {
-        block = (void *)((char *)page + page->fresh);
-        page->fresh = (uint16_t)(page->fresh + block_sizes[size_class]);
+        block = (void *)((char *)slab + slab->fresh);
+        slab->fresh = (uint16_t)(slab->fresh + block_sizes[size_class]);
     }
-    page->used++;
-    if (SXE_UNLIKELY(is_full(page)))
-        unlink_page(heap, page);
+    slab->used++;
+    if (SXE_UNLIKELY(is_full(slab)))
+        unlink_slab(heap, slab);
     return block;
 }
 
 static void
 give_small(struct sxe__lua_heap *heap, void *memory)
 {
-    struct sxe__lua_page *page = (void *)((uintptr_t)memory & ~(uintptr_t)(SXE__LUA_PAGE_SIZE - 1));
+    struct sxe__lua_slab *slab = (void *)((uintptr_t)memory & ~(uintptr_t)(SXE__LUA_SLAB_SIZE - 1));
     struct block *block = memory;
 
-    if (SXE_UNLIKELY(is_full(page)))
-        link_page(heap, page);
-    block->next = page->freed;
-    page->freed = block;
-    page->used--;
-    ASAN_POISON_MEMORY_REGION(block, block_sizes[page->size_class]);
-    if (SXE_UNLIKELY(page->used == 0))
-        drop_page(heap, page);
+    if (SXE_UNLIKELY(is_full(slab)))
+        link_slab(heap, slab);
+    block->next = slab->freed;
+    slab->freed = block;
+    slab->used--;
+    ASAN_POISON_MEMORY_REGION(block, block_sizes[slab->size_class]);
+    if (SXE_UNLIKELY(slab->used == 0))
+        drop_slab(heap, slab);
 }
 
 static void *

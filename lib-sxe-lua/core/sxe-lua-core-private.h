@@ -18,25 +18,25 @@
 
 /* ---- Memory (sxe-lua-alloc.c) ----
  *
- *     chunk 1 MiB    [ head | page | page | ... | page ]     aligned_alloc'ed, freed when empty
- *     page 16 KiB    [ head | block | block | ... ]          all blocks of one size
+ *     chunk 1 MiB    [ head | slab | slab | ... | slab ]     aligned_alloc'ed, freed when empty
+ *     slab 16 KiB    [ head | block | block | ... ]          all blocks of one size
  *     block          16 ... 1024 bytes, 24 sizes             larger ones are malloc'ed
  *
- * A page is found from a block by its address. Freed blocks are listed in their page, pages with
- * room in their size's list: the usual path takes the first block of the first page, and puts it
- * back. The cap counts whole pages and large blocks. */
+ * A slab is found from a block by its address. Freed blocks are listed in their slab, slabs with
+ * room in their size's list: the usual path takes the first block of the first slab, and puts it
+ * back. The cap counts whole slabs and large blocks. */
 
-enum { SXE__LUA_SIZES = 24, SXE__LUA_PAGE_SIZE = 16384 };
+enum { SXE__LUA_SIZES = 24, SXE__LUA_SLAB_SIZE = 16384 };
 
-struct sxe__lua_page;
+struct sxe__lua_slab;
 struct sxe__lua_chunk;
 
 struct sxe__lua_heap {
     size_t max;
-    size_t held;                                 /* pages in use and large blocks */
+    size_t held;                                 /* slabs in use and large blocks */
     size_t most;                                 /* the greatest value that held ever had */
     uint64_t allocations;                        /* so far, including those that let a block grow */
-    struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* pages with room, by size */
+    struct sxe__lua_slab *slabs[SXE__LUA_SIZES]; /* slabs with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
     /* For tests: fail_after more allocations succeed, then fail_times fail, unless that is 0. */
     uint64_t fail_after;

@@ -30,6 +30,10 @@ static const char results_key = 0;
 
 /* ---- Copies: errors are raised in the state that gets the value ---- */
 
+/* Values are copied from stack to stack, and not as the bytes of sxe-lua-clone: these would be a
+ * second copy of everything, with a limit of 64 MiB, and would need marks of json.array, which a
+ * plain interpreter's state lacks. */
+
 static void copy_value(lua_State *from, int index, lua_State *to, int depth);
 
 static void

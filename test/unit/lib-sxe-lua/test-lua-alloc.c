@@ -91,19 +91,19 @@ START_TEST(a_block_keeps_what_is_in_it_when_its_size_changes)
 }
 END_TEST
 
-START_TEST(pages_and_large_blocks_are_what_is_held)
+START_TEST(slabs_and_large_blocks_are_what_is_held)
 {
     void *small = take(100);
     void *large;
 
-    ck_assert_uint_eq(heap.held, SXE__LUA_PAGE_SIZE);
+    ck_assert_uint_eq(heap.held, SXE__LUA_SLAB_SIZE);
     large = take(5000);
-    ck_assert_uint_eq(heap.held, SXE__LUA_PAGE_SIZE + 5000);
+    ck_assert_uint_eq(heap.held, SXE__LUA_SLAB_SIZE + 5000);
     large = sxe__lua_allocate(&heap, large, 5000, 9000);
-    ck_assert_uint_eq(heap.held, SXE__LUA_PAGE_SIZE + 9000);
+    ck_assert_uint_eq(heap.held, SXE__LUA_SLAB_SIZE + 9000);
     large = sxe__lua_allocate(&heap, large, 9000, 2000);
-    ck_assert_uint_eq(heap.held, SXE__LUA_PAGE_SIZE + 2000);
-    ck_assert_uint_eq(heap.most, SXE__LUA_PAGE_SIZE + 9000);
+    ck_assert_uint_eq(heap.held, SXE__LUA_SLAB_SIZE + 2000);
+    ck_assert_uint_eq(heap.most, SXE__LUA_SLAB_SIZE + 9000);
     give(large, 2000);
     give(small, 100);
     ck_assert_uint_eq(heap.allocations, 3);
@@ -154,12 +154,12 @@ START_TEST(nothing_beyond_the_cap)
 {
     void *large;
 
-    heap.max = SXE__LUA_PAGE_SIZE + 10000;
-    large = take(10001 + SXE__LUA_PAGE_SIZE);
+    heap.max = SXE__LUA_SLAB_SIZE + 10000;
+    large = take(10001 + SXE__LUA_SLAB_SIZE);
     ck_assert_ptr_null(large);
     large = take(10000);
     ck_assert_ptr_nonnull(large);
-    ck_assert_ptr_null(sxe__lua_allocate(&heap, large, 10000, 10001 + SXE__LUA_PAGE_SIZE));
+    ck_assert_ptr_null(sxe__lua_allocate(&heap, large, 10000, 10001 + SXE__LUA_SLAB_SIZE));
     give(take(16), 16);
     large = sxe__lua_allocate(&heap, large, 10000, 10001);
     ck_assert_ptr_nonnull(large);
@@ -297,7 +297,7 @@ main(void)
     tcase_add_test(tcase, blocks_of_every_size_are_aligned_and_apart);
     tcase_add_test(tcase, a_freed_block_is_the_next_one);
     tcase_add_test(tcase, a_block_keeps_what_is_in_it_when_its_size_changes);
-    tcase_add_test(tcase, pages_and_large_blocks_are_what_is_held);
+    tcase_add_test(tcase, slabs_and_large_blocks_are_what_is_held);
     tcase_add_test(tcase, memory_is_used_again_for_other_sizes);
     tcase_add_test(tcase, chunks_are_freed_but_one);
     tcase_add_test(tcase, nothing_beyond_the_cap);
