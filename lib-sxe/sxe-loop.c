@@ -297,7 +297,7 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
 
 /* The earlier of two times, of which 0 is never. */
 static SXE_TIME
-earlier_of(SXE_TIME a, SXE_TIME b)
+earlier_time(SXE_TIME a, SXE_TIME b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
@@ -308,7 +308,7 @@ static void
 arm_timeouts(void)
 {
     SXE_TIME dial_due = CONTEXT->dials_first == NULL ? 0 : CONTEXT->dials_first->next_ns;
-    SXE_TIME due = earlier_of(sxe_pool_get_next_timeout(), dial_due);
+    SXE_TIME due = earlier_time(sxe_pool_get_next_timeout(), dial_due);
     SXE_TIME now = sxe_time_turn_ns();
 
     if (due == 0) {
