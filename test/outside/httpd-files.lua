@@ -44,7 +44,7 @@ test("lines of the access log that are lost are counted", function()
     repeat until lost() > 0 -- each request adds a line to the log, which is written only now and then
 end)
 
--- promise: docs/httpd.1: Started as root it says so in one line of the log
+-- promise: docs/httpd.1: one line of the log says so
 test("a server that root started says so, others do not", function()
     local id <close> = io.popen("id -u")
     local server <close> = httpd.start()

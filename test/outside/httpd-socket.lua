@@ -33,7 +33,7 @@ local function write(name, text)
     return directory .. "/" .. name
 end
 
--- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
+-- promise: docs/httpd.1: The file is removed at the end, unless another process has replaced it.
 test("the socket's file is removed at the end, twice in a row", function()
     for _ = 1, 2 do
         local proc <close> = start()
@@ -43,7 +43,7 @@ test("the socket's file is removed at the end, twice in a row", function()
     end
 end)
 
--- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
+-- promise: docs/httpd.1: The file is removed at the end, unless another process has replaced it.
 test("the socket's file of another server at the same path stays", function()
     local first <close> = start()
     os.remove(path)
@@ -54,7 +54,7 @@ test("the socket's file of another server at the same path stays", function()
     equal(mode_of(path), "")
 end)
 
--- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
+-- promise: docs/httpd.1: The file is removed at the end, unless another process has replaced it.
 test("the socket's file of a server with a script stays over a reload, and is removed at the end", function()
     local script = write("app.lua", "return function() return 'hello' end")
     local proc <close> = start("--lua", script, "--socket-mode", "640")

@@ -52,7 +52,7 @@ local function files_like(path)
     return number
 end
 
--- promise: docs/pool.1: Writes all entries that a dict has at one moment to file while other processes go on.
+-- promise: docs/pool.1: Writes all entries that a dict has at one moment to file while other processes continue.
 test("a dict in use is backed up, and restored when it is not", function()
     local path, backup = fresh(), fresh()
     make(path)
@@ -77,8 +77,8 @@ test("a dict in use is backed up, and restored when it is not", function()
     os.remove(backup)
 end)
 
--- promise: docs/pool.1: A dict that is there is replaced, be it damaged; not if a process has it open, nor any other
---   kind of file.
+-- promise: docs/pool.1: An existing dict is replaced, even a damaged one, but not if a process has it open. Any other
+-- kind of file is not replaced.
 test("restore replaces a damaged dict, but no other kind of file", function()
     local path, backup = fresh(), fresh()
     make(path)
@@ -103,7 +103,7 @@ test("restore replaces a damaged dict, but no other kind of file", function()
     os.remove(backup)
 end)
 
--- promise: docs/pool.1: With too few for what is in it, nothing is changed.
+-- promise: docs/pool.1: With too few cells for its entries, nothing is changed.
 test("a dict grows and shrinks, but not below the number of its entries", function()
     local path = fresh()
     make(path)
@@ -123,7 +123,7 @@ test("a dict grows and shrinks, but not below the number of its entries", functi
     os.remove(path)
 end)
 
--- promise: docs/pool.1: a kill or a power cut leaves the old one or the new one, and perhaps a file.XXXXXX to be
+-- promise: docs/pool.1: a kill or a power cut leaves the old file or the new one, and perhaps a file.XXXXXX to be
 --   removed.
 test("a kill -9 at any time leaves an intact dict", function()
     local path = fresh()
@@ -143,7 +143,7 @@ test("a kill -9 at any time leaves an intact dict", function()
     os.execute(("rm -f %s %s.??????"):format(path, path))
 end)
 
--- promise: docs/pool.1: They are for dicts; of any other pool, copy the file while nobody uses it.
+-- promise: docs/pool.1: They are for dicts; of any other pool, copy the file while no process uses it.
 test("for a pool that is not a dict, the message says how to copy it", function()
     local path, backup = fresh(), fresh()
     lua([[
@@ -158,7 +158,7 @@ test("for a pool that is not a dict, the message says how to copy it", function(
     os.remove(path)
 end)
 
--- promise: docs/pool.1: --state takes LIVE, PINNED or DIRTY, the states that an entry can be in, and refuses any other.
+-- promise: docs/pool.1: --state accepts LIVE, PINNED or DIRTY, the states that an entry can be in, and refuses any other.
 test("--state refuses a state that an entry cannot have", function()
     local path = fresh()
     make(path)

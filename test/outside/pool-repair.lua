@@ -73,7 +73,7 @@ test("one repair mends all that can be mended, whatever bits changed", function(
     os.remove(path)
 end)
 
--- promise: docs/pool.1: A dict gets a new table of its whole entries, and damaged entries are dropped.
+-- promise: docs/pool.1: A dict gets a new table of its intact entries, and damaged entries are dropped.
 test("a head and an entry that are damaged are repaired together", function()
     local bytes = make()
     local at = assert(bytes:find(("value"):rep(8), 1, true))

@@ -25,7 +25,8 @@ test("check, show and dump leave elements and states as they are", function()
     os.remove(path)
 end)
 
--- promise: docs/pool.1: To look at a file without a change to any byte of it, copy it first, while nobody uses it.
+-- promise: docs/pool.1: To look at a file without a change to any byte of it, copy it first, while no process uses
+-- it.
 test("a copy of the file shows the same content", function()
     local path = os.tmpname()
     os.remove(path)
@@ -37,7 +38,7 @@ test("a copy of the file shows the same content", function()
     os.remove(path .. ".copy")
 end)
 
--- promise: docs/pool.1: SIGHUP that is ignored when it starts, as
+-- promise: docs/pool.1: SIGHUP that is ignored at the start, as under
 test("SIGHUP ends sxe-pool watch, but not under nohup", function()
     local path = os.tmpname()
     os.remove(path)
@@ -56,7 +57,7 @@ test("SIGHUP ends sxe-pool watch, but not under nohup", function()
     os.remove(path)
 end)
 
--- promise: docs/pool.1: Such a signal also ends a command whose output nobody reads: the rest of the output is lost.
+-- promise: docs/pool.1: Such a signal also ends a command whose output is not read: the rest of the output is lost.
 test("a signal ends sxe-pool dump while its reader does not read", function()
     local path = os.tmpname()
     os.remove(path)

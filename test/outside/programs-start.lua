@@ -51,7 +51,7 @@ local spin = write("spin.lua", [[
 return function(req) while req.path == "/spin" do end return "well" end
 ]])
 
--- promise: docs/httpd.1: Signals that were blocked when it was started are not.
+-- promise: docs/httpd.1: Signals that were blocked when the server was started are unblocked.
 test("a server that was started with all signals blocked can be ended, and ends scripts that compute", function()
     local words = {"--lua", spin, "--lua-cpu", "0.2"}
     for i = 1, 2 do
@@ -66,8 +66,8 @@ test("a server that was started with all signals blocked can be ended, and ends 
     end
 end)
 
--- promise: docs/httpd.1: If it cannot be written, because the disk is full, a limit is reached or nobody reads the pipe,
---   lines are dropped, whole ones only, and standard error says so and how many; no request waits for it.
+-- promise: docs/httpd.1: If the log cannot be written, because the disk is full, a limit is reached or the pipe has
+-- no reader, whole lines are dropped, and standard error says how many; no request waits for the log.
 test("an access log at the limit of a file's size loses lines, and no request fails", function()
     local log = directory .. "/access.log"
     local proc <close>, port = serve("ulimit -f 4; exec", "--access-log", log, "-r", directory)
@@ -108,7 +108,7 @@ test("a configuration or a plan that cannot be written is a failure, too", funct
     end
 end)
 
--- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
+-- promise: docs/httpd.1: The file is removed at the end, unless another process has replaced it.
 test("a file at the socket's path stays, and the message names it", function()
     local path = write("text", "whole\n")
     local _, status, errors = shell('"$1" -p 0 --unix "$2"', httpd, path)
