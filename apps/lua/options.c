@@ -27,7 +27,7 @@ enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE }
 static int take_lua_option(void *settings, int val);
 
 static const struct command_option table[] = {
-    COMMAND_LINE_GROUP("What to run"),
+    COMMAND_LINE_GROUP("Scripts"),
     {{"execute", required_argument, NULL, 'e'}, "CODE", "run CODE before the script; repeatable"},
     {{"interactive", no_argument, NULL, 'i'}, "", "open a shell after starting the script"},
     {{"check", no_argument, NULL, CHECK}, "", "only compile the scripts, and print their errors"},

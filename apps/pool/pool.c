@@ -37,7 +37,7 @@ enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 static int take_pool_option(void *settings, int val);
 
 static const struct command_option table[] = {
-    COMMAND_LINE_GROUP("What is printed"),
+    COMMAND_LINE_GROUP("Output"),
     {{"json", no_argument, NULL, 'j'}, "", "list, show, dump: as JSON, one value a line"},
     {{"state", required_argument, NULL, 's'},
      "STATE",

@@ -21,7 +21,7 @@ test("--help has three examples first, and the options in groups", function()
     local examples, options = ran.output:match("^usage: .-\n\nExamples:\n(.-)\n\n(.*)$")
     local _, number = (examples .. "\n"):gsub("  sxe%-httpd %-.-\n", "")
     equal(number, 3, "examples")
-    for _, group in ipairs{"Where it listens", "What it serves", "Logs and counters", "Limits", "Time",
+    for _, group in ipairs{"Listeners", "Content", "Logs and counters", "Limits", "Time",
                            "About"} do
         check(("\n" .. options):find("\n" .. group .. "[^\n]*:\n  "),
               group .. " is not in " .. options)

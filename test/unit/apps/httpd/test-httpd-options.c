@@ -635,9 +635,9 @@ END_TEST
 static const char *const in_help[] = {
     "usage: sxe-httpd [options] [-- ARG...]\n",
     "\nExamples:\n  sxe-httpd -r public ",
-    "\nWhere it listens:\n  -i, --ip ",
+    "\nListeners:\n  -i, --ip ",
     "\n  -p, --port ",
-    "\nWhat it serves:\n  -r, --root ",
+    "\nContent:\n  -r, --root ",
     "\nScripts (",
     "\n      --lua ",
     "\nProcesses:\n  -w, --workers ",
