@@ -24,15 +24,17 @@
     "Connection: close\r\n\r\n"                   \
     "503 Service Unavailable\n"
 
-/* Whether a connection may be evicted. While a handler runs, its connection is still in the state
- * of its last event. After its last reply a connection may be evicted as soon as the kernel has the
- * reply. */
+/* Whether a connection in that state may be evicted. While a handler runs, its connection is still
+ * in the state of its last event. After its last reply a connection may be evicted as soon as the
+ * kernel has the reply. A client that is refused, and does not end its handshake, would keep its
+ * reply waiting. */
 static bool
-may_be_evicted(const struct sxe__http_connection *connection)
+may_be_evicted(const struct sxe__http_connection *connection, enum sxe__http_state state)
 {
     return !connection->is_inside &&
            (connection->phase != SXE__HTTP_OVER ||
-            (connection->slot == NULL && !sxe_io_has_output(connection->sxe)));
+            (connection->slot == NULL &&
+             (state == SXE__HTTP_REFUSED || !sxe_io_has_output(connection->sxe))));
 }
 
 /* The connection that is longest in that state and may be evicted, or NO_INDEX. Only a few are
@@ -46,7 +48,7 @@ find_evictable(const struct sxe_http *http, enum sxe__http_state state)
     sxe_pool_walker_construct(&walker, http->connections, state);
     for (unsigned looks = 0;
          looks < LOOKS_MAX && (id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX; looks++) {
-        if (may_be_evicted(&http->connections[id]))
+        if (may_be_evicted(&http->connections[id], state))
             return id;
         sxe_pool_touch(http->connections, id);
     }

@@ -498,6 +498,36 @@ START_TEST(who_is_refused_takes_no_place_of_others)
 }
 END_TEST
 
+/* As in a handshake that does not go on: the reply cannot leave. */
+START_TEST(who_is_refused_makes_room_before_the_kernel_has_the_reply)
+{
+    int one, refused, two;
+    unsigned id;
+
+    serve((struct sxe_http_config){.handler = echo, .connections = 2, .address_max = 1});
+    fake_os_say_peer("192.0.2.1");
+    one = client();
+    expect_served(one);
+    fake_os_fail(FAKE_SEND, 1, 0, EAGAIN);
+    refused = client();
+    ck_assert_uint_eq(connections_in(SXE__HTTP_REFUSED), 1);
+    id = sxe_pool_get_oldest(site.http->connections, SXE__HTTP_REFUSED);
+    ck_assert_uint_gt(sxe_unsent(site.http->connections[id].sxe), 0);
+    fake_os_say_peer("192.0.2.2");
+    two = client();
+    ck_assert_uint_eq(connections_in(SXE__HTTP_REFUSED), 0);
+    fake_os_fail(FAKE_SEND, 0, 1, 0);
+    expect_served(two);
+    expect_served(one);
+    close(one);
+    close(two);
+    close(refused);
+    turn(5);
+    fake_os_say_peer(NULL);
+    end_site();
+}
+END_TEST
+
 /* The refusal must not use an earlier request in the same memory, which was a HEAD. */
 START_TEST(a_refusal_has_a_body_whoever_came_before)
 {
@@ -715,6 +745,7 @@ accept_suite(void)
     suite_add_tcase(suite, places);
     tcase_add_test(addresses, one_more_than_an_address_may_have_is_refused);
     tcase_add_test(addresses, who_is_refused_takes_no_place_of_others);
+    tcase_add_test(addresses, who_is_refused_makes_room_before_the_kernel_has_the_reply);
     tcase_add_test(addresses, a_refusal_has_a_body_whoever_came_before);
     tcase_add_test(addresses, a_network_of_ipv6_counts_as_one);
     tcase_add_test(addresses, this_machine_is_not_counted);
