@@ -105,8 +105,8 @@ flush_records(SXE *s, struct sxe__tls_connection *c, bool more)
     return result < 0 ? result : n < 0 ? n : 0;
 }
 
-/* Hold the records that ended a handshake: before the loop waits write is called, because
- * sxe__tls_shaken asked for that. False: they cannot be held. */
+/* Hold the records that ended a handshake. sxe__tls_shaken asks lib-sxe to call write before the
+ * loop waits, and that call sends them. False: they cannot be held. */
 static bool
 hold_records(SXE *s, struct sxe__tls_connection *c)
 {

@@ -15,7 +15,8 @@
 static const ASN1_GENERALIZEDTIME *
 find_revocation(OCSP_BASICRESP *reply, const X509 *certificate, const X509 *issuer)
 {
-    const EVP_MD *digests[] = {EVP_sha1(), EVP_sha256()}; /* with which authorities name it */
+    /* An authority names the certificate by one of these digests. */
+    const EVP_MD *digests[] = {EVP_sha1(), EVP_sha256()};
     ASN1_GENERALIZEDTIME *time = NULL;
     int status = V_OCSP_CERTSTATUS_UNKNOWN;
 

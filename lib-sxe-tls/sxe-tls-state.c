@@ -69,7 +69,7 @@ sxe__tls_rest(struct sxe__tls_connection *c)
     return c->is_quiet;
 }
 
-/* A connection becomes ACTIVE. If there are too many, the one that is so for the longest time
+/* A connection becomes ACTIVE. If there are too many, the one that has been ACTIVE longest
  * rests, if it can. */
 static void
 activate_connection(struct sxe__tls_connection *c)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tied table has none of the tied fields itself, so that each look at one comes to its metatable:
+ * A table with bound fields does not hold them itself, so that each access to one comes to its
+ * metatable:
  *
- *     config = {}    its metatable   {fields = {port = <struct tied>}, __index, __newindex}
+ *     config = {}    its metatable   {fields = {port = <struct bound>}, __index, __newindex}
  */
 #include "sxe-lua-core-private.h"
 
@@ -10,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-struct tied {
+struct bound {
     enum sxe_lua_type type;
     void *variable;
     size_t size; /* of a string: bytes of its char array */
@@ -19,27 +20,27 @@ struct tied {
 struct request {
     const char *table;
     const char *field;
-    struct tied tied;
+    struct bound bound;
 };
 
 static void
-push_variable(lua_State *L, const struct tied *tied)
+push_variable(lua_State *L, const struct bound *bound)
 {
-    switch (tied->type) {
+    switch (bound->type) {
     case SXE_LUA_BOOL:
-        lua_pushboolean(L, *(bool *)tied->variable);
+        lua_pushboolean(L, *(bool *)bound->variable);
         break;
     case SXE_LUA_INT:
-        lua_pushinteger(L, *(int *)tied->variable);
+        lua_pushinteger(L, *(int *)bound->variable);
         break;
     case SXE_LUA_INT64:
-        lua_pushinteger(L, *(int64_t *)tied->variable);
+        lua_pushinteger(L, *(int64_t *)bound->variable);
         break;
     case SXE_LUA_DOUBLE:
-        lua_pushnumber(L, *(double *)tied->variable);
+        lua_pushnumber(L, *(double *)bound->variable);
         break;
     case SXE_LUA_STRING:
-        lua_pushlstring(L, tied->variable, strnlen(tied->variable, tied->size));
+        lua_pushlstring(L, bound->variable, strnlen(bound->variable, bound->size));
         break;
     }
 }
@@ -47,7 +48,7 @@ push_variable(lua_State *L, const struct tied *tied)
 static int
 refuse_bound_value(lua_State *L, const char *wanted)
 {
-    return luaL_error(L, "field '%s' is tied to a variable of C: %s expected, got %s",
+    return luaL_error(L, "field '%s' is bound to a variable of C: %s expected, got %s",
                       lua_tostring(L, 2), wanted, luaL_tolstring(L, 3, NULL));
 }
 
@@ -63,77 +64,77 @@ check_bound_integer(lua_State *L, lua_Integer least, lua_Integer most)
 }
 
 static void
-push_text_copy(lua_State *L, const struct tied *tied)
+push_text_copy(lua_State *L, const struct bound *bound)
 {
     size_t length;
     const char *text = lua_tolstring(L, 3, &length);
 
     if (text == NULL || strlen(text) != length)
         refuse_bound_value(L, "a string without zero bytes");
-    if (length >= tied->size)
-        length = tied->size - 1;
-    memcpy(tied->variable, text, length);
-    ((char *)tied->variable)[length] = '\0';
+    if (length >= bound->size)
+        length = bound->size - 1;
+    memcpy(bound->variable, text, length);
+    ((char *)bound->variable)[length] = '\0';
 }
 
 static void
-assign_variable(lua_State *L, const struct tied *tied)
+assign_variable(lua_State *L, const struct bound *bound)
 {
-    switch (tied->type) {
+    switch (bound->type) {
     case SXE_LUA_BOOL:
         if (!lua_isboolean(L, 3))
             refuse_bound_value(L, "a boolean");
-        *(bool *)tied->variable = lua_toboolean(L, 3) != 0;
+        *(bool *)bound->variable = lua_toboolean(L, 3) != 0;
         break;
     case SXE_LUA_INT:
-        *(int *)tied->variable = (int)check_bound_integer(L, INT_MIN, INT_MAX);
+        *(int *)bound->variable = (int)check_bound_integer(L, INT_MIN, INT_MAX);
         break;
     case SXE_LUA_INT64:
-        *(int64_t *)tied->variable = check_bound_integer(L, LUA_MININTEGER, LUA_MAXINTEGER);
+        *(int64_t *)bound->variable = check_bound_integer(L, LUA_MININTEGER, LUA_MAXINTEGER);
         break;
     case SXE_LUA_DOUBLE:
         if (!lua_isnumber(L, 3))
             refuse_bound_value(L, "a number");
-        *(double *)tied->variable = lua_tonumber(L, 3);
+        *(double *)bound->variable = lua_tonumber(L, 3);
         break;
     case SXE_LUA_STRING:
-        push_text_copy(L, tied);
+        push_text_copy(L, bound);
         break;
     }
 }
 
 /* The C variable to which the key at index 2 is bound, or NULL. Upvalue 1 is the table of
  * fields. */
-static const struct tied *
-find_tied(lua_State *L)
+static const struct bound *
+find_bound(lua_State *L)
 {
-    const struct tied *tied;
+    const struct bound *bound;
 
     lua_pushvalue(L, 2);
     lua_rawget(L, lua_upvalueindex(1));
-    tied = lua_touserdata(L, -1);
+    bound = lua_touserdata(L, -1);
     lua_pop(L, 1);
-    return tied;
+    return bound;
 }
 
 static int
 read_field(lua_State *L)
 {
-    const struct tied *tied = find_tied(L);
+    const struct bound *bound = find_bound(L);
 
-    if (tied == NULL)
+    if (bound == NULL)
         return 0;
-    push_variable(L, tied);
+    push_variable(L, bound);
     return 1;
 }
 
 static int
 assign_field(lua_State *L)
 {
-    const struct tied *tied = find_tied(L);
+    const struct bound *bound = find_bound(L);
 
-    if (tied != NULL)
-        assign_variable(L, tied);
+    if (bound != NULL)
+        assign_variable(L, bound);
     else
         lua_rawset(L, 1);
     return 0;
@@ -149,7 +150,7 @@ push_fields(lua_State *L, const char *table)
     if (luaL_getmetafield(L, -1, "sxe.fields") == LUA_TTABLE)
         return;
     if (lua_getmetatable(L, -1))
-        luaL_error(L, "%s has a metatable, no field can be tied", table);
+        luaL_error(L, "%s has a metatable, no field can be bound", table);
     lua_newtable(L);
     lua_newtable(L);
     lua_pushvalue(L, -1);
@@ -161,7 +162,7 @@ push_fields(lua_State *L, const char *table)
 }
 
 static int
-l_tie(lua_State *L)
+l_bind(lua_State *L)
 {
     const struct request *request = lua_touserdata(L, 1);
 
@@ -174,23 +175,23 @@ l_tie(lua_State *L)
         lua_rawset(L, -5);
     }
     if (!lua_istable(L, -1))
-        return luaL_error(L, "%s is no table, no field can be tied", request->table);
+        return luaL_error(L, "%s is no table, no field can be bound", request->table);
     lua_pushstring(L, request->field);
     lua_pushnil(L);
     lua_rawset(L, -3);
     push_fields(L, request->table);
     lua_pushstring(L, request->field);
-    *(struct tied *)lua_newuserdatauv(L, sizeof(struct tied), 0) = request->tied;
+    *(struct bound *)lua_newuserdatauv(L, sizeof(struct bound), 0) = request->bound;
     lua_rawset(L, -3);
     return 0;
 }
 
 static int
-tie_variable(struct sxe_lua *lua, struct request *request)
+bind_variable(struct sxe_lua *lua, struct request *request)
 {
     if (lua == NULL)
         return -EINVAL;
-    return sxe__lua_protect(lua, l_tie, request, "sxe_lua_bind");
+    return sxe__lua_protect(lua, l_bind, request, "sxe_lua_bind");
 }
 
 int
@@ -201,7 +202,7 @@ sxe_lua_bind_field(struct sxe_lua *lua, const char *table, const char *field,
 
     if (type == 0 || type == SXE_LUA_STRING || strchr("bild", (int)type) == NULL)
         return -EINVAL;
-    return tie_variable(lua, &request);
+    return bind_variable(lua, &request);
 }
 
 int
@@ -210,5 +211,5 @@ sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const char *field, c
 {
     struct request request = {table, field, {SXE_LUA_STRING, text, size}};
 
-    return size == 0 ? -EINVAL : tie_variable(lua, &request);
+    return size == 0 ? -EINVAL : bind_variable(lua, &request);
 }

@@ -34,7 +34,7 @@ struct load_typed {
     unsigned fields_number;
     const char *method;
     const char *body;        /* a text, or @FILE */
-    const char *expect_body; /* likewise, the last */
+    const char *expect_body; /* a text, or @FILE: that of the last --expect-body */
     const char *request_files[LOAD_REQUEST_FILES_MAX];
     unsigned request_files_number;
     const char *replay;

@@ -29,8 +29,8 @@
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
-/* Take signals as before the loop, but none of those that it watched: one that came late and waits
- * would kill this process, in place of its exit status, by the default action. */
+/* Restore the signal mask of before the loop, and ignore the signals that the loop watched: a
+ * pending one would kill this process, which has an exit status to return. */
 static void
 stop_watching_signals(void)
 {

@@ -92,8 +92,8 @@ count_script_lines(void)
 
 /* ---- --confine ---- */
 
-/* Remove popen and execute. The kernel refuses these calls as well, but libc's popen and system
- * call that a lack of memory, or an exit of the program. */
+/* Remove popen and execute. The kernel refuses what they call as well, but then libc's popen
+ * reports a lack of memory, and its system an exit of the program. */
 static int
 refuse_programs(void)
 {
