@@ -131,16 +131,19 @@ sxe__http_job_release(struct sxe_http_client *client, unsigned job)
     sxe_pool_move(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
 }
 
+/* End a job. link: the one that failed, if the job has none; NULL: that of the job, if any. */
 static void
-end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *closed)
+end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *closed,
+        const struct sxe__http_link *link)
 {
     struct sxe_http_exchange exchange = sxe__http_exchange(client, job);
     void (*on_done)(const struct sxe_http_exchange *, int) = client->jobs[job].wanted.on_done;
-    const uint32_t link = client->jobs[job].link;
 
+    if (client->jobs[job].link != SXE_NONE)
+        link = &client->links[client->jobs[job].link];
     exchange.closed = closed;
-    if (link != SXE_NONE && result < 0)
-        exchange.failure = sxe__http_client_failure(&client->links[link], result);
+    if (link != NULL && result < 0)
+        exchange.failure = sxe__http_client_failure(link, result);
     sxe__http_job_release(client, job);
     on_done(&exchange, result);
 }
@@ -148,7 +151,7 @@ end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *clo
 void
 sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result)
 {
-    end_job(client, job, result, NULL);
+    end_job(client, job, result, NULL, NULL);
 }
 
 void
@@ -257,7 +260,7 @@ sxe__http_link_on_close(SXE *s)
             result = sxe__http_link_open(link);
         }
         if (sxe__http_link_state(link) == SXE__HTTP_LINK_FREE)
-            end_job(client, job, result, s);
+            end_job(client, job, result, s, NULL);
     }
     sxe__http_client_dispatch(client);
 }
@@ -268,7 +271,7 @@ sxe__http_link_fail_open(struct sxe__http_link *link, int error)
     struct sxe_http_client *client = link->client;
 
     sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
-    end_job(client, link->job, error, NULL);
+    end_job(client, link->job, error, NULL, NULL);
     sxe__http_client_dispatch(client);
 }
 
@@ -364,8 +367,10 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     link = &client->links[id];
     attach_job(link, job);
     result = sxe__http_link_open(link);
-    if (result < 0)
+    if (result < 0) {
+        client->failed = link;
         detach(link);
+    }
     return result < 0 && !sxe__http_client_is_at_rest(client) ? 1 : result;
 }
 
@@ -386,7 +391,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
             return;
         if (result < 0) {
             error = result;
-            sxe__http_job_end(client, job, error);
+            end_job(client, job, error, NULL, client->failed);
         } else {
             sxe_pool_move(client->queue, job, SXE__HTTP_QUEUE_WAITING, SXE__HTTP_QUEUE_OUT);
         }

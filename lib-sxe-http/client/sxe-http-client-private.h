@@ -110,16 +110,17 @@ struct sxe_http_client {
     char path[108];
     char host[256];
     char tls_name[256];
-    struct sxe__http_forward *forward; /* NULL: there is no proxy */
-    struct sxe_dial *dials;            /* one for each link; NULL: there is no name to look up */
-    char failure[1024];                /* room for the text of an exchange */
-    struct sxe__http_link *links;      /* the array of a pool */
-    struct sxe__http_job *jobs;        /* the array of a pool */
-    char *queue;                       /* the array of a pool */
-    char *requests;                    /* config.request_max bytes for each job */
-    char *responses;                   /* head_max + body_max bytes for each link */
-    struct sxe_http_field *fields;     /* fields_max for each link */
-    uint64_t retries;                  /* jobs that were sent once more */
+    struct sxe__http_forward *forward;   /* NULL: there is no proxy */
+    struct sxe_dial *dials;              /* one for each link; NULL: there is no name to look up */
+    char failure[1024];                  /* room for the text of an exchange */
+    const struct sxe__http_link *failed; /* the last one that could not be opened */
+    struct sxe__http_link *links;        /* the array of a pool */
+    struct sxe__http_job *jobs;          /* the array of a pool */
+    char *queue;                         /* the array of a pool */
+    char *requests;                      /* config.request_max bytes for each job */
+    char *responses;                     /* head_max + body_max bytes for each link */
+    struct sxe_http_field *fields;       /* fields_max for each link */
+    uint64_t retries;                    /* jobs that were sent once more */
 };
 
 /* ---- sxe-http-client-write.c ---- */

@@ -254,6 +254,20 @@ START_TEST(a_private_address_is_refused_if_only_public_ones_are_wanted)
 }
 END_TEST
 
+/* The second call waits for the first, and then the failure is known. */
+START_TEST(a_call_that_waited_is_told_why_it_fails)
+{
+    serve_name("none", (struct sxe_http_client_config){.connections_max = 1});
+    get_told(a);
+    get_told(b);
+    await_done();
+    EXPECT_DONE(a, -EADDRNOTAVAIL, "");
+    EXPECT_DONE(b, -EADDRNOTAVAIL, "");
+    ck_assert_str_eq(failure, "none: Name or service not known");
+    stop_name();
+}
+END_TEST
+
 START_TEST(a_proxy_without_an_address_is_named)
 {
     struct sxe_http_client_config config = {.name = "s.example", .port = 80, .proxy = "none:3128"};
@@ -424,6 +438,7 @@ dial_suite(void)
     tcase_add_test(calls, an_address_as_a_name_is_not_looked_up);
     tcase_add_test(calls, a_proxy_may_have_a_name);
     tcase_add_loop_test(calls, a_name_that_cannot_be_connected_to_fails_calls, 0, 3);
+    tcase_add_test(calls, a_call_that_waited_is_told_why_it_fails);
     tcase_add_test(calls, a_proxy_without_an_address_is_named);
     tcase_add_test(calls, a_private_address_is_refused_if_only_public_ones_are_wanted);
     tcase_add_test(calls, connect_timeout_bounds_look_up_and_race);
