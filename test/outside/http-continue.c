@@ -129,7 +129,8 @@ START_TEST(a_client_that_waits_is_asked_before_the_reply_begins)
 }
 END_TEST
 
-/* promise: docs/http.md: Both calls may be in one call of the handler, and the connection is kept. */
+/* promise: docs/http.md: Both calls may be in one call of the handler, and the connection is
+ * kept. */
 START_TEST(a_client_that_waits_may_ask_again_on_its_connection)
 {
     int peer = begin();

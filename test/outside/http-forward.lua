@@ -29,8 +29,8 @@ test("a server is called by its name", function()
     equal(head, "GET /a?b HTTP/1.1\r\nHost: " .. host .. "\r\n\r\n")
 end)
 
--- promise: docs/http.md: Without TLS the proxy gets each request with its whole URL. The Host of the call is the server, so
--- one client may call all servers by one proxy.
+-- promise: docs/http.md: Without TLS the proxy gets each request with its whole URL. The `Host` of the call names the
+-- server, so one client may call all servers through one proxy.
 test("a proxy gets the whole URL", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local env = {http_proxy = "http://127.0.0.1:" .. listener:port() .. "/"}
@@ -40,8 +40,8 @@ test("a proxy gets the whole URL", function()
     equal(head, "GET http://a.example:81/a?b HTTP/1.1\r\nHost: a.example:81\r\n\r\n")
 end)
 
--- promise: docs/http.md: The name of the server is not looked up: the proxy does that. The name of the proxy is, and its
--- addresses race.
+-- promise: docs/http.md: The proxy looks up the name of the server. The client looks up only the name of the proxy,
+-- and its addresses race.
 test("a proxy gets the name as it is", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local env = {http_proxy = "localhost:" .. listener:port()}
@@ -51,7 +51,7 @@ test("a proxy gets the name as it is", function()
     equal(head, "GET http://no.such.name.invalid/a?b HTTP/1.1\r\nHost: no.such.name.invalid\r\n\r\n")
 end)
 
--- promise: docs/http.md: User and password go to the proxy only, in `Proxy-Authorization`.
+-- promise: docs/http.md: The client sends user and password to the proxy only, in `Proxy-Authorization`.
 test("credentials go to the proxy, and not to a host that is called directly", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local env = {http_proxy = "http://us%40er:pa:ss@127.0.0.1:" .. listener:port()}

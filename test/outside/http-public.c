@@ -19,10 +19,10 @@ on_done(const struct sxe_http_exchange *exchange, int result)
     sxe_stop();
 }
 
-/* promise: docs/http.md: With `public_only` each address is looked at after the look-up: loopback,
- * private and link-local addresses are refused, those of IPv4 inside of IPv6, too, so a URL of a
- * stranger leads to no server of yours. `-EACCES` is the result. It does not go with a proxy, which
- * looks the name up itself. */
+/* promise: docs/http.md: With public_only the client checks each address after the look-up. It
+ * refuses loopback, private and link-local addresses, also those of IPv4 inside of IPv6, with
+ * -EACCES. So a URL from a stranger cannot reach a server of your own network. public_only cannot
+ * be used with a proxy, because the proxy looks the name up itself. */
 START_TEST(a_name_that_leads_to_this_machine_is_refused)
 {
     static const char *const ips[] = {"127.0.0.1", "10.1.2.3",         "169.254.169.254", "::1",

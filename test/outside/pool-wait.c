@@ -117,7 +117,8 @@ START_TEST(a_call_that_waits_takes_no_processor)
 }
 END_TEST
 
-/* promise: docs/pool.md: Then any call that finds a lock taken tries again until that time is over */
+/* promise: docs/pool.md: Then any call that finds a lock taken tries again until that time is
+ * over */
 START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
 {
     open_jobs(1);

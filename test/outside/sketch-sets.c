@@ -181,7 +181,8 @@ END_TEST
 /* ---- Errors ---- */
 
 /* promise: docs/sketch.md: The answer "no" is certain. The answer "yes" is wrong for at most the
- * chosen share of the things that were not added, while no more than `capacity` things were added. */
+ * chosen share of the things that were not added, while no more than `capacity` things were
+ * added. */
 START_TEST(a_filter_is_wrong_at_most_as_often_as_was_chosen)
 {
     enum { SETS = 100, THINGS = 2000 };

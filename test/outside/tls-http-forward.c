@@ -175,9 +175,9 @@ client_of(const char *name, const char *login, unsigned short port, uint32_t tim
     return client;
 }
 
-/* promise: docs/http.md: With TLS the proxy makes a tunnel (`CONNECT`), and TLS is spoken with the
- * server inside of it. The proxy learns the server's name and port, and the certificate is verified
- * as without it. */
+/* promise: docs/http.md: With TLS the proxy makes a tunnel (`CONNECT`), and the client does TLS
+ * with the server inside of the tunnel. The proxy learns the server's name and port. The client
+ * verifies the server's certificate as it does without a proxy. */
 START_TEST(calls_go_through_a_tunnel_and_strangers_are_refused)
 {
     struct sxe_http_client *known;
