@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the static probes (USDT) of libsxe, by which bpftrace, perf and gdb watch a running program.
- * All probes of the provider sxe are listed here; docs/observability.md has the same list for users.
+ * What: the static probes (USDT) of libsxe, by which bpftrace, perf and gdb watch a running
+ * program. All probes of the provider sxe are listed here; docs/observability.md has the same list
+ * for users.
  * Place: not installed. Its name ends in -internal, as several libraries include it.
  *
  * A probe is one nop in the code, and a note in the program's file that says where the nop and its
@@ -39,7 +40,7 @@
 
 /* ---- Sockets: lib-sxe ---- */
 
-/* A listener has accepted a connection; on_connected runs next, unless there is no memory for it. */
+/* A listener has accepted a connection; on_connected runs next, unless no memory is left for it. */
 #define SXE_PROBE_ACCEPT(id, fd, listener_id) SXE__PROBE_3(accept, id, fd, listener_id)
 /* on_read runs next. bytes: what it is told; 0: the peer has sent its end. */
 #define SXE_PROBE_READABLE(id, bytes) SXE__PROBE_2(readable, id, bytes)

@@ -183,9 +183,9 @@ SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
  * runs. */
 SXE_PUBLIC size_t sxe_lua_describe_running(char *room, size_t size);
 
-/* Call after sxe_init, once: runs what scripts queued with sxe_register, in order. Returns 0; -EINVAL
- * after logging what failed; or -EAGAIN if, in a child of fork(2), there is no thread for the
- * watchdog. */
+/* Call after sxe_init, once: runs what scripts queued with sxe_register, in order. Returns 0;
+ * -EINVAL after logging what failed; or -EAGAIN if, in a child of fork(2), there is no thread for
+ * the watchdog. */
 SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
 
 /* Call a global function ("name" or "table.name"). signature is arguments ">" results, of i int, l

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the staple that a server sends to a client: an OCSP reply in which the authority says whether
- * it has revoked the server's certificate (RFC 6066, 8; RFC 6960).
+ * Reads the staple that a server sends to a client: an OCSP reply in which the authority says
+ * whether it has revoked the server's certificate (RFC 6066, 8; RFC 6960).
  *
  * Only a reply that says "revoked", with a good signature, has a consequence. An attacker with a
  * stolen key sends no staple at all, so to refuse replies that are old or damaged would refuse

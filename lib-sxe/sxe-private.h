@@ -228,8 +228,8 @@ struct sxe__context {
     /* the dials that wait for the time of their next attempt, the one that is due first at first */
     struct sxe_dial *dials_first;
     struct sxe_dial *dials_last;
-    /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop does
-     * not depend on that file */
+    /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop
+     * does not depend on that file */
     void (*check_dials)(void);
 
     socklen_t sender_length;

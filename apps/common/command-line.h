@@ -100,8 +100,8 @@ struct command_line {
  * getopt's optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
 
-/* After text was printed to standard output: the status, or EXIT_FAILURE after a message if the text
- * could not be written. */
+/* After text was printed to standard output: the status, or EXIT_FAILURE after a message if the
+ * text could not be written. */
 int command_line_end_output(const struct command_line *line, int status);
 
 /* ---- Options that come from elsewhere, such as a file or the environment ---- */

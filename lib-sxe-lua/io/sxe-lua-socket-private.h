@@ -50,7 +50,8 @@ struct sxe__lua_slot {
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     /* Why TLS closed the connection (the slot frees this text); NULL: TLS did not fail. */
     char *failure;
-    /* The bytes that were unread when the connection broke, on the heap: reads return them first. */
+    /* The bytes that were unread when the connection broke, on the heap; reads return them
+     * first. */
     struct sxe_buffer rest;
     int32_t error; /* sxe_error() when it closed */
     uint16_t flags;
