@@ -100,6 +100,31 @@ test("tls.name sets the name that the certificate must have", function()
     equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", name = "b.example" } }'), "200\n")
 end)
 
+-- promise: docs/http-client.md: Idle connections are kept for 15 seconds: 8 for each scheme, host, port and options of TLS
+test("a call that verifies uses no connection of one that does not", function()
+    local made <close> = make_site()
+    local server <close> = made:serve("good")
+    local script = ([[
+local client = require "sxe.client"
+local function try(tls)
+  local a, why = client.get("https://127.0.0.1:%d/", { tls = tls })
+  print(a and a.status or why)
+end
+try{ insecure = true }
+try{ insecure = true }
+try(nil)
+try{ ca = "DIR/stranger.pem" }
+try{ ca = "DIR/ca.pem" }
+try{ ca = "DIR/ca.pem", name = "b.example" }]]):format(server.port):gsub("DIR", made.directory)
+    local ran = cli.run("sxe-lua", "-e", script)
+    local lines = {}
+    for line in (ran.output .. ran.errors):gmatch "[^\n]+" do lines[#lines + 1] = line end
+    for i, expected in ipairs{"^200$", "^200$", "^tls: incomplete chain", "^tls: incomplete chain", "^200$",
+                              "^tls: the certificate is not for b.example"} do
+        check(lines[i] and lines[i]:find(expected), ("%d: %s%s"):format(i, ran.output, ran.errors))
+    end
+end)
+
 -- promise: docs/http-client.md: | `cert`, `key` | files in PEM with a client certificate and its key, for servers
 -- that ask for one | none |
 test("a client can send its own certificate", function()

@@ -92,6 +92,10 @@ write_figure_rows(FILE *out, const struct load_run *run)
     write_count_row(out, "skipped", load_result_skipped(total));
     fprintf(out, "| connections open | %llu of %llu |\n", (unsigned long long)total->opened,
             (unsigned long long)total->sockets_wanted);
+    if (total->handshake.count > 0)
+        fprintf(out, "| TLS handshakes | %llu, %.4g %% of them resumed |\n",
+                (unsigned long long)total->handshake.count,
+                100 * (double)total->handshakes_resumed / (double)total->handshake.count);
     fprintf(out, "| trials | %u of %s |\n", run->trials_number,
             load_time_text(total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1)));
 }

@@ -182,6 +182,7 @@ START_TEST(so_many_connections_resume_a_session)
     check_has(ran.output, ",3,0,1,");
     RUN_HTTP("merge", "--markdown", "-", json);
     check_has(ran.output, "| handshake |");
+    check_has(ran.output, "\n| TLS handshakes | 8, 37.5 % of them resumed |\n");
 }
 END_TEST
 
