@@ -11,30 +11,6 @@
 
 #include <string.h>
 
-/* Follow the records in the bytes that OpenSSL takes. */
-static void
-follow_records(struct sxe__tls_connection *c, const char *data, uint32_t length)
-{
-    while (length > 0) {
-        uint32_t part = 1;
-
-        if (c->header_length < SXE__TLS_HEADER) {
-            c->header[c->header_length++] = (uint8_t)*data;
-            c->body_length = (uint16_t)(c->header[3] << 8 | c->header[4]);
-            c->body_left = c->body_length;
-        } else {
-            part = length < c->body_left ? length : c->body_left;
-            c->body_left = (uint16_t)(c->body_left - part);
-        }
-        if (c->header_length == SXE__TLS_HEADER && c->body_left == 0) {
-            c->header_length = 0;
-            c->records++;
-        }
-        data += part;
-        length -= part;
-    }
-}
-
 uint32_t
 sxe__tls_record_has(const struct sxe__tls_connection *c)
 {
@@ -47,6 +23,31 @@ uint32_t
 sxe__tls_record_needs(const struct sxe__tls_connection *c)
 {
     return c->header_length < SXE__TLS_HEADER ? SXE__TLS_HEADER - c->header_length : c->body_left;
+}
+
+/* Follow the records in the bytes that OpenSSL takes: nearly always a header, and then its body. */
+static void
+follow_records(struct sxe__tls_connection *c, const char *data, uint32_t length)
+{
+    while (length > 0) {
+        uint32_t needs = sxe__tls_record_needs(c);
+        uint32_t part = length < needs ? length : needs;
+
+        if (c->header_length < SXE__TLS_HEADER) {
+            memcpy(c->header + c->header_length, data, part);
+            c->header_length = (uint8_t)(c->header_length + part);
+            c->body_length = (uint16_t)(c->header[3] << 8 | c->header[4]);
+            c->body_left = c->body_length;
+        } else {
+            c->body_left = (uint16_t)(c->body_left - part);
+        }
+        if (c->header_length == SXE__TLS_HEADER && c->body_left == 0) {
+            c->header_length = 0;
+            c->records++;
+        }
+        data += part;
+        length -= part;
+    }
 }
 
 static int

@@ -409,7 +409,9 @@ encrypt_bytes(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
     size_t length;
     size_t n;
 
-    enter_connection(c);
+    /* Whatever makes SSL_write_ex fail ends the connection, so errors that others left do no harm. */
+    sxe__tls_loop->current = c;
+    sxe__tls_loop->out_length = 0;
     take_held(s, c);
     while (done < most && (length = next_record(plain, &data)) > 0) {
         if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
