@@ -32,6 +32,8 @@ main(int argc, char **argv)
     config.proxy = sxe_http_client_find_proxy("http", config.name, NULL);
     call.request.target = sxe_http_span(argc > 2 ? argv[2] : "/");
     client = sxe_http_client_new(&config);
+    if (client == NULL)
+        perror("http-fetch");
     return client == NULL || sxe_init() < 0 || sxe_http_client_send(client, &call, NULL) < 0 ||
            sxe_run() < 0 || status;
 }
