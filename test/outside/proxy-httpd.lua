@@ -608,8 +608,8 @@ test("WebSockets go on after a reload and SIGTERM, until their end or --stop-tim
     end
     local server = start(upstream, "-w", "1", "--stop-timeout", "1")
     local client, sock = open_websocket(server, upstream)
-    server.proc:signal "TERM"
     check_passes(client, sock)
+    server.proc:signal "TERM"
     equal(client:recv_all(), "")
     equal(server.proc:wait(300), 0)
     client:close()

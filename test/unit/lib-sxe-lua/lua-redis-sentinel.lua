@@ -218,8 +218,12 @@ local cases = {
     one.rules.HELLO = function() task.sleep(60) end
     name_master(two)
     sentinels[1].rules.SENTINEL = address_of(one)
-    local db <close> = open{ timeout = 2 }
-    equal(db:get "a", "a")
+    local timeout, value = 0.5, nil
+    repeat -- half of a short one may be too short on a busy machine
+      local db <close> = open{ timeout = timeout }
+      value, timeout = db:get "a", 2 * timeout
+    until value or timeout > 100
+    equal(value, "a")
     cut_all()
   end,
   function() -- a failover: connections end, and each later command goes to the new master
