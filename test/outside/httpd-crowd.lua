@@ -257,8 +257,8 @@ end]], "--lua-sandbox", "--stats", "/stats")
     check(stats:find('"load":0', 1, true), stats)
 end)
 
--- promise: docs/http.md: it counts for no address, its place is the first that another connection gets, and it takes no place of
---   another.
+-- promise: docs/http.md: It counts for no address. The next connection gets its place, so it takes no place from
+-- another connection.
 test("an address at its limit, which opens further connections, shuts nobody out", function()
     local server <close> = httpd.start("-c", "5", "--connections-per-address", "2", "--proxy-from", "127.0.0.1")
     local function connect(number)

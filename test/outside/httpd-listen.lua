@@ -92,7 +92,8 @@ test("a place is one place, however it is written", function()
     equal(ran.status, 0, ran.errors)
 end)
 
--- promise: docs/operations.md: So `0.0.0.0:80` and `127.0.0.1:80` are refused together, and so is `[::]:80` with either
+-- promise: docs/operations.md: So `sxe-httpd` refuses `0.0.0.0:80` together with `127.0.0.1:80`, and `[::]:80` together
+-- with either
 test("an address beside all addresses", function()
     local why = "cannot both be open, as one of them is that port of all addresses"
     check_clash("-p 0.0.0.0:8080", "--listen 127.0.0.1:8080", why, "-i", "0.0.0.0", "-p", "8080", "--listen", "127.0.0.1:8080")

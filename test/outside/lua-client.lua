@@ -462,7 +462,8 @@ end)
 -- user of `auth` also raise an error.
 test("a list of which a part would not be sent raises", function() equal(try "lists", "6") end)
 
--- promise: docs/lua-handlers.md: If several tasks read one response, each part goes to one of them, and all get nil at the end.
+-- promise: docs/lua-handlers.md: If several tasks read one response, each part goes to one of them, and each of them
+-- gets nil at the end.
 test("several tasks read one response, and the next one of the connection", function()
     equal(try "readers", "20000 nil ok")
 end)

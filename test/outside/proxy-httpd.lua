@@ -336,7 +336,8 @@ test("the fields that name the client are the proxy's own", function()
     check(head:find("\r\nX-Forwarded-For: 127.0.0.1\r\n", 1, true), head)
 end)
 
--- promise: docs/proxy.md: A host with a comma, which readers of that field would take for a list, is answered 400.
+-- promise: docs/proxy.md: If the host has a comma, the proxy answers 400, because readers of that field would take
+-- the host for a list.
 test("no host is a list of two", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(upstream)
