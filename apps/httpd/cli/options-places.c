@@ -36,7 +36,7 @@ struct all_opened {
 };
 
 static void
-add_path(struct all_opened *all, const char *option, const char *path)
+note_path(struct all_opened *all, const char *option, const char *path)
 {
     struct opened *place = &all->places[all->number++];
 
@@ -46,8 +46,8 @@ add_path(struct all_opened *all, const char *option, const char *path)
 
 /* Port 0 is never the same place: the kernel chooses. */
 static void
-add_port(struct all_opened *all, const char *option, const char *key, const char *ip,
-         unsigned short port)
+note_port(struct all_opened *all, const char *option, const char *key, const char *ip,
+          unsigned short port)
 {
     const bool is_ipv6 = strchr(ip, ':') != NULL;
     struct opened *place = &all->places[all->number];
@@ -76,25 +76,25 @@ collect_places(const struct httpd_options *options, struct all_opened *all)
     const struct httpd_tls_options *tls = &options->tls;
 
     if (opens_port(options))
-        add_port(all, "-p", "port", options->ip, options->port);
+        note_port(all, "-p", "port", options->ip, options->port);
     if (options->unix_path != NULL)
-        add_path(all, "--unix", options->unix_path);
+        note_path(all, "--unix", options->unix_path);
     for (unsigned i = 0; i < options->places_number; i++) {
         const struct httpd_place *place = &options->places[i];
 
         if (place->path != NULL)
-            add_path(all, "--listen", place->path);
+            note_path(all, "--listen", place->path);
         else
-            add_port(all, "--listen", "listen", *place->ip == '\0' ? options->ip : place->ip,
-                     place->port);
+            note_port(all, "--listen", "listen", *place->ip == '\0' ? options->ip : place->ip,
+                      place->port);
     }
     if (tls->is_redirecting)
-        add_port(all, "--http-redirect", "http-redirect",
-                 *tls->redirect_ip == '\0' ? options->ip : tls->redirect_ip, tls->redirect_port);
+        note_port(all, "--http-redirect", "http-redirect",
+                  *tls->redirect_ip == '\0' ? options->ip : tls->redirect_ip, tls->redirect_port);
     if (options->admin_is_on && options->admin_path != NULL)
-        add_path(all, "--admin", options->admin_path);
+        note_path(all, "--admin", options->admin_path);
     else if (options->admin_is_on)
-        add_port(all, "--admin", "admin", options->admin_ip, options->admin_port);
+        note_port(all, "--admin", "admin", options->admin_ip, options->admin_port);
 }
 
 /* ---- Comparing ---- */
