@@ -15,7 +15,6 @@
 #include "command-line.h"
 #include "sxe-http-list.h"
 
-#define UNIX_PATH_MAX   107
 #define TYPE_LENGTH_MAX 127 /* most bytes of a type or subtype (RFC 6838, 4.2) */
 
 /* Whether a program may set a field of that name: the server does not set it itself. */
@@ -160,7 +159,7 @@ httpd_read_place(const char *text, char ip[INET6_ADDRSTRLEN], unsigned short *po
     char *end;
     unsigned long value = strtoul(digits, &end, 10);
 
-    if (*digits < '0' || *digits > '9' || *end != '\0' || value > 65535 ||
+    if (*digits < '0' || *digits > '9' || *end != '\0' || end - digits > 5 || value > 65535 ||
         length > INET6_ADDRSTRLEN)
         return false;
     *port = (unsigned short)value;
@@ -182,26 +181,63 @@ bool
 httpd_set_unix_path(struct httpd_options *options)
 {
     options->unix_path = optarg;
-    return (*optarg != '\0' && strlen(optarg) <= UNIX_PATH_MAX) ||
+    return (*optarg != '\0' && strlen(optarg) <= HTTPD_UNIX_PATH_MAX) ||
            httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
-/* Read PATH, [IP:]PORT or [IP:]PORT,plain. */
+/* The options after a place of --listen. */
+struct listen_options {
+    bool is_plain;
+    bool is_tls;
+    enum httpd_clients clients;
+};
+
+/* Take an option off the end of a place. False: there is none. */
+static bool
+take_listen_option(struct listen_options *options, char *text)
+{
+    static const char *const clients[HTTPD_CLIENTS_NUMBER] = {
+        [HTTPD_CLIENTS_OFF] = ",client=off",
+        [HTTPD_CLIENTS_OPTIONAL] = ",client=optional",
+        [HTTPD_CLIENTS_REQUIRED] = ",client=required"};
+    char *comma = strrchr(text, ',');
+    unsigned how = HTTPD_CLIENTS_OFF;
+
+    if (comma == NULL)
+        return false;
+    while (how < HTTPD_CLIENTS_NUMBER && strcmp(comma, clients[how]) != 0)
+        how++;
+    if (how < HTTPD_CLIENTS_NUMBER)
+        options->clients = (enum httpd_clients)how;
+    else if (strcmp(comma, ",plain") == 0)
+        options->is_plain = true;
+    else if (strcmp(comma, ",tls") == 0)
+        options->is_tls = true;
+    else
+        return false;
+    *comma = '\0';
+    return true;
+}
+
+/* Read a place of --listen: PATH or [IP:]PORT, and perhaps options after commas. */
 static bool
 read_listen(struct httpd_place *place)
 {
-    const char *comma = strchr(optarg, ',');
-    char text[INET6_ADDRSTRLEN + sizeof("[]:65535")];
+    struct listen_options options = {.is_plain = false};
+    bool is_path = strchr(optarg, '/') != NULL || *optarg == '@';
+    char *text = place->path_text;
 
-    if (strchr(optarg, '/') != NULL || *optarg == '@') {
-        place->path = optarg;
-        return strlen(optarg) <= UNIX_PATH_MAX;
-    }
-    place->is_plain = comma != NULL;
-    return (comma == NULL || strcmp(comma, ",plain") == 0) &&
-           (size_t)snprintf(text, sizeof(text), "%.*s", (int)strcspn(optarg, ","), optarg) <
-               sizeof(text) &&
-           httpd_read_place(text, place->ip, &place->port);
+    if ((size_t)snprintf(text, sizeof(place->path_text), "%s", optarg) >= sizeof(place->path_text))
+        return false;
+    while (take_listen_option(&options, text))
+        continue;
+    place->clients = options.clients;
+    place->wants_tls = options.is_tls || options.clients != HTTPD_CLIENTS_AS_GIVEN;
+    place->is_plain = is_path ? !place->wants_tls : options.is_plain;
+    if (options.is_plain && place->wants_tls)
+        return false;
+    place->path = is_path ? text : NULL;
+    return is_path ? *text != '\0' : httpd_read_place(text, place->ip, &place->port);
 }
 
 static bool
@@ -221,8 +257,9 @@ httpd_add_place(struct httpd_options *options)
         return httpd_wrong("a place to listen at (--listen)", "one of at most 6");
     if (!read_listen(place))
         return httpd_wrong("a place to listen at (--listen)",
-                           "PORT, IP:PORT with an IPv6 address in brackets, either with ,plain for "
-                           "no TLS, or the path of a unix socket, with a slash in it");
+                           "PORT, IP:PORT with an IPv6 address in brackets, or the path of a unix "
+                           "socket, with a slash in it; perhaps with ,plain for no TLS, ,tls for "
+                           "TLS at a unix socket, or ,client=off, =optional or =required");
     for (unsigned i = 0; i < options->places_number; i++) {
         if (is_same_place(&options->places[i], place))
             return httpd_wrong("a place to listen at (--listen)",

@@ -15,7 +15,7 @@ static const struct command_option table[] = {
     {{"unix", required_argument, NULL, UNIX}, "PATH", "also listen on a unix socket"},
     {{"listen", required_argument, NULL, LISTEN},
      "PLACE",
-     "listen at [IP:]PORT, [IP:]PORT,plain or PATH; repeatable"},
+     "listen at [IP:]PORT, or a PATH; also PORT,plain PATH,tls"},
     {{"socket-mode", required_argument, NULL, SOCKET_MODE},
      "MODE",
      "set the socket's permissions, octal (from umask)"},

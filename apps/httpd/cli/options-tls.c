@@ -154,6 +154,28 @@ has_lone_option(const struct httpd_tls_options *tls)
            tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0 || tls->is_redirecting;
 }
 
+/* Whether TLS was asked for at a place of --listen. */
+static bool
+has_place_with_tls(const struct httpd_options *options)
+{
+    unsigned i = 0;
+
+    while (i < options->places_number && !options->places[i].wants_tls)
+        i++;
+    return i < options->places_number;
+}
+
+/* Whether a place of --listen asks its clients for certificates, or does not ask. */
+static bool
+has_place_with_clients(const struct httpd_options *options)
+{
+    unsigned i = 0;
+
+    while (i < options->places_number && options->places[i].clients == HTTPD_CLIENTS_AS_GIVEN)
+        i++;
+    return i < options->places_number;
+}
+
 static bool
 has_https_upstream(const struct httpd_options *options)
 {
@@ -189,6 +211,13 @@ httpd_tls_missing(const struct httpd_options *options)
         return "--proxy-tls-ca, --proxy-tls-name and --proxy-tls-insecure are for upstreams with "
                "TLS: add "
                "--proxy PATH=https://HOST";
+    if (!tls->is_dev && tls->certificates == 0 && has_place_with_tls(options))
+        return "tls and client of --listen need a certificate: add --tls-cert and --tls-key, or "
+               "--tls-dev";
+    if (tls->client_ca == NULL && has_place_with_clients(options))
+        return "client of --listen needs the authorities of clients: add --tls-client-ca FILE";
+    if (tls->is_dev && has_place_with_clients(options))
+        return "client of --listen does not go with --tls-dev: give --tls-cert and --tls-key";
     if (tls->is_client_given && tls->client_ca == NULL)
         return "--tls-client needs the authorities of clients: add --tls-client-ca FILE";
     if ((tls->is_dev || tls->certificates > 0) && options->http.proxies != NULL)

@@ -25,12 +25,26 @@
 
 #define HTTPD_LISTEN_MAX 6
 
+#define HTTPD_UNIX_PATH_MAX 107 /* bytes of the path of a unix socket */
+
+/* Whether a listener that speaks TLS asks clients for certificates. */
+enum httpd_clients {
+    HTTPD_CLIENTS_AS_GIVEN, /* as --tls-client-ca and --tls-client say */
+    HTTPD_CLIENTS_OFF,
+    HTTPD_CLIENTS_OPTIONAL,
+    HTTPD_CLIENTS_REQUIRED,
+    HTTPD_CLIENTS_NUMBER
+};
+
 /* A place of --listen. */
 struct httpd_place {
     char ip[INET6_ADDRSTRLEN]; /* "": the address of -i */
     unsigned short port;
-    const char *path; /* the path of a unix socket, in place of ip and port; NULL: none */
-    bool is_plain;    /* whether TLS is off at this place */
+    const char *path; /* path_text, in place of ip and port; NULL: it is no unix socket */
+    char path_text[HTTPD_UNIX_PATH_MAX + 1];
+    bool is_plain;  /* whether TLS is off at this place, as it is at unix sockets without ,tls */
+    bool wants_tls; /* whether TLS was asked for at this place */
+    enum httpd_clients clients;
 };
 
 /* Each certificate has the key of the same index. */

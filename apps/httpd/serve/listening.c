@@ -250,8 +250,13 @@ listening_open(struct httpd_options *options)
 
 /* ---- Serving ---- */
 
+/* Places that no --listen names: those of -p and --unix, and inherited sockets. */
+static const struct httpd_place usual = {.is_plain = false};
+static const struct httpd_place plain = {.is_plain = true};
+
 static int
-serve_at_port(struct sxe_http *http, const char *ip, unsigned short port, bool is_plain)
+serve_at_port(struct sxe_http *http, const char *ip, unsigned short port,
+              const struct httpd_place *place)
 {
     bool is_ipv6 = strchr(ip, ':') != NULL;
     size_t used = strlen(said);
@@ -260,25 +265,27 @@ serve_at_port(struct sxe_http *http, const char *ip, unsigned short port, bool i
     if (result < 0)
         return cannot_listen_at_port(ip, port, -result);
     snprintf(said + used, sizeof(said) - used, "listening on %s://%s%s%s:%u/\n",
-             secure_is_open() && !is_plain ? "https" : "http", is_ipv6 ? "[" : "", ip,
+             secure_is_open() && !place->is_plain ? "https" : "http", is_ipv6 ? "[" : "", ip,
              is_ipv6 ? "]" : "", sxe_http_port(http));
-    if (is_plain)
+    if (place->is_plain)
         return 0;
     if (https_port == 0)
         https_port = sxe_http_port(http);
-    return secure_serve(sxe_http_listener(http));
+    return secure_serve(sxe_http_listener(http), place->clients);
 }
 
 static int
-serve_at_path(struct sxe_http *http, const char *path)
+serve_at_path(struct sxe_http *http, const char *path, const struct httpd_place *place)
 {
+    bool is_secure = secure_is_open() && !place->is_plain;
     size_t used = strlen(said);
     int result = sxe_http_listen_unix(http, path);
 
     if (result < 0)
         return cannot_listen_at_path(path, -result);
-    snprintf(said + used, sizeof(said) - used, "listening on unix:%s\n", path);
-    return 0;
+    snprintf(said + used, sizeof(said) - used, "listening on unix:%s%s\n", path,
+             is_secure ? ", with TLS" : "");
+    return is_secure ? secure_serve(sxe_http_listener(http), place->clients) : 0;
 }
 
 /* Serve at an inherited socket, which has this address. */
@@ -291,16 +298,16 @@ serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 
     if (address->ss_family == AF_INET) {
         inet_ntop(AF_INET, &in4->sin_addr, text, sizeof(text));
-        return serve_at_port(http, text, ntohs(in4->sin_port), false);
+        return serve_at_port(http, text, ntohs(in4->sin_port), &usual);
     }
     if (address->ss_family == AF_INET6) {
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-        return serve_at_port(http, text, ntohs(in6->sin6_port), false);
+        return serve_at_port(http, text, ntohs(in6->sin6_port), &usual);
     }
     memcpy(text, ((const struct sockaddr_un *)address)->sun_path, sizeof(text) - 1);
     if (text[0] == '\0')
         text[0] = '@';
-    return serve_at_path(http, text);
+    return serve_at_path(http, text, &plain);
 }
 
 static int
@@ -309,15 +316,15 @@ serve_at_places(struct sxe_http *http, const struct httpd_options *options)
     int result = 0;
 
     if (is_port_wanted(options))
-        result = serve_at_port(http, options->ip, options->port, false);
+        result = serve_at_port(http, options->ip, options->port, &usual);
     if (result == 0 && options->unix_path != NULL)
-        result = serve_at_path(http, options->unix_path);
+        result = serve_at_path(http, options->unix_path, &plain);
     for (unsigned i = 0; result == 0 && i < options->places_number; i++) {
         const struct httpd_place *place = &options->places[i];
 
         result = place->path != NULL
-                     ? serve_at_path(http, place->path)
-                     : serve_at_port(http, ip_of(options, place), place->port, place->is_plain);
+                     ? serve_at_path(http, place->path, place)
+                     : serve_at_port(http, ip_of(options, place), place->port, place);
     }
     return result;
 }

@@ -45,9 +45,10 @@ secure_close(void)
 }
 
 int
-secure_serve(SXE *listener)
+secure_serve(SXE *listener, enum httpd_clients clients)
 {
     SXE_UNUSED_PARAMETER(listener);
+    SXE_UNUSED_PARAMETER(clients);
     return 0;
 }
 

@@ -13,7 +13,9 @@
 static struct {
     const struct httpd_options *options;
     struct sxe_tls_tickets *tickets;
-    struct sxe_tls *tls;
+    /* What listeners with these demands on clients use: AS_GIVEN always, others if --listen has
+     * them. */
+    struct sxe_tls *tls[HTTPD_CLIENTS_NUMBER];
     unsigned failures; /* how many times in a row reading the files again has failed */
 } secure;
 
@@ -52,38 +54,47 @@ secure_end(void)
 }
 
 static enum sxe_tls_verify
-verify_of_options(const struct httpd_tls_options *tls)
+verify_of_options(const struct httpd_tls_options *tls, enum httpd_clients clients)
 {
+    static const enum sxe_tls_verify verifies[HTTPD_CLIENTS_NUMBER] = {
+        [HTTPD_CLIENTS_OFF] = SXE_TLS_OFF,
+        [HTTPD_CLIENTS_OPTIONAL] = SXE_TLS_OPTIONAL,
+        [HTTPD_CLIENTS_REQUIRED] = SXE_TLS_REQUIRED};
+
+    if (clients != HTTPD_CLIENTS_AS_GIVEN)
+        return verifies[clients];
     if (tls->client_ca == NULL)
         return SXE_TLS_OFF;
     return tls->is_optional ? SXE_TLS_OPTIONAL : SXE_TLS_REQUIRED;
 }
 
-int
-secure_open(const struct httpd_options *options)
+/* Read the files for listeners with these demands on clients. 0, or -EINVAL after a message. */
+static int
+open_for_clients(const struct httpd_options *options, enum httpd_clients clients)
 {
     struct sxe_tls_pair pairs[HTTPD_PAIRS_MAX] = {{0}};
-    struct sxe_tls_config config = {.pairs = pairs,
-                                    .pair_count = options->tls.certificates,
-                                    .protocols = "http/1.1,http/1.0",
-                                    .profile = options->tls.is_modern ? SXE_TLS_MODERN
-                                                                      : SXE_TLS_INTERMEDIATE,
-                                    .authorities = options->tls.client_ca,
-                                    .verify = verify_of_options(&options->tls),
-                                    .memory_max = options->tls.memory_max,
-                                    .tickets = secure.tickets,
-                                    .plain_reply = plain_reply};
+    const enum sxe_tls_verify verify = verify_of_options(&options->tls, clients);
+    struct sxe_tls_config config = {
+        .pairs = pairs,
+        .pair_count = options->tls.certificates,
+        .protocols = "http/1.1,http/1.0",
+        .profile = options->tls.is_modern ? SXE_TLS_MODERN : SXE_TLS_INTERMEDIATE,
+        .authorities = verify == SXE_TLS_OFF ? NULL : options->tls.client_ca,
+        .verify = verify,
+        .memory_max = options->tls.memory_max,
+        .tickets = secure.tickets,
+        .plain_reply = plain_reply};
 
-    if (!secure_is_wanted(options) || secure.tls != NULL)
+    if (secure.tls[clients] != NULL)
         return 0;
     for (unsigned i = 0; i < options->tls.certificates; i++) {
         pairs[i].certificate = options->tls.certificate[i];
         pairs[i].key = options->tls.key[i];
         pairs[i].staple = options->tls.staple[i];
     }
-    secure.options = options;
-    secure.tls = options->tls.is_dev ? sxe_tls_new_local(&config) : sxe_tls_new_server(&config);
-    if (secure.tls != NULL)
+    secure.tls[clients] =
+        options->tls.is_dev ? sxe_tls_new_local(&config) : sxe_tls_new_server(&config);
+    if (secure.tls[clients] != NULL)
         return 0;
     fprintf(
         stderr,
@@ -93,23 +104,39 @@ secure_open(const struct httpd_options *options)
     return -EINVAL;
 }
 
+int
+secure_open(const struct httpd_options *options)
+{
+    int result;
+
+    if (!secure_is_wanted(options))
+        return 0;
+    secure.options = options;
+    result = open_for_clients(options, HTTPD_CLIENTS_AS_GIVEN);
+    for (unsigned i = 0; result == 0 && i < options->places_number; i++)
+        result = open_for_clients(options, options->places[i].clients);
+    return result;
+}
+
 bool
 secure_is_open(void)
 {
-    return secure.tls != NULL;
+    return secure.tls[HTTPD_CLIENTS_AS_GIVEN] != NULL;
 }
 
 void
 secure_close(void)
 {
-    sxe_tls_delete(secure.tls);
-    secure.tls = NULL;
+    for (unsigned i = 0; i < HTTPD_CLIENTS_NUMBER; i++) {
+        sxe_tls_delete(secure.tls[i]);
+        secure.tls[i] = NULL;
+    }
 }
 
 int
-secure_serve(SXE *listener)
+secure_serve(SXE *listener, enum httpd_clients clients)
 {
-    int result = secure.tls == NULL ? 0 : sxe_tls_serve(secure.tls, listener);
+    int result = secure.tls[clients] == NULL ? 0 : sxe_tls_serve(secure.tls[clients], listener);
 
     if (result < 0)
         fprintf(stderr, "sxe-httpd: cannot serve TLS: %s\n", strerror(-result));
@@ -119,8 +146,10 @@ secure_serve(SXE *listener)
 static void
 read_files_again(bool is_quiet)
 {
-    int result = sxe_tls_reload(secure.tls);
+    int result = 0;
 
+    for (unsigned i = 0; result == 0 && i < HTTPD_CLIENTS_NUMBER; i++)
+        result = secure.tls[i] == NULL ? 0 : sxe_tls_reload(secure.tls[i]);
     if (result == 0)
         SXE_INFO("the certificates were loaded again");
     else if (!is_quiet)
@@ -132,27 +161,31 @@ read_files_again(bool is_quiet)
 void
 secure_reload(void)
 {
-    if (secure.tls != NULL)
+    if (secure_is_open())
         read_files_again(false);
 }
 
 void
 secure_look(void)
 {
-    if (secure.tls != NULL && sxe_tls_is_changed(secure.tls))
+    bool is_changed = false;
+
+    for (unsigned i = 0; !is_changed && i < HTTPD_CLIENTS_NUMBER; i++)
+        is_changed = secure.tls[i] != NULL && sxe_tls_is_changed(secure.tls[i]);
+    if (is_changed)
         read_files_again(secure.failures != 1);
 }
 
 bool
 secure_has_name(const char *name)
 {
-    return sxe_tls_has_name(secure.tls, name);
+    return sxe_tls_has_name(secure.tls[HTTPD_CLIENTS_AS_GIVEN], name);
 }
 
 const char *
 secure_first_name(void)
 {
-    return sxe_tls_first_name(secure.tls);
+    return sxe_tls_first_name(secure.tls[HTTPD_CLIENTS_AS_GIVEN]);
 }
 
 const char *
@@ -166,8 +199,8 @@ secure_say(FILE *out)
 {
     char text[SXE_TLS_FINGERPRINT_SIZE];
 
-    if (secure.tls != NULL && secure.options->tls.is_dev &&
-        sxe_tls_local_fingerprint(secure.tls, text) > 0)
+    if (secure_is_open() && secure.options->tls.is_dev &&
+        sxe_tls_local_fingerprint(secure.tls[HTTPD_CLIENTS_AS_GIVEN], text) > 0)
         fprintf(out, "certificate of localhost, SHA-256 %s\n", text);
 }
 

@@ -310,6 +310,27 @@ START_TEST(it_listens_at_several_places)
 }
 END_TEST
 
+START_TEST(places_have_options_of_tls)
+{
+    ck_assert_int_eq(PARSE("--tls-cert", "a", "--tls-key", "b", "--tls-client-ca", "c", "--listen",
+                           "80,client=off", "--listen", "[::1]:81,tls", "--listen",
+                           "/run/s,client=optional", "--listen", "/run/t,tls,client=required",
+                           "--listen", "/run/u", "--listen", "/run/v,plain"),
+                     -1);
+    ck_assert_int_eq(options.places[0].clients, HTTPD_CLIENTS_OFF);
+    ck_assert(!options.places[0].is_plain && !options.places[1].is_plain);
+    ck_assert_int_eq(options.places[1].clients, HTTPD_CLIENTS_AS_GIVEN);
+    ck_assert_str_eq(options.places[2].path, "/run/s");
+    ck_assert_int_eq(options.places[2].clients, HTTPD_CLIENTS_OPTIONAL);
+    ck_assert_str_eq(options.places[3].path, "/run/t");
+    ck_assert_int_eq(options.places[3].clients, HTTPD_CLIENTS_REQUIRED);
+    ck_assert(!options.places[2].is_plain && !options.places[3].is_plain);
+    ck_assert_str_eq(options.places[4].path, "/run/u");
+    ck_assert_str_eq(options.places[5].path, "/run/v");
+    ck_assert(options.places[4].is_plain && options.places[5].is_plain);
+}
+END_TEST
+
 START_TEST(clients_are_known_by_one_field)
 {
     ck_assert_int_eq(PARSE("--trust-from", "::1", "--forwarded", "forwarded"), -1);
@@ -358,10 +379,10 @@ END_TEST
 
 #define FROM_TO(from, to) "'; it must be a number from " from " to " to ". Try --help.\n"
 #define SECONDS           "'; it must be from 0.001 to 86400 seconds, such as 10, 0.5, 500ms or 2m."
-#define NO_PLACE(text)                                  \
-    "a place to listen at (--listen) is '" text         \
-    "'; it must be PORT, IP:PORT with an IPv6 address " \
-    "in brackets, either with ,plain for no TLS, or the path of a unix socket, with a slash in it"
+#define NO_PLACE(text)                                                      \
+    "a place to listen at (--listen) is '" text                             \
+    "'; it must be PORT, IP:PORT with an IPv6 address in brackets, or the " \
+    "path of a unix socket, with a slash in it; perhaps with ,plain for no TLS, ,tls for"
 #define NO_HEADER "it must be 'Name: value', and not a field that sxe-httpd sets itself."
 #define NO_TYPE   "it must be 'type/subtype extension', as in mime.types. Try --help.\n"
 #define NO_INDEX  "it must be the name of a file, without a slash; at most 8 of them."
@@ -444,7 +465,7 @@ static const struct {
     {{"--access-log", "a", "--access-log-format", "xml"},
      "sxe-httpd: the access log's format (--access-log-format) is 'xml': it is neither common, "
      "combined nor json, and has no variable such as $status. Try --help.\n"},
-    {{"--listen", "80,tls"}, NO_PLACE("80,tls")},
+    {{"--listen", "80,ssl"}, NO_PLACE("80,ssl")},
     {{"--listen", ""}, NO_PLACE("")},
     {{"--listen", "::1"}, NO_PLACE("::1")},
     {{"--listen", "65536"}, NO_PLACE("65536")},
@@ -582,6 +603,7 @@ static const struct {
     const char *says;
 } lengths[] = {
     {"--unix", "/", 106, "1 to 107 bytes long"},
+    {"--listen", "/", 106, "perhaps with ,plain"},
     {"--index", "", 255, NO_INDEX},
     {"--header", "X: ", HTTPD_FIELDS_MAX - 6, "shorter: all of them together have at most 4 KiB"},
     {"--type", "a/b ", HTTPD_TYPES_MAX - 6, "shorter: all of them together have at most 4 KiB"},
@@ -702,6 +724,7 @@ options_suite(void)
     tcase_add_test(taken, proxies_are_gathered);
     tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
     tcase_add_test(taken, it_listens_at_several_places);
+    tcase_add_test(taken, places_have_options_of_tls);
     tcase_add_test(taken, clients_are_known_by_one_field);
     tcase_add_test(taken, a_log_has_a_format);
     tcase_add_test(taken, a_part_of_the_requests_is_logged);

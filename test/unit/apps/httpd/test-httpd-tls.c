@@ -144,6 +144,14 @@ START_TEST(values_and_companions_of_the_other_options_are_checked)
     REFUSED("need a certificate", "--tls-memory", "1m");
     REFUSED("give at most as many", "--tls-dev", "--tls-staple", "a");
     REFUSED("add --tls-client-ca FILE", "--tls-dev", "--tls-client", "required");
+    REFUSED("tls and client of --listen need a certificate", "--listen", "/tmp/s,tls");
+    REFUSED("tls and client of --listen need a certificate", "--listen", "1,client=off");
+    REFUSED("client of --listen needs the authorities", "--tls-dev", "--listen", "1,client=off");
+    REFUSED("client of --listen does not go with --tls-dev", "--tls-dev", "--tls-client-ca", "a",
+            "--listen", "1,client=optional");
+    REFUSED("or ,client=off, =optional or =required", "--tls-dev", "--listen", "1,tls,plain");
+    REFUSED("or ,client=off, =optional or =required", "--listen", "1,client=off,plain");
+    REFUSED("or ,client=off, =optional or =required", "--listen", "1,client=perhaps");
     REFUSED("it must be optional or required", "--tls-dev", "--tls-client", "perhaps");
     REFUSED("it must be intermediate or modern", "--tls-dev", "--tls-profile", "old");
     REFUSED("the memory for TLS (--tls-memory)", "--tls-dev", "--tls-memory", "1k");
@@ -195,10 +203,10 @@ START_TEST(a_listener_before_sxe_init_is_refused)
     struct httpd_options options = {.tls = {.is_dev = true}};
 
     ck_assert_int_eq(secure_begin(&options), 0);
-    ck_assert_int_eq(secure_serve(NULL), -EINVAL);
+    ck_assert_int_eq(secure_serve(NULL, HTTPD_CLIENTS_AS_GIVEN), -EINVAL);
     secure_end();
     secure_reload(); /* nothing to reload */
-    ck_assert_int_eq(secure_serve(NULL), 0);
+    ck_assert_int_eq(secure_serve(NULL, HTTPD_CLIENTS_AS_GIVEN), 0);
 }
 END_TEST
 
@@ -336,6 +344,21 @@ START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
 }
 END_TEST
 
+/* What the options, or one listener's, demand of clients. */
+static const struct {
+    const char *option;
+    const char *value;
+    const char *place;
+    bool admits_none;  /* a client without a certificate */
+    bool admits_wrong; /* a client whose certificate the authority has not signed */
+} demands[] = {
+    {"--tls-client", "required", "0", false, false},
+    {"--tls-client", "optional", "0", true, false},
+    {"--tls-client", "optional", "0,client=required", false, false},
+    {"--tls-client", "required", "0,client=optional", true, false},
+    {"--tls-client", "required", "0,client=off", true, true},
+};
+
 START_TEST(clients_are_asked_for_certificates)
 {
     struct answer answer;
@@ -344,18 +367,17 @@ START_TEST(clients_are_asked_for_certificates)
     make_pair("authority", CURVE, NULL, NULL);
     make_pair("a", CURVE, "DNS:a.example", NULL);
     make_pair("good", CURVE, "DNS:c.example", "authority");
-    if (_i == 0)
-        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
-                    "--tls-client-ca", site_path("authority", ".pem"));
-    else
-        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
-                    "--tls-client-ca", site_path("authority", ".pem"), "--tls-client", "optional");
+    start_httpd((const char *[]){"sxe-httpd", "--listen", demands[_i].place, "--tls-cert",
+                                 site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                                 "--tls-client-ca", site_path("authority", ".pem"),
+                                 demands[_i].option, demands[_i].value, NULL},
+                STDOUT_FILENO);
     client_name = "good";
     expect_hello("a");
-    client_name = "a"; /* its own certificate, which the authority of clients has not signed */
-    ck_assert(!ask_tls(&answer));
+    client_name = "a";
+    ck_assert_int_eq(ask_tls(&answer), demands[_i].admits_wrong);
     client_name = NULL;
-    ck_assert_int_eq(ask_tls(&answer), _i == 1);
+    ck_assert_int_eq(ask_tls(&answer), demands[_i].admits_none);
     stop_httpd();
     site_stop();
 }
@@ -593,7 +615,8 @@ tls_suite(void)
     tcase_add_test(tcase, workers_have_one_certificate_and_open_the_tickets_of_each_other);
     tcase_add_test(tcase, a_changed_file_is_read_again_without_a_signal);
     tcase_add_test(tcase, files_that_only_root_may_read_are_loaded_again_by_new_processes);
-    tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0, 2);
+    tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0,
+                        sizeof(demands) / sizeof(demands[0]));
     tcase_add_test(tcase, scripts_are_told_of_the_connection);
     tcase_add_test(tcase, a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts);
     tcase_add_loop_test(tcase, the_plain_port_leads_to_the_same_at_a_name_of_a_certificate, 0, 2);
