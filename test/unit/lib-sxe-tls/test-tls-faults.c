@@ -348,6 +348,7 @@ START_TEST(of_too_many_active_connections_the_oldest_rests)
     enum { MOST = SXE__TLS_ACTIVE_MAX };
     static struct tls_peer peers[MOST + 2];
 
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     start_many((struct sxe_tls_config){0}, MOST + 10);
     for (unsigned i = 0; i < MOST + 2; i++) {
         peers[i] = peer_tls(listener, NULL);
@@ -355,7 +356,7 @@ START_TEST(of_too_many_active_connections_the_oldest_rests)
         expect_counts(i < MOST ? i + 1 : MOST, i < MOST ? 0 : i + 1 - MOST);
     }
     peer_send(peers[2].fd, "\x17\x03\x03\x00\x20", 5);
-    turn(1);
+    TURN_UNTIL(sxe__tls_of(peers[2].ours)->header_length > 0);
     /* 0 and 1 rest, and 2 is the oldest, which cannot. */
     for (unsigned i = 0; i < 2; i++) {
         tls_send(&peers[i], "hello", 5);
@@ -365,6 +366,7 @@ START_TEST(of_too_many_active_connections_the_oldest_rests)
     for (unsigned i = 1; i < MOST + 2; i++)
         peer_free(&peers[i]);
     tls_stop(&peers[0], tls);
+    fake_time_stop();
 }
 END_TEST
 
