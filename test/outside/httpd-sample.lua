@@ -35,7 +35,8 @@ local function traced(i, digits)
     return {"GET /" .. i, "traceparent: 00-4bf92f3577b34da6a3" .. digits .. "-00f067aa0ba902b7-01"}
 end
 
--- promise: docs/observability.md: With a trace id the choice is that of OpenTelemetry: the last 14 digits, as a number, are at least `(1 - PART) * 2^56`.
+-- promise: docs/observability.md: With a trace id the server chooses as OpenTelemetry does: the last 14 digits, as a
+-- number, are at least `(1 - PART) * 2^56`.
 test("the trace id decides", function()
     local requests, expected = {}, {}
     for i = 1, 200 do

@@ -131,7 +131,7 @@ end
 
 local cluster <close> = start_cluster()
 
--- promise: docs/redis.md: The slot of a command is that of its keys.
+-- promise: docs/redis.md: A command has the slot of its keys.
 test("the real cluster has the same slots", function()
     equal(run(cluster, [[
 local wrong, bytes = 0, {}

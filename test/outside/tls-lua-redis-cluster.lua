@@ -102,8 +102,8 @@ local function open(tls) return redis.cluster{seeds = {"127.0.0.1:" .. PORT}, tl
     return output
 end
 
--- promise: docs/redis.md: With `tls` the client speaks TLS to all nodes: a server that is asked over TLS names the TLS
--- ports of the others.
+-- promise: docs/redis.md: With `tls` the client speaks TLS to all nodes: if a client asks a server over TLS, the
+-- server names the TLS ports of the others.
 test("commands, pipelines, transactions and subscriptions of a cluster over TLS", function()
     equal(run[[
 local db = open{ca = CA}
