@@ -117,7 +117,7 @@ hold_records(SXE *s, struct sxe__tls_connection *c)
 
 /* Put the records that are held before those that will be made. */
 static void
-take_held(SXE *s, struct sxe__tls_connection *c)
+take_held_records(SXE *s, struct sxe__tls_connection *c)
 {
     if (!c->is_held)
         return;
@@ -409,10 +409,10 @@ encrypt_bytes(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
     size_t length;
     size_t n;
 
-    /* Whatever makes SSL_write_ex fail ends the connection, so errors that others left do no harm. */
+    /* Any failure of SSL_write_ex ends the connection, so errors that others left do no harm. */
     sxe__tls_loop->current = c;
     sxe__tls_loop->out_length = 0;
-    take_held(s, c);
+    take_held_records(s, c);
     while (done < most && (length = next_record(plain, &data)) > 0) {
         if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
             c->is_broken = true;

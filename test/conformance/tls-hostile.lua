@@ -44,7 +44,7 @@ function load:__close(failure)
 end
 
 -- docs/tls.md: A hostile peer loses its own connection; other connections are not affected.
-test("a hostile client harms nobody, and leaves no memory or descriptor behind", function()
+test("a hostile client harms nobody, and keeps no memory and no descriptor", function()
     local site <close> = tls_site.new()
     local server <close> = httpd.start_tls("-c", "200", site:options())
     local descriptors, memory = wire.fds(server.pid), nil
