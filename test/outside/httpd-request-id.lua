@@ -35,7 +35,7 @@ local function start_script(text)
     return function(...) return script.start(text, ...) end
 end
 
--- promise: docs/observability.md: Each reply has the id in that header, also a refusal or an error page
+-- promise: docs/observability.md: Each reply has the id in that header, including refusals and error pages.
 test("each reply has an id, also a refusal", function()
     local server <close> = httpd.start("--request-id", "X-Request-Id")
     local first, second = id_of(ask(server, "GET /")), id_of(ask(server, "GET /"))
