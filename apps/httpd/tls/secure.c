@@ -13,7 +13,7 @@
 static struct {
     const struct httpd_options *options;
     struct sxe_tls_tickets *tickets;
-    /* What listeners with these demands on clients use: AS_GIVEN always, others if --listen has
+    /* The TLS of listeners with each demand on clients: AS_GIVEN always, others if --listen has
      * them. */
     struct sxe_tls *tls[HTTPD_CLIENTS_NUMBER];
     unsigned failures; /* how many times in a row reading the files again has failed */

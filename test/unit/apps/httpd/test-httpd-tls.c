@@ -344,7 +344,7 @@ START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
 }
 END_TEST
 
-/* What the options, or one listener's, demand of clients. */
+/* The demand on clients of the options, or of one listener's. */
 static const struct {
     const char *option;
     const char *value;
