@@ -718,6 +718,15 @@ end
 
 -- ---- COPY ----
 
+-- At the end of COPY its result follows. Another COPY, which begins then, is refused: its connection is closed, so that
+-- the server undoes both. Returns the result; or nil, why, code, fields.
+local function end_of_copy(conn, of)
+  local rows, why, code, fields = c.receive(conn, of.timeout, of.arrays, of.rows_max, of.bytes_max)
+
+  if type(rows) == "string" then return nil, "postgres: one COPY is expected, not several", "0A000" end
+  return rows, why, code, fields
+end
+
 -- Begin to copy. Returns true; or nil, why, code, fields.
 local function begin_copy(link, of, sql, wanted)
   local way, why, code, fields = exchange(link, of, "copy", "", sql)
@@ -745,7 +754,7 @@ local function copy_into(link, of, sql, source)
   if is_good and problem then return nil, problem, cause end
   c.end_copy(link.conn, not is_good and "the source failed" or nil)
   of.deadline = c.now() + of.timeout
-  rows, why, code, fields = c.receive(link.conn, of.timeout, of.arrays, of.rows_max, of.bytes_max)
+  rows, why, code, fields = end_of_copy(link.conn, of)
   if not is_good then error(problem, 0) end
   if not rows then return nil, why, code, fields end
   return rows.n
@@ -799,7 +808,7 @@ local function next_copied(guard)
   if ok then chunk, why = c.get(cursor.link.conn, of.timeout) end
   if chunk then return chunk end
   cursor.is_last = true
-  if chunk == false then ok, why = c.receive(cursor.link.conn, of.timeout, of.arrays, of.rows_max, of.bytes_max) end
+  if chunk == false then ok, why = end_of_copy(cursor.link.conn, of) end
   if not ok or why then error(why, 0) end
 end
 

@@ -433,6 +433,30 @@ print((select(3, two:read())))
 ]], 'a\ttext 1\tinteger\nodd "name"\ttext 2\tinteger\na\ttext 3\tinteger\ntimeout\nlast\n08006\n')
 end)
 
+-- promise: docs/postgres.md: a second one is refused, and the server undoes both. Another statement is an error, although the
+--   server has executed it.
+test("one COPY at a time", function()
+    equal(run[[
+db:exec "CREATE TABLE copied (a int, b text)"
+print(select(2, db:copy_in("COPY copied FROM STDIN; COPY copied FROM STDIN", "8\teight\n")))
+print(db:query "SELECT count(*) n FROM copied"[1].n)
+print(select(2, db:copy_in("INSERT INTO copied VALUES (99, 'z')", "x")))
+print(db:query "SELECT count(*) n FROM copied"[1].n)
+print(pcall(function()
+  for line in db:copy_out "COPY (SELECT 1) TO STDOUT; COPY (SELECT 2) TO STDOUT" do io.write(line) end
+end))
+print(db:query "SELECT 5 AS n"[1].n)
+]], [[
+postgres: one COPY is expected, not several	0A000	nil
+0
+postgres: COPY FROM STDIN is expected	0A000	nil
+1
+1
+false	postgres: one COPY is expected, not several
+5
+]])
+end)
+
 -- promise: docs/postgres.md: A query whose task is cancelled or timed out, or whose result is too large, is cancelled in the server, too.
 test("a query that times out, or whose task is cancelled, ends in the server", function()
     equal(run[[

@@ -635,6 +635,8 @@ local function data_is_copied()
       return P.MUTE
     end,
     ["COPY out"] = { raw = P.message("H", "\0\0\0") .. data .. P.message("c", "") .. P.message("C", "COPY 2\0") },
+    ["COPY twice"] = { raw = P.message("H", "\0\0\0") .. data .. P.message("c", "") .. P.message("C", "COPY 2\0")
+      .. P.message("H", "\0\0\0") },
     ["COPY late"] = { raw = P.message("H", "\0\0\0") .. data .. P.error_message{ C = "22P02", M = "late" } },
     ["COPY half"] = function(_, session)
       session.conn:write(P.message("H", "\0\0\0") .. data)
@@ -671,6 +673,8 @@ local function data_is_copied()
     fails("TO STDOUT is expected", pcall(function() for _ in db:copy_out "a" do rows = {} end end))
     fails("late", pcall(function() for row in db:copy_out "COPY late" do rows[#rows + 1] = row end end))
     equal(#rows, 4)
+    fails("one COPY is expected", pcall(function() for row in db:copy_out "COPY twice" do rows[#rows + 1] = row end end))
+    equal(#rows, 6)
     for _ in db:copy_out "COPY half" do break end
     fails("timeout", pcall(function() for _ in db:copy_out{ "COPY half", timeout = 0.01 } do rows = {} end end))
     assert(db:query "a")
