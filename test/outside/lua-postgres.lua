@@ -446,13 +446,13 @@ print(pcall(function()
   for line in db:copy_out "COPY (SELECT 1) TO STDOUT; COPY (SELECT 2) TO STDOUT" do io.write(line) end
 end))
 print(db:query "SELECT 5 AS n"[1].n)
-]], [[
-postgres: one COPY is expected, not several	0A000	nil
+]], tabbed[[
+postgres: one COPY is expected, not several | 0A000 | nil
 0
-postgres: COPY FROM STDIN is expected	0A000	nil
+postgres: COPY FROM STDIN is expected | 0A000 | nil
 1
 1
-false	postgres: one COPY is expected, not several
+false | postgres: one COPY is expected, not several
 5
 ]])
 end)
