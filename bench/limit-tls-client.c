@@ -386,7 +386,7 @@ ask(struct connection *connection)
 /* OpenSSL takes a session of TLS 1.3 for used up after one handshake, but some servers send no
  * ticket after a handshake that resumed: a copy may be used again. */
 static void
-offer_session(const struct connection *connection)
+offer_ticket(const struct connection *connection)
 {
     if (connection->session != NULL) {
         SSL_SESSION *copy = SSL_SESSION_dup(connection->session);
@@ -410,7 +410,7 @@ begin_handshake(struct connection *connection, uint32_t events)
     }
     SSL_set_app_data(connection->ssl, connection);
     SSL_set_connect_state(connection->ssl);
-    offer_session(connection);
+    offer_ticket(connection);
     SSL_do_handshake(connection->ssl);
     connection->state = SHAKING;
     watch(connection, EPOLL_CTL_MOD, EPOLLIN);
