@@ -58,8 +58,8 @@ local function ask(place, arguments)
                                           path and "--unix-socket " .. path .. " https://localhost/" or place)))
 end
 
--- promise: docs/tls.md: `--listen PLACE,client=off`, `client=optional` and `client=required` say it for one listener,
--- in place of `--tls-client`.
+-- promise: docs/tls.md: `--listen PLACE,client=off`, `client=optional` and `client=required` replace `--tls-client`
+-- for one listener.
 test("listeners differ in the certificates of clients that they demand", function()
     local server <close>, places = start("--listen", "0,client=off", "--listen", "0,client=optional", "--listen",
                                          "0,client=required", "--listen", "0")
@@ -70,7 +70,7 @@ test("listeners differ in the certificates of clients that they demand", functio
     end
 end)
 
--- promise: docs/tls.md: A session that began at a listener with other demands is not resumed.
+-- promise: docs/tls.md: A session that began at a listener with another `client` is not resumed.
 test("a session without a certificate opens no listener that demands one", function()
     local server <close>, places = start("--listen", "0,client=off", "--listen", "0,client=required")
     local ports = {places[1]:match ":(%d+)/", places[2]:match ":(%d+)/"}
@@ -88,7 +88,7 @@ test("a session without a certificate opens no listener that demands one", funct
     end
 end)
 
--- promise: docs/tls.md: `--listen PATH,tls` makes a unix socket speak it.
+-- promise: docs/tls.md: with `--listen PATH,tls` a unix socket speaks TLS.
 test("a unix socket speaks TLS if its place says so", function()
     local path = DIRECTORY .. "/a.sock"
     local server <close>, places = start("--listen", path .. ",tls", "--listen", path .. "2,client=off", "--listen",

@@ -29,8 +29,8 @@ int secure_open(const struct httpd_options *options);
 bool secure_is_open(void); /* whether this process has certificates */
 void secure_close(void);
 
-/* Have the connections of this listener speak TLS, and ask clients for certificates as told. Call it
- * after sxe_init. 0, or -errno after a message. */
+/* Have the connections of this listener speak TLS, and ask clients for certificates as `clients`
+ * says. Call it after sxe_init. 0, or -errno after a message. */
 int secure_serve(SXE *listener, enum httpd_clients clients);
 
 /* Read the files again. Errors are logged, and the earlier certificates stay. */
