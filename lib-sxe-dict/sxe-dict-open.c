@@ -143,8 +143,8 @@ attach_dict(SXE_DICT *dict)
            extra != NULL && size == extra_size(dict->shards, buckets) && has_dict_names(dict);
 }
 
-/* Take a shard's lock, but complete no change. Other processes that open the dict hold the lock
- * briefly, so try again and again. */
+/* Take a shard's lock, but do not complete a change of the dict that a dead process began. Other
+ * processes that open the dict hold the lock briefly, so try again and again. */
 static int
 lock_shard(const SXE_DICT *dict, uint32_t shard)
 {

@@ -26,6 +26,9 @@
 #endif
 
 #if SXE_PROBES
+#    ifdef __clang__ /* for the macros of sys/sdt.h */
+#        pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#    endif
 #    include <sys/sdt.h>
 #    define SXE__PROBE_1(name, a)          DTRACE_PROBE1(sxe, name, a)
 #    define SXE__PROBE_2(name, a, b)       DTRACE_PROBE2(sxe, name, a, b)

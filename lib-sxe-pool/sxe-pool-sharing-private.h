@@ -151,7 +151,8 @@ sxe__pool_is_begun(const struct sxe__pool_shard *shard)
     return SXE__POOL_GET(shard->intent.stamp) > SXE__POOL_GET(shard->last_stamp);
 }
 
-/* Like sxe__pool_lock_shard_patiently, for a caller that holds no other lock. */
+/* Like sxe__pool_lock_shard_patiently, but it may sleep for longer: the caller must hold no other
+ * lock. */
 unsigned sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t shard_index);
 
 /* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why,
@@ -160,8 +161,8 @@ int sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, c
 
 /* Rebuild the lists from each element's state and stamp, while no other process uses the pool.
  * Elements with an impossible state go to state 0. Stamps later than the pool's time now are cut to
- * it, so time_offset_ns must be right before. Returns how many elements went to state 0. After a
- * death in here sxe__pool_check_shard refuses the pool, and it can be rebuilt again. */
+ * it, so time_offset_ns must have been set before. Returns how many elements went to state 0. After
+ * a death in here sxe__pool_check_shard refuses the pool, and it can be rebuilt again. */
 uint32_t sxe__pool_rebuild(const struct sxe__pool_header *pool);
 
 /* Let go of a pool, and free this process's page (sxe-pool-open.c). */

@@ -167,8 +167,8 @@ end
 -- ---- Turns ----
 --
 -- Tasks that change one key again and again would go in step: one commits, all others conflict. So transactions that
--- conflicted take turns, and others of this process begin before or after a turn. Nobody waits for longer than TURN_S,
--- because the function of the one whose turn it is may wait for just that task.
+-- conflicted take turns, and others of this process begin before or after a turn. No task waits for longer than TURN_S:
+-- the function whose turn it is may itself wait for a task that waits for the turn.
 
 local turns = {} -- by file: { semaphore =, wanted = how many have a turn or want it, over = an event at the turn's end }
 

@@ -60,8 +60,8 @@ enum sxe_proxy_command {
 
 /* The family is that of source and destination: AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC (for
  * LOCAL, or when the proxy does not know the client's address) means: use the addresses of the
- * connection itself. A path is all of sun_path, zero bytes after it; an abstract one begins with a
- * zero byte. */
+ * connection itself. A path fills sun_path, padded with NUL bytes; an abstract one begins with a
+ * NUL byte. */
 struct sxe_proxy {
     unsigned version; /* 1 or 2 */
     enum sxe_proxy_command command;

@@ -313,7 +313,7 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
            known->index == file->index && is_same_file(&known->found, found);
 }
 
-/* Store what was found in the entry. This function owns fd: it closes it, or keeps it in the
+/* Store in the entry what was found. This function owns fd: it closes it, or keeps it in the
  * entry. */
 static void
 take_file(struct sxe__http_file *file, char *path, int fd)
@@ -354,7 +354,7 @@ open_served_file(struct sxe__http_file *file, char *path)
     }
 }
 
-/* Open the first index that the directory has. True: *found has it, or the error if opening it
+/* Open the first index that the directory has. True: the entry has it, or the error if opening it
  * failed for another reason than ENOENT; false: there is no index. */
 static bool
 open_index(struct sxe__http_file *file, char *path)

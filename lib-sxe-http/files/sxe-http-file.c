@@ -47,7 +47,8 @@ fill_in_files_config(struct sxe_http_files_config *config)
     DEFAULT(waiting_max, 10000);
 }
 
-/* Whether an index is too long to follow every name, see SXE__HTTP_PATH_SIZE. */
+/* Whether the name of an index is too long to be appended to the longest path, see
+ * SXE__HTTP_PATH_SIZE. */
 static bool
 has_long_index(const struct sxe_http_files_config *config)
 {
@@ -222,11 +223,8 @@ is_hidden(struct sxe_span name)
 static bool
 is_plain_path(struct sxe_span path)
 {
-    enum {
-        PLAIN,
-        NOT_FIRST /* what a byte is in a segment: the last two may not be first */,
-        NOT_PLAIN
-    };
+    /* What a byte is in a segment. NOT_FIRST: plain, but not as the first byte. */
+    enum { PLAIN, NOT_FIRST, NOT_PLAIN };
     static const uint8_t kinds[256] = {['/'] = NOT_FIRST,
                                        ['.'] = NOT_FIRST,
                                        ['%'] = NOT_PLAIN,

@@ -89,7 +89,7 @@ literal_end(const char *p, const char *end)
     return close;
 }
 
-/* Whether no label is empty, but the root's after the last dot (RFC 1034, 3.1). */
+/* Whether a label is empty, other than the root's after the last dot (RFC 1034, 3.1). */
 static bool
 has_empty_label(const char *name, const char *end)
 {

@@ -38,7 +38,8 @@ struct sxe__lua_heap {
     uint64_t allocations;                        /* so far, including those that let a block grow */
     struct sxe__lua_slab *slabs[SXE__LUA_SIZES]; /* slabs with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
-    /* For tests: fail_after more allocations succeed, then fail_times fail, unless that is 0. */
+    /* For tests, if fail_times is not 0: fail_after more allocations succeed, then fail_times
+     * fail. */
     uint64_t fail_after;
     uint64_t fail_times;
 };
@@ -52,7 +53,7 @@ void sxe__lua_heap_free(struct sxe__lua_heap *heap);
  *     the loop's thread                             the watchdog's, every 10 ms
  *
  *     enter: running = L, sequence becomes odd      odd, and the same as 10 ms ago?
- *     lua_resume ...                                then so much CPU time was used since:
+ *     lua_resume ...                                and enough CPU time was used since:
  *        SIGRTMIN <------------------------------   a demand, and a signal
  *        a hook in running, at the next instruction or return
  *        the hook makes way, or raises an error

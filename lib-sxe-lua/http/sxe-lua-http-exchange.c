@@ -352,7 +352,7 @@ sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments, sxe__lua_
         (void)sxe__lua_set_origin(outer);
     if (task == 0)
         exchange->is_running = false;
-    else if (exchange->task == 0) /* otherwise a later task began when this one ended */
+    else if (exchange->task == 0) /* otherwise this task has ended, and a later one began */
         exchange->task = task;
     return task != 0;
 }

@@ -144,7 +144,8 @@ add_route(lua_State *L)
 
 /* ---- Files and routers below a prefix ---- */
 
-/* Send the file that the rest of the path names, which begins with the prefix's last slash. */
+/* Send the file that the rest of the path names. The rest begins with the last slash of the
+ * prefix. */
 static enum sxe_http_verdict
 send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 {
@@ -243,7 +244,8 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
     add_lua_route(L, router, &all);
 }
 
-/* Add a mount below the prefix at 2; suffix: the prefix of a mount inside of that router, or "". */
+/* Mount `mounted` below the prefix at 2. suffix: "", or the prefix of a mount that the router at
+ * the prefix has itself. */
 static void
 add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
           struct sxe__lua_router *mounted)

@@ -70,8 +70,8 @@ test("a rate can fall to 0", function()
     equal(number, 50)
 end)
 
--- promise: docs/load-generator.md: A stage with the RATE of the stage before is level; a stage whose TIME is 0 is a
--- step.
+-- promise: docs/load-generator.md: A stage with the same RATE as the one before keeps it; a stage whose TIME is 0 is
+-- a step.
 test("a level stage has a row in the report, a step has none", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "--stages", "50:0,50:200ms", server.url)

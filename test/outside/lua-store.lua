@@ -116,8 +116,8 @@ for i = 1, 2 do all[i]:join() end
 print(db:get "n")]], path), "600\n")
 end)
 
--- promise: docs/store.md: An error in the function leaves the store as it was. So the function must have no other
--- effects. It may wait, but the longer it takes, the more often it conflicts.
+-- promise: docs/store.md: An error in the function leaves the store as it was. As the function may be called again, it must
+-- have no other effects. It may wait, but the longer it takes, the more often it conflicts.
 test("a function that waits for a transaction of another task, which waits for its turn, does not wait for ever", function()
     local path, removed <close> = new_path()
     equal(run([[
@@ -222,8 +222,8 @@ end
 print "whole"]], path), "whole\n")
 end)
 
--- promise: docs/store.md: It replaces only an empty file, or a store that no process has open. An open store, such as
--- the one that is copied, fails with code 16, any other file with code 124.
+-- promise: docs/store.md: It replaces only an empty file, or a store that no process has open. If the file is a store
+-- that is open, such as the one that is copied, the call fails with code 16; any other file is code 124.
 test("a copy replaces nothing that is in use, and no other file", function()
     local path, removed <close> = new_path()
     local other_path, other_removed <close> = new_path()
@@ -382,8 +382,8 @@ while db:stats().snapshots > 0 do task.sleep(0.01) end
 print((select(3, one:get "k")), (pcall(step)))]], path), "116\tfalse\n")
 end)
 
--- promise: docs/store.md: Up to 64 writes that wait at the same time share one commit, so a hundred tasks that put
--- wait for the disk some two times, not a hundred.
+-- promise: docs/store.md: Up to 64 writes that wait at the same time share one commit, so a hundred tasks that write
+-- at once wait for the disk twice, not a hundred times.
 test("a hundred tasks share commits", function()
     local path, removed <close> = new_path()
     local output = run([[

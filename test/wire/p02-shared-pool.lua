@@ -9,7 +9,7 @@ local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. bui
 local path = os.tmpname()
 local runs = 0
 
--- In the coverage flavour, scripts write the lines that ran to the folder that tools/coverage.sh reads.
+-- The file of a script's coverage, in the folder that tools/coverage.sh reads.
 local function counted(name)
     runs = runs + 1
     return build .. "/lua/" .. name .. "-" .. runs .. ".info"

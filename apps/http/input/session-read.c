@@ -239,7 +239,8 @@ has_listed_name(lua_State *L, int list, const char *text)
     return is_there;
 }
 
-/* Add the headers of -H; a name that was given twice has a list of values. */
+/* Add the header of -H at the top of the stack. If its name was given twice, its value is a
+ * list. */
 static void
 add_common_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
                    struct adding adding)
@@ -486,7 +487,8 @@ read_step(lua_State *L, struct load_script *script, lua_Integer nth)
 
 /* ---- The whole session ---- */
 
-/* Check that the step makes a valid request with empty values; escapes keep others valid. */
+/* Check that the step makes a valid request with empty values. Other values are escaped, so they
+ * cannot make it invalid. */
 static void
 check_step_request(lua_State *L, struct load_sessions *sessions, unsigned step)
 {

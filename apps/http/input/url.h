@@ -33,7 +33,7 @@ struct load_url {
     char target_text[4096];
 };
 
-/* Parse a URL. NULL, or what is wrong, as a text of this thread. */
+/* Parse a URL. NULL, or what is wrong: a text that is valid until this thread's next call. */
 const char *load_url_parse(struct load_url *url, const char *text);
 
 /* Look up the addresses of host; NULL, or getaddrinfo's reason. If addresses of one family accept

@@ -41,7 +41,7 @@ void config_note_value(unsigned row, const char *text);
 /* Whether any option has a value that was noted. */
 bool config_has_values(void);
 
-/* Note the value that was taken from optarg. It is the function `taken` of struct command_line. */
+/* The function `taken` of struct command_line: note the value that was taken from optarg. */
 void config_taken(void *settings, unsigned row);
 
 /* Messages and values refer to this key on this line from now on. line 0: unknown. */

@@ -225,7 +225,7 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
     return status;
 }
 
-/* Take the value of the row's key, which is at index 2. */
+/* Take the value at index 2, which belongs to the row's key. */
 static int
 take_value(lua_State *L, struct reading *reading, unsigned row)
 {

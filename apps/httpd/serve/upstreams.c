@@ -183,7 +183,7 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
 
 /* ---- Opening ---- */
 
-static struct upstream *first_open; /* of those that are `made` */
+static struct upstream *first_open; /* the list, by next_open, of upstreams whose `made` is set */
 
 /* The name in the log and in metrics. */
 static const char *

@@ -131,7 +131,7 @@ function Response:redirect(url, status) end
 ---@field path? string "/"
 ---@field domain? string this host alone
 ---@field same_site? "Lax"|"Strict"|"None" "Lax"
----@field http_only? boolean true: scripts of pages cannot read it
+---@field http_only? boolean whether scripts of pages cannot read it; true
 ---@field secure? boolean whether the connection speaks TLS
 ---@field partitioned? boolean false
 

@@ -198,7 +198,7 @@ local cases = {
       fails_with(one.at .. " is not a master, although the Sentinels name it as 'mine'", {}, get)
     end
   end,
-  function() -- a Sentinel that names a replica, or a server that is gone, for ever: the next attempt asks the next one
+  function() -- a Sentinel always names a replica or a dead server: the next attempt asks the next Sentinel
     local gone = tcp.serve("127.0.0.1", 0, { handler = print })
     task.sleep(0)
     local dead = { port = gone.port }
@@ -214,12 +214,12 @@ local cases = {
       equal(#sentinels[1].log, asked + 2)
     end
   end,
-  function() -- a server that answers nothing leaves half of the time for the next Sentinel's
+  function() -- a silent server uses half of the time; the other half is for the server that the next Sentinel names
     one.rules.HELLO = function() task.sleep(60) end
     name_master(two)
     sentinels[1].rules.SENTINEL = address_of(one)
     local timeout, value = 0.5, nil
-    repeat -- half of a short one may be too short on a busy machine
+    repeat -- half of a short timeout may be too short on a busy machine
       local db <close> = open{ timeout = timeout }
       value, timeout = db:get "a", 2 * timeout
     until value or timeout > 100

@@ -42,7 +42,7 @@ function httpd.start(...)
     return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
 end
 
--- Start one that speaks HTTPS.
+-- Start a sxe-httpd that speaks HTTPS.
 function httpd.start_tls(...)
     local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
     local first = proc:line(60)
