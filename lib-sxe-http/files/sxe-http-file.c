@@ -223,7 +223,7 @@ is_hidden(struct sxe_span name)
 static bool
 is_plain_path(struct sxe_span path)
 {
-    /* What a byte is in a segment. NOT_FIRST: plain, but not as the first byte. */
+    /* The kinds of bytes in a segment. NOT_FIRST: plain, but not as the first byte. */
     enum { PLAIN, NOT_FIRST, NOT_PLAIN };
     static const uint8_t kinds[256] = {['/'] = NOT_FIRST,
                                        ['.'] = NOT_FIRST,
