@@ -87,14 +87,12 @@ test("connections.bt counts requests of each connection, and errors", function()
                 sock:read_reply()
             end
         end
-        local sock <close> = server:connect()
-        sock:send(http.request("GET /", "Connection: close"))
-        sock:read_reply()
-        check(sock:eof())
+        ask(server, "GET /") -- when this is answered, the server has seen the end of those two
     end)
     if not said then return end
-    check(said:find "@errors%[0%]: 3\n", said)
-    check(said:find "@requests:%s+%[1%] +1 [^\n]*\n%[2, 4%) +0 [^\n]*\n%[4, 8%) +2 ", said)
+    local ended = tonumber(said:match "@errors%[0%]: (%d+)\n")
+    check(ended == 2 or ended == 3, said)
+    check(said:find "@requests:.-%[4, 8%) +2 ", said)
 end)
 
 -- promise: docs/observability.md: each handler call that blocked the loop for longer than a millisecond, with its

@@ -304,7 +304,7 @@ local function explained_names()
   for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "sessions", "store", "templates", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
-    for text in line:gmatch("%*%*`(.-)`") do
+    for text in line:gmatch("%*%*`([^`]*)") do -- its end may be on the next line
       local name = explained_name(module, text)
 
       if name then names[name] = true end
