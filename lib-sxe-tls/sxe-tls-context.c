@@ -152,6 +152,7 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
                sxe__tls_refuse("cannot read the system's authorities") != NULL;
     if (file == NULL)
         return sxe__tls_refuse("to verify clients, name those who sign their certificates") != NULL;
+    ERR_clear_error(); /* the reason is the first error in the queue */
     if (SSL_CTX_load_verify_file(context, file) != 1)
         return sxe__tls_refuse("cannot read the authorities in %s", file) != NULL;
     if (!tls->is_client)

@@ -34,8 +34,8 @@ test("conn:lines() leaves a last line without a line end", function()
     equal(said "for line in conn:lines() do print(line) end print(conn:read())", "abc\nrest\n")
 end)
 
--- promise: docs/lua-handlers.md: Bytes that came before a connection broke are read first. Only then do reads return the
--- message and errno.
+-- promise: docs/lua-handlers.md: Bytes that came before a connection broke are read first: all of them, but after a reset one
+-- buffer (16 KiB) at most. Only then do reads return the message and errno.
 test("bytes that came before a reset are read", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[

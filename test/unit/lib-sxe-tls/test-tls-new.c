@@ -185,6 +185,15 @@ START_TEST(a_chain_is_read_whole_or_not_at_all)
 }
 END_TEST
 
+START_TEST(authorities_that_cannot_be_read_are_named_with_the_reason)
+{
+    const struct sxe_tls_config config = {.authorities = "/nowhere.pem"};
+
+    expect_problem(sxe_tls_new_client(&config),
+                   "cannot read the authorities in /nowhere.pem: No such file or directory");
+}
+END_TEST
+
 START_TEST(a_chain_that_is_too_long_to_be_sent_fails_handshakes)
 {
     site_start();
@@ -924,6 +933,7 @@ new_suite(void)
     tcase_add_test(tcase, a_key_with_a_password_is_refused);
     tcase_add_test(tcase, a_certificate_comes_with_those_of_its_issuers);
     tcase_add_test(tcase, a_chain_is_read_whole_or_not_at_all);
+    tcase_add_test(tcase, authorities_that_cannot_be_read_are_named_with_the_reason);
     tcase_add_test(tcase, a_chain_that_is_too_long_to_be_sent_fails_handshakes);
     tcase_add_test(tcase, a_name_that_is_none_is_left_out);
     tcase_add_test(tcase, each_name_gets_its_certificate);
