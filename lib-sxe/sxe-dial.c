@@ -22,11 +22,11 @@ remove_from_waiting(struct sxe_dial *dial)
         return;
     dial->next_ns = 0;
     if (dial->prev == NULL)
-        CONTEXT->dials_first = dial->next;
+        CONTEXT->tables->dials_first = dial->next;
     else
         dial->prev->next = dial->next;
     if (dial->next == NULL)
-        CONTEXT->dials_last = dial->prev;
+        CONTEXT->tables->dials_last = dial->prev;
     else
         dial->next->prev = dial->prev;
 }
@@ -36,22 +36,23 @@ remove_from_waiting(struct sxe_dial *dial)
 static void
 check_dials(void)
 {
-    while (CONTEXT->dials_first != NULL && CONTEXT->dials_first->next_ns <= sxe_time_turn_ns())
-        go_on_dialling(CONTEXT->dials_first);
+    while (CONTEXT->tables->dials_first != NULL &&
+           CONTEXT->tables->dials_first->next_ns <= sxe_time_turn_ns())
+        go_on_dialling(CONTEXT->tables->dials_first);
 }
 
 static void
 append_to_waiting(struct sxe_dial *dial)
 {
-    CONTEXT->check_dials = check_dials;
+    CONTEXT->tables->check_dials = check_dials;
     dial->next_ns = sxe_time_turn_ns() + NEXT_NS;
     dial->next = NULL;
-    dial->prev = CONTEXT->dials_last;
+    dial->prev = CONTEXT->tables->dials_last;
     if (dial->prev == NULL)
-        CONTEXT->dials_first = dial;
+        CONTEXT->tables->dials_first = dial;
     else
         dial->prev->next = dial;
-    CONTEXT->dials_last = dial;
+    CONTEXT->tables->dials_last = dial;
 }
 
 /* ---- Attempts ---- */

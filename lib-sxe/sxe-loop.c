@@ -290,8 +290,8 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
     sxe_pool_check_timeouts();
-    if (CONTEXT->dials_first != NULL)
-        CONTEXT->check_dials();
+    if (CONTEXT->tables->dials_first != NULL)
+        CONTEXT->tables->check_dials();
     sxe__finish();
 }
 
@@ -307,7 +307,8 @@ earlier_time(SXE_TIME a, SXE_TIME b)
 static void
 arm_timeouts(void)
 {
-    SXE_TIME dial_due = CONTEXT->dials_first == NULL ? 0 : CONTEXT->dials_first->next_ns;
+    SXE_TIME dial_due =
+        CONTEXT->tables->dials_first == NULL ? 0 : CONTEXT->tables->dials_first->next_ns;
     SXE_TIME due = earlier_time(sxe_pool_get_next_timeout(), dial_due);
     SXE_TIME now = sxe_time_turn_ns();
 

@@ -157,7 +157,17 @@ struct sxe__tables {
     ev_timer accept_left; /* accept connections that were left to others and still wait */
 
     struct sockaddr_storage sender; /* the sender of the last datagram */
-    char ip[SXE__IP_SIZE];          /* the last result of sxe_peer_ip or sxe_local_ip */
+    socklen_t sender_length;
+    uint64_t receiver;     /* the handle of the socket that received that datagram */
+    char ip[SXE__IP_SIZE]; /* the last result of sxe_peer_ip or sxe_local_ip */
+    size_t dropped;        /* how many unsent bytes the queue of `released` had */
+
+    /* the dials that wait for the time of their next attempt, the one that is due first at first */
+    struct sxe_dial *dials_first;
+    struct sxe_dial *dials_last;
+    /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop
+     * does not depend on that file */
+    void (*check_dials)(void);
 };
 
 /* All state of one thread's loop. */
@@ -170,9 +180,8 @@ struct sxe__context {
     uint32_t output_chunks; /* how many chunks have unsent output */
     uint32_t output_chunks_max;
     int epoll;
-    SXE *reader;    /* the socket whose on_read is running, or NULL */
-    SXE *released;  /* the socket whose on_close is running, or NULL */
-    size_t dropped; /* how many unsent bytes the queue of `released` had */
+    SXE *reader;   /* the socket whose on_read is running, or NULL */
+    SXE *released; /* the socket whose on_close is running, or NULL */
 
     SXE *staged; /* the socket whose output is in vector[], then in stage[] from stage_open on */
     struct iovec *vector;
@@ -225,15 +234,6 @@ struct sxe__context {
     unsigned names_group;         /* the group of works for look-ups */
     unsigned spares;              /* how many attempts of sxe-dial.c may be spare */
     unsigned spares_used;
-    /* the dials that wait for the time of their next attempt, the one that is due first at first */
-    struct sxe_dial *dials_first;
-    struct sxe_dial *dials_last;
-    /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop
-     * does not depend on that file */
-    void (*check_dials)(void);
-
-    socklen_t sender_length;
-    uint64_t receiver; /* the handle of the socket that received the last datagram */
 };
 
 extern _Thread_local struct sxe__context sxe__context

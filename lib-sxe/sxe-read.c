@@ -181,8 +181,8 @@ read_datagram(SXE *s)
     /* An error here is an ICMP message about an earlier datagram of ours; the socket is usable. */
     if (n < 0)
         return;
-    CONTEXT->sender_length = length;
-    CONTEXT->receiver = sxe_handle(s);
+    CONTEXT->tables->sender_length = length;
+    CONTEXT->tables->receiver = sxe_handle(s);
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, SXE__DATAGRAM_MAX);
     show_bytes(s, n);
     sxe__drop_unread(s);

@@ -275,7 +275,7 @@ sxe__settle(SXE *s)
 static void
 release_socket(SXE *s)
 {
-    CONTEXT->dropped = sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
+    CONTEXT->tables->dropped = sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
     CONTEXT->released = s;
     if ((s->flags & SXE__PEER) && s->on_close != NULL)
         s->on_close(s);

@@ -550,7 +550,7 @@ sxe_io_has_output(const SXE *this)
 size_t
 sxe_dropped(const SXE *this)
 {
-    return CONTEXT->released == this ? CONTEXT->dropped : 0;
+    return CONTEXT->released == this ? CONTEXT->tables->dropped : 0;
 }
 
 /* The queue is empty, but the io table has output that the kernel did not take: write that. */

@@ -211,7 +211,7 @@ sxe_get_peer(const SXE *this, struct sockaddr_storage *address)
     if (this->kind != SXE__UDP)
         return ask_for_address(this, getpeername, address);
     *address = CONTEXT->tables->sender;
-    return CONTEXT->receiver == sxe_handle(this) ? CONTEXT->sender_length : 0;
+    return CONTEXT->tables->receiver == sxe_handle(this) ? CONTEXT->tables->sender_length : 0;
 }
 
 const char *
@@ -250,8 +250,8 @@ sxe_local_port(const SXE *this)
 const struct sockaddr *
 sxe_peer_address(const SXE *this, socklen_t *length)
 {
-    bool is_known = CONTEXT->receiver == sxe_handle(this);
+    bool is_known = CONTEXT->tables->receiver == sxe_handle(this);
 
-    *length = is_known ? CONTEXT->sender_length : 0;
+    *length = is_known ? CONTEXT->tables->sender_length : 0;
     return is_known ? (const struct sockaddr *)&CONTEXT->tables->sender : NULL;
 }

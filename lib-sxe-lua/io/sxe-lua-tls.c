@@ -71,7 +71,7 @@ sxe__lua_tls_start(lua_State *L)
 
     if (result > 0)
         return result;
-    if (s == NULL)
+    if (s == NULL || sxe__lua_is_shut(slot))
         return sxe__lua_fail_closed(L, slot);
     result = sxe__lua_tls_begin(L, lua_gettop(L), 3, s, lua_tostring(L, 2));
     if (result == -EBUSY)

@@ -15,8 +15,13 @@ local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. bui
 
 local SERVER = [[
 local P = dofile "test/unit/lib-sxe-postgres/postgres-server.lua"
+local has_table = false
 local server = P.serving(setmetatable({}, { __index = function(_, sql)
-  if sql:find "^CREATE" then return { tag = "CREATE TABLE" } end
+  if sql:find "^CREATE" then
+    has_table = true
+    return { tag = "CREATE TABLE" }
+  end
+  if not has_table then return { error = { C = "42P01", M = 'relation "visits" does not exist' } } end
   return function(values)
     return { columns = { { "page", 25 }, { "number", 20 } }, rows = { { values[1], "7" } }, tag = "INSERT 0 1" }
   end

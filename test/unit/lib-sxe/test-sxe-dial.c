@@ -184,7 +184,7 @@ START_TEST(the_first_that_connects_wins_also_if_it_is_the_first_address)
     wait_delay();
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 3);
     ck_assert_uint_eq(CONTEXT->spares_used, 2);
-    ck_assert_int_eq(CONTEXT->dials_first == NULL, 1);
+    ck_assert_int_eq(CONTEXT->tables->dials_first == NULL, 1);
     hosts_undeafen(0);
     fake_time_stop(); /* the kernel tries again in a second of its own */
     pump();
@@ -331,11 +331,11 @@ START_TEST(dials_that_wait_keep_their_order)
     turn(2);
     ck_assert_uint_eq(opened, 3);
     ck_assert_uint_eq(dial.under_way, 2);
-    ck_assert_ptr_eq(CONTEXT->dials_first, &second);
-    ck_assert_ptr_eq(CONTEXT->dials_last, &dial);
+    ck_assert_ptr_eq(CONTEXT->tables->dials_first, &second);
+    ck_assert_ptr_eq(CONTEXT->tables->dials_last, &dial);
     ck_assert_int_eq(sxe_dial_cancel(dials[cancelled[_i][0]]), 0);
-    ck_assert_ptr_eq(CONTEXT->dials_first, left);
-    ck_assert_ptr_eq(CONTEXT->dials_last, left);
+    ck_assert_ptr_eq(CONTEXT->tables->dials_first, left);
+    ck_assert_ptr_eq(CONTEXT->tables->dials_last, left);
     ck_assert_int_eq(sxe_dial_cancel(left), 0);
     ck_assert_int_eq(sxe_dial_cancel(left), -EALREADY);
     turn(1);
