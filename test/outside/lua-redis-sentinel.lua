@@ -83,19 +83,21 @@ end
 -- them or not. Later commands wait for the new master.
 test("commands go to the master, and after its death to the replica that the Sentinel chose", function()
     local group <close> = start_group()
+    local pid = group.master.proc:pid()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
 local redis, spawn, task = require "sxe.redis", require "sxe.spawn", require "sxe.task"
 local db = redis.new{ sentinels = { "127.0.0.1:1", "127.0.0.1:%d" }, master = "mine", password = "secret",
   sentinel_password = "word", timeout = 100 }
 print(db:set("a", 1), db:wait(1, 50000))
-spawn{"kill", "-9", "%d"}
+-- When the process is a zombie, its connections are closed: no command gets a reply from it any more.
+spawn{"sh", "-c", "kill -9 %d; while grep -qs '^State:.[^Z]' /proc/%d/status; do sleep 0.01; done"}:wait()
 -- Commands that went into the connection before its end was seen fail.
 local list, right = {}, 0
 for i = 1, 100 do list[i] = task.start(db.incr, db, "a") end
 for i = 1, 100 do right = right + (list[i]:join() and 1 or 0) end
 for i = 1, 100 do assert(db:incr "a") end
 print(db:get "a" == tostring(101 + right), db:role()[1])
-]]):format(group.sentinel.port, group.master.proc:pid()), env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}}
+]]):format(group.sentinel.port, pid, pid), env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}}
     equal(proc:output(300), "OK\t1\ntrue\tmaster\n", proc:errors())
     equal(proc:wait(300), 0, proc:errors())
 end)
