@@ -104,8 +104,8 @@ command_line_print_help(const struct command_line *line, bool is_all)
 
 /* ---- The man page ---- */
 
-/* Print text for mdoc: a backslash must not begin an escape, nor a dot or quote at the start of the
- * line a request. */
+/* Print text for mdoc. Escape a backslash, because it would begin an escape, and a dot or quote at
+ * the start of a line, because it would begin a request. */
 static void
 print_mdoc(const char *text)
 {
@@ -204,8 +204,8 @@ print_bash(const struct command_line *line)
     printf(" %s\n", line->program);
 }
 
-/* Print text inside of single quotes. escaped: characters that need a backslash, for zsh brackets
- * and colons. */
+/* Print text inside of single quotes. escaped: the characters that need a backslash; for zsh these
+ * are brackets and colons. */
 static void
 print_quoted(const char *text, const char *escaped)
 {

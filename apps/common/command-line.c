@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing the command line by its table, with messages for what it does not accept.
+ * Parsing the command line by the table of options, with messages about words that are not
+ * accepted.
  */
 #include "command-line.h"
 
@@ -23,8 +24,8 @@ least_of(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* The edit distance: how many letters must be added, removed, changed, or swapped with the next to
- * make a from b. Both have at most NAME_MAX_LENGTH letters. */
+/* The edit distance of a and b: how many letters must be added, removed, changed, or swapped with
+ * the next letter to make b from a. Both have at most NAME_MAX_LENGTH letters. */
 static unsigned
 edits_between(const char *a, unsigned a_length, const char *b, unsigned b_length)
 {
@@ -67,8 +68,8 @@ command_line_is_nearer(const char *typed, size_t length, const char *name, unsig
     return true;
 }
 
-/* The option that was probably meant: one that begins with the typed letters, or the nearest by
- * spelling. NULL: none is near. */
+/* The option that the user probably meant: one that begins with the typed letters, or the one with
+ * the smallest edit distance. NULL: no option is similar enough. */
 static const char *
 nearest_name(const struct command_line *line, const char *typed, unsigned length)
 {
@@ -102,9 +103,10 @@ refuse_name(const struct command_line *line, const char *typed)
 
 /* ---- Parsing ---- */
 
-/* Fill in the arguments of getopt_long: "-:i:p:h" and the long options; the leading - asks for
- * words in their order. getopt_long then returns a letter, or a row's number + COMMAND_LINE_LONG,
- * so that messages can tell a long option from a letter; or 1 for a word. */
+/* Fill in the arguments of getopt_long: "-:i:p:h", and the long options. The leading - asks
+ * getopt_long to return words, too, in their order. It then returns a letter for a short option, a
+ * row's number + COMMAND_LINE_LONG for a long option, so that messages can tell them apart, and 1
+ * for a word. */
 static void
 describe_options(const struct command_line *line, char *letters, struct option *options)
 {
@@ -153,7 +155,8 @@ refuse_without_argument(const struct command_line *line)
                 optopt, optopt, row->argument);
 }
 
-/* getopt_long returned '?'. optopt is 0 for a long name that is unknown or ambiguous. */
+/* Refuse an option for which getopt_long returned '?'. optopt is 0 if a long name is unknown or
+ * ambiguous. */
 static void
 refuse_last_word(const struct command_line *line, const char *last)
 {
@@ -183,7 +186,7 @@ complete_word(const struct command_line *line)
     return COMMAND_LINE_WRONG;
 }
 
-/* Have the program take an option, and then call taken(). */
+/* Have the program take an option. If it was taken, call taken(). */
 static int
 give_option(const struct command_line *line, void *settings, int val,
             const struct command_option *row)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the command line of our programs. A program has one table of options. Parsing, -h, --help,
- * the man page's list, shell completions and suggestions for misspelt options use it. Messages say
- * what is wrong, what is allowed, and where to look.
+ * the man page's list, shell completions and suggestions for misspelt options use this table.
+ * Messages say what is wrong, what is allowed, and where to look.
  *
- * Place: each program has a table and a function that takes one option. Uses getopt_long, so
- * options may be abbreviated and come in any order.
+ * Place: each program has a table, and a function take() that stores one option. Parsing uses
+ * getopt_long, so options may be abbreviated and come in any order.
  *
- * Shape: a row is an option, or the heading of those that follow it in --help:
+ * Shape: a row of the table is an option, or the heading of the options after it in --help:
  *
  *     static const struct command_option table[] = {
  *         COMMAND_LINE_GROUP("Where it listens"),
@@ -41,9 +41,10 @@
  * form have the numbers from COMMAND_LINE_LONG on. */
 struct command_option {
     struct option option;
-    const char *argument; /* name of the argument in --help; "": the option has none. The shell
-                             completes file names after FILE and DIR */
-    const char *help;     /* NULL: --help does not show the option */
+    /* The name of the argument in --help; "": the option has no argument. The shell completes file
+     * names for an argument named FILE or DIR. */
+    const char *argument;
+    const char *help; /* NULL: --help does not show the option */
 };
 
 #define COMMAND_LINE_LONG 256
@@ -70,8 +71,8 @@ struct command_option {
 enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSION_VAL };
 
 struct command_example {
-    const char *arguments; /* the arguments that follow the program's name */
-    const char *help;      /* what the program does with these arguments */
+    const char *arguments; /* the arguments of the example, without the program's name */
+    const char *help;      /* what the program does if it gets these arguments */
 };
 
 struct command_line {
@@ -83,11 +84,14 @@ struct command_line {
     const char *closing; /* the last lines of --help; NULL: none */
     struct command_example examples[COMMAND_EXAMPLES];
     const struct command_option *options;
-    unsigned number;           /* how many rows */
-    const char *const *common; /* names of the options that -h shows, then NULL; NULL: all */
+    unsigned number; /* how many rows */
+    /* The names of the options that -h shows, ended by NULL. If the pointer is NULL, -h shows
+     * all options. */
+    const char *const *common;
 
-    /* Take the option with this val, or a word (COMMAND_LINE_WORD). Its argument is getopt's
-     * optarg. COMMAND_LINE_GO_ON, or an exit status after a message. */
+    /* Take the option with this val, or, if val is COMMAND_LINE_WORD, a word that is not an option.
+     * The argument or word is in getopt's optarg. Returns COMMAND_LINE_GO_ON, or an exit status
+     * after a message. */
     int (*take)(void *settings, int val);
 
     /* Called after take() has taken this row of the table, with the same optarg. NULL: not called.
@@ -100,22 +104,24 @@ struct command_line {
  * getopt's optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
 
-/* After text was printed to standard output: the status, or EXIT_FAILURE after a message if the
- * text could not be written. */
+/* To be called after text was printed to standard output. Returns status, or EXIT_FAILURE after a
+ * message if the text could not be written. */
 int command_line_end_output(const struct command_line *line, int status);
 
 /* ---- Options that come from elsewhere, such as a file or the environment ---- */
 
-/* Messages about values begin with this text, the place of the value: "site.lua:3: port: ". "" for
- * the command line. */
+/* Messages about values begin with this text. It says where the value is: "site.lua:3: port: ", or
+ * "" for the command line. */
 extern const char *command_line_place;
 
-/* Have the program take a row of the table with this argument, which must stay valid like an
- * argument of main; NULL: the option has no argument. The result is that of take(). */
+/* Have the program take the option of a row of the table, with text as its argument, or NULL if the
+ * option has none. text must stay valid as long as an argument of main does. Returns the result of
+ * take(). */
 int command_line_set(const struct command_line *line, void *settings, unsigned row, char *text);
 
-/* Whether name is nearer to the typed text than all names of earlier calls. *fewest must be 0 in
- * the first call, and is updated. Always true for a name that begins with the typed text. */
+/* For finding the name that is nearest to a misspelt text: whether this name is nearer to it than
+ * all names of earlier calls. *fewest must be 0 in the first call, and is updated. A name that
+ * begins with the typed text is always nearer. */
 bool command_line_is_nearer(const char *typed, size_t length, const char *name, unsigned *fewest);
 
 /* ---- Kinds of rows ---- */
@@ -134,18 +140,20 @@ command_option_has_letter(const struct command_option *row)
 
 /* ---- Texts made from the table: command-help.c ---- */
 
-/* The lines of --help, or only the common ones. */
+/* Print the lines of --help, either for all options or only for the common ones. */
 void command_line_print_help(const struct command_line *line, bool is_all);
 
-/* The options as lists of mdoc(7), for a man page. */
+/* Print the options as lists of mdoc(7), for a man page. */
 void command_line_print_man(const struct command_line *line);
 
 /* Print the completion script for this shell. False: the shell is unknown. */
 bool command_line_print_completion(const struct command_line *line, const char *shell);
 
 /* ---- Values ----
- * For take(): store optarg, a number from min to max, in *value. False after a message, in which
- * `what` names the value: "the port (-p)". */
+ *
+ * These functions serve take(). They read a number from min to max from optarg, and store it in
+ * *value. If optarg is not such a number, they print a message, in which `what` names the value,
+ * such as "the port (-p)", and return false. */
 
 /* Read a whole number. */
 bool command_line_number(const struct command_line *line, const char *what, unsigned long min,
@@ -168,9 +176,9 @@ bool command_line_count(const struct command_line *line, const char *what, unsig
 bool command_line_size(const struct command_line *line, const char *what, unsigned long min,
                        unsigned long max, unsigned long *value);
 
-/* For values with units of their own: read the decimal number that a text begins with, as *digits /
- * *scale; fractions below a billionth are cut off. Returns the text after the number, or NULL if
- * there is no number or it has too many digits. */
+/* For values with other units than these: read the decimal number that a text begins with. The
+ * number is *digits / *scale; fractions below a billionth are cut off. Returns the text after the
+ * number, or NULL if there is no number or it has too many digits. */
 const char *command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCALE_MAX 1000000000ul /* nine digits after the point: a nanosecond */
+#define SCALE_MAX 1000000000ul /* up to nine digits after the decimal point */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -64,7 +64,8 @@ command_line_decimal(const char *text, unsigned long *digits, unsigned long *sca
     return is_number ? text : NULL;
 }
 
-/* Parse "1.5m" as a whole number. *is_cut: a fraction was cut off. False: it is not a number. */
+/* Parse a text like "1.5m" into a whole number. *is_cut: a fraction was cut off. False: the text is
+ * no number, has an unknown unit, or is too large. */
 static bool
 parse_and_cut(const char *text, const struct unit *unit, unsigned long *value, bool *is_cut)
 {

@@ -10,7 +10,7 @@ void *
 counted_memory_allocate(void *user, void *block, size_t old_size, size_t size)
 {
     struct counted_memory *memory = user;
-    size_t had = block == NULL ? 0 : old_size; /* without a block, Lua passes the object's type */
+    size_t had = block == NULL ? 0 : old_size; /* if there is no block, Lua passes a type here */
     void *resized;
 
     if (size == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting lines of scripts with a debug hook, and appending them to a file of lcov's format.
+ * Counting lines of scripts with a debug hook, and appending the counts to a file that lcov reads.
  */
 #include "coverage.h"
 
@@ -16,7 +16,7 @@
 
 #include "lines.h"
 
-/* A line of a file. Lines count from 1. */
+/* A line of a source file. Lines count from 1. */
 struct line {
     uint64_t times;
     bool can_run;

@@ -28,7 +28,7 @@ static const struct {
 
 static const char *program = "?"; /* the program's name */
 static char build_id[2 * BUILD_ID_MAX + 1] = "unknown";
-/* the handlers' stack: without it the overflow of a stack could not be reported */
+/* the handlers run on this stack: on the normal stack, its overflow could not be reported */
 static char stack[STACK_SIZE];
 
 /* ---- Texts, without a function that may allocate or lock ---- */
@@ -83,8 +83,8 @@ take_note(const char *note, size_t size)
     }
 }
 
-/* dl_iterate_phdr calls this function for the program first, and then would for its shared
- * libraries. Returning 1 ends the iteration. */
+/* dl_iterate_phdr would call this function for the program and then for each shared library. Only
+ * the program is wanted: returning 1 ends the iteration after it. */
 static int
 look_at_program(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -128,8 +128,8 @@ crash_report(int fd, int signal_number, const void *address)
     backtrace_symbols_fd(calls, backtrace(calls, CALLS_MAX), fd);
 }
 
-/* SA_RESETHAND has restored the default action: the signal sent here ends the process when the
- * handler returns. */
+/* Write the report, then send the signal again. SA_RESETHAND has restored the default action, so
+ * the signal ends the process when the handler returns. */
 static void
 on_crash(int signal_number, siginfo_t *info, void *context)
 {
@@ -149,7 +149,9 @@ crash_begin(const char *name)
     void *call;
 
     program = name;
-    (void)backtrace(&call, 1); /* the first call loads a library, which a handler must not */
+    /* The first call of backtrace loads a library, which a signal handler must not do: call it
+     * now. */
+    (void)backtrace(&call, 1);
     dl_iterate_phdr(look_at_program, NULL);
     if (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_DISABLE))
         (void)sigaltstack(&own, NULL);

@@ -60,9 +60,9 @@ skip_constants(struct reader *reader)
     }
 }
 
-/* For each instruction the list says how many lines it is below the one before; ELSEWHERE means
- * that its line number is in a second list. The first instruction of a vararg function has no line
- * of the script. */
+/* A list has a byte for each instruction: how many lines the instruction is below the one before
+ * it. The byte ELSEWHERE means that the line number is in a second list. The first instruction of a
+ * vararg function belongs to no line of the script. */
 static void
 read_line_table(struct reader *reader, unsigned line, bool is_vararg)
 {
@@ -135,7 +135,8 @@ dump_lines(const char *path, FILE *out)
     return is_good;
 }
 
-/* Returns bytecode, which the caller frees. NULL: the file cannot be compiled, or no memory. */
+/* Compile the file. Returns its bytecode, which the caller frees. NULL: the file cannot be
+ * compiled, or there is no memory. */
 static char *
 compile_list(const char *path)
 {

@@ -156,7 +156,8 @@ has_open(const char *proc, long pid, const char *socket)
     return found;
 }
 
-/* The lowest PID of the processes that have the socket open; 0: we may look at none of them. */
+/* The lowest PID of the processes that have the socket open; 0: no process that we may look at has
+ * it open. */
 static long
 find_process(const char *proc, unsigned long inode)
 {
@@ -203,7 +204,8 @@ read_command(const char *proc, long pid, char command[COMMAND_SIZE])
 
 /* ---- Messages ---- */
 
-/* Write who listens, such as "nginx (pid 123)". listener NULL: none was found. */
+/* Write the process or user that listens, such as "nginx (pid 123)". listener NULL: no listening
+ * socket was found. */
 static void
 describe_holder(const char *proc, const struct listener *listener, char text[PORT_HOLDER_MAX])
 {
@@ -223,7 +225,7 @@ describe_holder(const char *proc, const struct listener *listener, char text[POR
     }
 }
 
-/* Parse an address into the form of the tables. A text that is no address becomes ::, which
+/* Parse an address into the form of struct place. A text that is no address becomes ::, which
  * overlaps with every address. */
 static void
 parse_text_ip(const char *text, uint8_t ip[16])

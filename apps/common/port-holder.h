@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: which process listens at a port or a path that could not be bound because it is in use.
+ * What: finds the process that listens at a port, or at the path of a unix socket. A server calls
+ * it if the port or path could not be bound because it is in use.
  *
- * Place: a server calls it after EADDRINUSE, so that its message names the process; sxe-http, to
- * say which server it measured. Reads Linux's /proc: the tables of sockets, then the open files of
- * each process.
+ * Place: sxe-httpd calls it after EADDRINUSE, so that its message names the process; sxe-http calls
+ * it to say which server it measured. It reads Linux's /proc: the tables of sockets, then the open
+ * files of each process.
  *
  * Shape:
  *     net/tcp, net/tcp6   listens on that port, at an address that overlaps  -> inode, user
@@ -41,7 +42,8 @@ void port_holder_of_port(const char *proc, const char *ip, unsigned short port, 
 /* Write "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
 void port_holder_of_path(const char *proc, const char *path, char *text, size_t size);
 
-/* The PID of the process that listens there; 0: none does, or it is hidden from us. */
+/* The PID of the process that listens at the port of this address; 0: no process does, or it is
+ * hidden from us. */
 long port_holder_pid_of_port(const char *proc, const char *ip, unsigned short port);
 long port_holder_pid_of_path(const char *proc, const char *path);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the first steps of each of our programs. The process that started the program may have
- * closed its standard descriptors, and may have blocked signals, which stay blocked after exec(2).
+ * What: the first steps of each of our programs. They are needed because the process that started
+ * the program may have closed the standard descriptors, and may have blocked signals, which stay
+ * blocked after exec(2).
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
@@ -14,12 +15,13 @@
  * file sizes is an error. */
 void program_begin(const sigset_t *held);
 
-/* Whether the process that started the program has it ignore this signal, as nohup(1) does with
- * SIGHUP: then the signal must not end the program. */
+/* Whether the program was started with this signal ignored, as nohup(1) does with SIGHUP. If so,
+ * the signal must not end the program. */
 bool program_ignores(int signal_number);
 
-/* Give this signal a handler that does nothing. Programs that this one runs then get the default,
- * while they would inherit SIG_IGN. A signal that is ignored already stays ignored. */
+/* Give this signal a handler that does nothing. Programs that this program runs then get the
+ * signal's default action; they would inherit SIG_IGN. A signal that is ignored already stays
+ * ignored. */
 void program_disarm(int signal_number);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of functions through which lib-sxe-lua decompresses bodies, from zlib.
+ * The table of functions through which lib-sxe-lua decompresses bodies. The functions call zlib.
  */
 #include "script-inflate.h"
 
@@ -60,9 +60,10 @@ create_inflating(bool is_gzip)
     return NULL;
 }
 
-/* Prepare for the first byte of the data, or of gzip's next member. 0, or -EBADMSG: bytes follow
- * the end of zlib's format. Some servers send deflate without that format (RFC 9110, 8.4.1.2),
- * whose first byte names the method 8 and a window of at most 7. */
+/* Prepare for the first byte of the data, or of gzip's next member. 0, or -EBADMSG: zlib's format
+ * has ended, but more bytes follow. If the first byte cannot begin zlib's format, expect data
+ * without a format: some servers send deflate so (RFC 9110, 8.4.1.2). In zlib's format this byte
+ * names the method 8 and a window of at most 7. */
 static int
 begin_member(struct inflating *inflating)
 {

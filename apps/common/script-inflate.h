@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: zlib for scripts that call servers, so that they read compressed replies.
+ * What: zlib for scripts that send requests to servers, so that they can read compressed replies.
  *
  * Place: sxe-lua and sxe-httpd put it into struct sxe_lua_config.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe.so: the module `sxe` of a plain Lua interpreter, with all that scripts of ours have.
+ * sxe.so: the module `sxe` for a plain Lua interpreter, with all that scripts of sxe-lua have.
  */
 #include "script-module.h"
 

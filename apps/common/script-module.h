@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the function that require "sxe" of a plain Lua interpreter calls.
+ * What: the function that a plain Lua interpreter calls for require "sxe".
  *
  * Place: sxe.so, a library that such an interpreter opens.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of functions through which lib-sxe-lua uses TLS, from lib-sxe-tls.
+ * The tables of functions through which lib-sxe-lua uses TLS. The functions are those of
+ * lib-sxe-tls.
  */
 #include "script-tls.h"
 

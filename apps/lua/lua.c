@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sxe-lua, which runs a script with the loop, or is a shell.
- * Place: read it after sxe-lua.h; it is what a program that embeds a state looks like.
+ * What: sxe-lua, which runs a script with the loop, or is a shell. Place: read it after sxe-lua.h.
+ * It is also an example of a program that embeds a Lua state.
  */
 #include "coverage.h"
 #include "options.h"
@@ -42,7 +42,8 @@ static struct {
     struct sxe_lua *lua;
     char **argv;
     bool has_failed; /* whether to exit with EXIT_FAILURE */
-    /* whether the loop was stopped; otherwise it ends when nothing is left to do */
+    /* whether stop_script stopped the loop; if not, the loop ended because nothing was left to
+     * do */
     bool is_stopped;
     bool is_over; /* whether the state is being closed: then errors come from finalizers */
     int signal;   /* the signal that ended the program; 0: none */
@@ -66,8 +67,8 @@ stop_script(void)
     sxe_stop();
 }
 
-/* The function on_error of the state. An error of the main script ends the program. While a shell
- * runs it does not: errors go to the log only. */
+/* The function on_error of the state. An error of the main script ends the program, but while a
+ * shell runs an error only goes to the log. */
 static bool
 on_error(const char *where, const char *text)
 {
@@ -90,7 +91,8 @@ refuse_to_start(const char *what, int error)
 
 /* ---- The script to run ---- */
 
-/* Set arg[-1] and below to the program's arguments, like Lua's interpreter; begin --coverage. */
+/* Set arg[-1] and below to the program's arguments, like Lua's own interpreter. If --coverage was
+ * given, begin to count lines. */
 static int
 begin_script(lua_State *L)
 {
@@ -112,7 +114,7 @@ load_program_text(const char *name, const char *text, size_t length)
     return sxe_lua_load_text(program.lua, name, text, length);
 }
 
-/* Call begin_script in a task of the state, before any script. 0 or -errno. */
+/* Call begin_script in a task of the state, before any script runs. 0 or -errno. */
 static int
 prepare_loop(void)
 {
@@ -158,7 +160,8 @@ load_input(void)
 
     if (text == NULL)
         return -EIO;
-    /* skip a first line like "#!/usr/bin/sxe-lua", but keep its , because lines are counted */
+    /* A first line like "#!/usr/bin/sxe-lua" is not Lua: skip it, but keep its newline, because
+     * lines are counted. */
     if (length > 0 && *text == '#')
         from = memchr(text, '\n', length);
     result = from == NULL ? 0 : load_program_text("=stdin", from, length - (size_t)(from - text));
@@ -192,8 +195,9 @@ on_end_signal(struct sxe_signal *watch)
     stop_script();
 }
 
-/* A script that blocks the loop keeps it from handling the signal: then an alarm ends the process
- * after END_SECONDS, or one second after another signal. */
+/* The loop's own handler of SIGINT, SIGTERM or SIGHUP. The loop acts on a signal in its next turn,
+ * but a script that computes for ever prevents that. So an alarm ends the process END_SECONDS after
+ * the first signal, or one second after another. */
 static void (*loop_handler)(int);
 
 static void

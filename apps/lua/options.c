@@ -152,7 +152,8 @@ take_lua_option(void *settings, int val)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Without a script and -e: a shell if standard input is a terminal, otherwise its text is run. */
+/* If neither a script nor -e was given: start a shell if standard input is a terminal, otherwise
+ * run the text of standard input. */
 static void
 choose_defaults(struct program_options *options)
 {

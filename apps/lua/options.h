@@ -16,13 +16,14 @@ struct program_options {
     const char *chunks[PROGRAM_CHUNKS_MAX]; /* the texts of -e */
     unsigned chunks_number;
     const char *script; /* the script's file; NULL: none; "-": standard input */
-    int argc;           /* argv begins with the script's name, or else with the program's */
+    /* argv begins with the script's name, or with the program's name if there is no script */
+    int argc;
     char **argv;
     const char *coverage; /* the file for the counts of lines; NULL: count no lines */
     size_t memory_max;
     uint32_t cpu_ms;
-    uint32_t tasks;   /* most tasks; 0: the library's default */
-    uint32_t sockets; /* most sockets; 0: the library's default */
+    uint32_t tasks;   /* the largest number of tasks; 0: the library's default */
+    uint32_t sockets; /* the largest number of sockets; 0: the library's default */
     /* whether to start a shell: -i was given, or there is nothing else to do on a terminal */
     bool is_shell;
     bool is_check;

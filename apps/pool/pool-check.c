@@ -14,8 +14,8 @@
 
 enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 
-/* Check the pool, and then the table if it is a dict. While a lock is held, try again for a second.
- * -ECANCELED: a signal asks to end. */
+/* Check the pool, and if it is a dict, then the dict's table. While another process holds a lock,
+ * try again for a second. -ECANCELED: a signal asks to end. */
 static int
 check_opened_pool(const struct pool_opened *opened, char *why)
 {
@@ -30,8 +30,8 @@ check_opened_pool(const struct pool_opened *opened, char *why)
     return result == -EAGAIN && tries <= TRIES ? -ECANCELED : result;
 }
 
-/* Whether an element is half written, and stays so for as long as a read tries: a writer that lives
- * finishes sooner. */
+/* Whether an element is half written because its writer was killed. A writer that lives finishes
+ * before sxe_pool_read_part stops trying. */
 static bool
 is_torn(const void *array, unsigned id)
 {

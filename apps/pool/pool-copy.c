@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * backup, restore and resize: see sxe_dict_backup. A FILE is always a path, even without a slash; a
- * POOL has the same forms as in all other commands.
+ * The commands backup, restore and resize: see sxe_dict_backup. Their argument FILE is always a
+ * path, even without a slash; their argument POOL has the forms that it has in all other commands.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-/* The path of a FILE. If it has no slash, it gets "./", because a name without a slash would be one
- * in /dev/shm. */
+/* The path of the argument FILE. A name without a slash gets "./" in front, because otherwise it
+ * would be a name in /dev/shm. */
 static const char *
 path_of_file(const char *file, char path[PATH_MAX])
 {
@@ -20,7 +20,7 @@ path_of_file(const char *file, char path[PATH_MAX])
     return path;
 }
 
-/* Open the POOL `which`, which must be a dict. False after a message. */
+/* Open the pool `which`, which must be the pool of a dict. False after a message. */
 static bool
 open_dict(const char *which, struct pool_opened *opened)
 {
@@ -37,7 +37,7 @@ open_dict(const char *which, struct pool_opened *opened)
     return false;
 }
 
-/* Copy a dict to a file, and close the dict. done: the verb of the message. */
+/* Copy a dict to a file, and close the dict. done: the verb for the message, such as "copied". */
 static int
 copy_pool(const struct pool_opened *opened, const char *path, const char *done)
 {
@@ -75,8 +75,8 @@ pool_restore(const struct pool_options *options)
     return copy_pool(&opened, path, "restored to");
 }
 
-/* Open and close the dict first: that completes changes of killed users, and describes damage; and
- * a signal can end it. */
+/* Open and close the dict before the work begins. This completes changes of killed processes, and
+ * prints a message about damage. A signal can end it. */
 int
 pool_resize(const struct pool_options *options)
 {

@@ -28,7 +28,8 @@ is_utf8_text(const char *bytes, size_t size)
     return length > 0;
 }
 
-/* Print a member: text as a string, other bytes in hexadecimal. room: how many bytes were read. */
+/* Print a member of an entry: text as a string, other bytes in hexadecimal. room: how many of its
+ * `size` bytes were read, at most. */
 static void
 print_dict_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
 {
@@ -46,7 +47,8 @@ print_dict_bytes(const char *name, const char *bytes, size_t size, size_t room, 
     fputs(is_json ? "\"" : "", stdout);
 }
 
-/* Print 8 bytes that may be a counter as a number. */
+/* Print an entry's value. Eight bytes that are no text are printed as a number, because they may be
+ * a counter. */
 static void
 print_counter_value(const SXE_DICT_ENTRY *entry, bool is_json)
 {
@@ -75,7 +77,7 @@ print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
     fputs(is_json ? "}\n" : "\n", stdout);
 }
 
-/* Go to the walker's next entry. While a lock is held, try again for a second. */
+/* Go to the walker's next entry. While another process holds a lock, try again for a second. */
 static int
 step_dict_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {

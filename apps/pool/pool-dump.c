@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints elements while other processes use the pool: each one is consistent, but they are not from
- * the same moment. In the order of ids nothing is locked; in the order of time (--state) each step
- * locks a shard.
+ * The command dump prints elements while other processes use the pool. Each element is consistent,
+ * but the elements are not from the same moment. Printing in the order of ids takes no lock;
+ * printing in the order of time (--state) locks a shard for each step.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@ struct dump {
     char *element; /* a copy of the element that is printed */
     bool is_json;
     unsigned long shown;
-    /* the fields of an element; number 0: none are known, so bytes are printed */
+    /* the fields of an element; if their number is 0, no fields are known, and bytes are printed */
     struct sxe_pool_layout layout;
 };
 
@@ -169,8 +169,8 @@ print_element_json(const struct dump *dump, const struct seen *seen, uint64_t no
     printf("}}\n");
 }
 
-/* Copy an element with its state and time of the same moment: copy again if it changed meanwhile,
- * up to TRIES times. */
+/* Copy an element together with the state and the time that it had at that moment. If it changed
+ * meanwhile, copy it again, up to TRIES times. */
 static void
 copy_element(const struct dump *dump, unsigned id, struct seen *seen)
 {
@@ -213,7 +213,7 @@ dump_all_elements(struct dump *dump)
     return EXIT_SUCCESS;
 }
 
-/* Go to the walker's next element. While a lock is held, try again for a second. */
+/* Go to the walker's next element. While another process holds a lock, try again for a second. */
 static unsigned
 step_pool_walker(SXE_POOL_WALKER *walker)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists every pool once: by its file in a directory, or else as a process's open descriptor.
+ * The command list prints every pool once: as a file in a directory, or, if it has no such file, as
+ * a descriptor that a process has open.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,7 +21,7 @@ struct listing {
     struct pool_seen seen;
 };
 
-/* Say how many processes use the pool, or how the last one left it. */
+/* Say how many processes use the pool, or, if none does, how the last one left it. */
 static const char *
 users_text(const struct pool_peek *peek)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Standard output whose reader may stop reading. The signals that ask to end are blocked: a write
- * that waits for the reader would delay them, and keep the pool in use. So wait for signals, too.
+ * Writing to standard output when its reader may stop reading. The signals that ask to end are
+ * blocked, so a write that waits for the reader would delay them, and keep the pool in use.
+ * Therefore this file waits for the reader and for these signals at once.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +16,8 @@
 static int signals = -1; /* a signalfd(2) of the signals that ask to end */
 static bool is_given_up;
 
-/* A pipe that poll calls writable takes PIPE_BUF bytes at once. If poll fails, the write waits. */
+/* Write as many bytes as a write that does not wait may have: a pipe that poll(2) calls writable
+ * takes PIPE_BUF bytes at once. (If poll fails, the write may wait.) */
 static ssize_t
 write_pipe_bytes(const char *bytes, size_t size)
 {
@@ -30,7 +32,7 @@ write_pipe_bytes(const char *bytes, size_t size)
     return is_given_up ? -1 : write(STDOUT_FILENO, bytes, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/* The write function for fopencookie(3). A result less than size is an error of the stream. */
+/* The write function for fopencookie(3). If it returns less than size, the stream has an error. */
 static ssize_t
 write_stream_bytes(void *cookie, const char *bytes, size_t size)
 {

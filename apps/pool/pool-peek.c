@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the heads of pool files without opening the pools, for list and for finding POOL.
+ * Reads the heads of pool files without opening the pools: for the command list, and to find the
+ * pool that the argument POOL names.
  */
 #include "pool-peek.h"
 
@@ -63,7 +64,8 @@ read_pool_head(int fd, struct pool_peek *peek)
     return true;
 }
 
-/* Open a file if it is regular: opening a device, say, may have an effect. A descriptor, or -1. */
+/* Open a file only if it is regular, because opening another, such as a device, may have an effect.
+ * Returns a descriptor, or -1. */
 static int
 open_pool_at(int directory, const char *name, int flags)
 {
@@ -90,7 +92,8 @@ peek_at_file(int directory, const char *name, int flags, struct pool_peek *peek)
     return is_pool;
 }
 
-/* Read the states' names from the copy of the head. False: there is no whole copy. */
+/* Read the states' names from the copy of the head at the end of the file. False: the copy is not
+ * whole. */
 static bool
 peek_at_copy(const char *path, struct pool_peek *peek)
 {
@@ -176,7 +179,7 @@ pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user)
 
 /* ---- Processes ---- */
 
-/* Set which to the path of an open file, if the path still leads to the same file. */
+/* Set which to the path of an open file, if the path still leads to this file. */
 static void
 name_open_file(int directory, const char *descriptor, struct pool_peek *peek)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command show: shape, states with their ages, users, and the counts of a dict.
+ * The command show prints a pool's sizes, its states with their ages, the processes that use it,
+ * and the counts of a dict.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-/* How the pool was found: the text output, and the JSON output. */
+/* In which condition the pool was when it was opened: the words for the text, and the word for
+ * JSON. */
 static const struct {
     const char *text;
     const char *word;
@@ -24,7 +26,7 @@ static const struct {
     [SXE_POOL_REBUILT] = {"it was damaged, and has new lists now", "rebuilt"},
 };
 
-/* When the youngest element came into the state; 0: there is none. */
+/* When the youngest element came into the state; 0: the state has no element. */
 static uint64_t
 youngest_time(const void *array, unsigned state)
 {

@@ -46,7 +46,8 @@ pool_age_text(uint64_t now_ns, uint64_t stamp_ns)
     return text;
 }
 
-/* The length of the character at text; 0: it is no UTF-8, or a control, and must not be printed. */
+/* The length of the UTF-8 character at text; 0: the byte must not be printed, because it is not
+ * UTF-8, or begins a control character. */
 static size_t
 shown_bytes(const char *text, size_t left)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: numbers and texts as people and JSON read them. A returned text is valid until the eighth
- * call after the one that returned it.
+ * What: numbers and texts in a form for people and for JSON. A returned text is valid until the
+ * eighth call after the one that returned it.
  */
 #ifndef POOL_TEXT_H
 #define POOL_TEXT_H
@@ -13,7 +13,7 @@
 const char *pool_age_text(uint64_t now_ns, uint64_t stamp_ns);
 
 /* The text as one line that cannot control a terminal: control characters and bytes that are not
- * UTF-8 become '?'. Cut to 4095 bytes. */
+ * UTF-8 become '?'. The result is cut to 4095 bytes. */
 const char *pool_plain_text(const char *text);
 
 /* A number and its noun: "1 element", "2 elements"; "1 entry", "2 entries". */

@@ -2,7 +2,8 @@
  *
  * What: the program sxe-pool, which looks at pools that processes share. Place: read pool.c first.
  *
- * Shape: one file for each command, which opens its pool as one more user, prints, and closes it:
+ * Shape: there is one file for each command. A command opens its pool like any program that uses
+ * the pool, prints, and closes it:
  *
  *     pool.c         the command line
  *     pool-which.c   finds and opens the pool POOL    a file, a name, a process
@@ -32,15 +33,16 @@
 struct pool_options {
     const char *words[POOL_WORDS_MAX]; /* the command, and its arguments */
     unsigned words_number;
-    unsigned given;    /* the options on the command line: bit 0 is -a, bit 25 is -z */
+    /* the options on the command line, one bit for each letter: bit 0 is -a, bit 25 is -z */
+    unsigned given;
     const char *state; /* the name or number of a state; NULL: all states */
     bool is_json;
     unsigned long interval_ns;
-    unsigned long looks; /* how often watch looks; 0: until a signal */
-    unsigned long cells; /* the number of cells for resize */
+    unsigned long looks; /* how many times watch prints; 0: until a signal ends it */
+    unsigned long cells; /* the number of cells that resize gives the dict */
 };
 
-/* The commands. Each returns the exit status: EXIT_FAILURE after a message. */
+/* The functions of the commands. Each returns the exit status: EXIT_FAILURE after a message. */
 int pool_list(const struct pool_options *options);
 int pool_show(const struct pool_options *options);
 int pool_check(const struct pool_options *options);
@@ -55,23 +57,26 @@ int pool_resize(const struct pool_options *options);
 
 struct pool_opened {
     void *array;
-    SXE_DICT *dict; /* the dict whose cells the pool has; NULL: the pool is not a dict */
+    SXE_DICT *dict; /* the dict, if the pool holds the cells of one; otherwise NULL */
 };
 
-/* Open the POOL of words[1]. pool_options: SXE_POOL_OPTION_REPAIR or 0. False after a message. */
+/* Open the pool that the argument POOL, words[1], names. pool_options: SXE_POOL_OPTION_REPAIR or 0.
+ * False after a message. */
 bool pool_open(const struct pool_options *options, unsigned pool_options,
                struct pool_opened *opened);
 void pool_close(const struct pool_opened *opened);
 
-/* The path of a POOL that must be a file, but need not exist. False after a message. */
+/* Find the path for an argument POOL that must be a file, but the file need not exist. False after
+ * a message. */
 bool pool_find_file(const char *which, char path[PATH_MAX]);
 
-/* The state with this name or number, from `first` and below `end`. SXE_NONE after a message. */
+/* Find the state with this name or number, among those from `first` up to but not including `end`.
+ * SXE_NONE after a message. */
 unsigned pool_find_state(const void *array, const char *name, unsigned first, unsigned end);
 
-/* If a user is killed, the next one has to check the whole pool. So the signals that ask to end are
- * blocked, and functions that take long look for these signals. Unblock them while no pool needs to
- * be closed in good order. */
+/* If a process is killed while it has the pool open, the next process that opens the pool has to
+ * check all of it. So the signals that ask to end (SIGINT, say) are blocked, and functions that
+ * take long look for them. Unblock them while no pool is open. */
 sigset_t pool_ending_signals(void);
 void pool_hold_signals(int how);
 
@@ -79,14 +84,14 @@ void pool_hold_signals(int how);
 bool pool_wait(uint64_t ns);
 bool pool_is_over(void);
 
-/* From now on such a signal also ends a write that waits for the reader of standard output. Output
- * after that is lost, and ferror(stdout) is set. In pool-output.c. */
+/* From now on a signal that asks to end also ends a write that waits for the reader of standard
+ * output. Output after that is lost, and ferror(stdout) is set. In pool-output.c. */
 void pool_output_begin(void);
 
 /* The number of the signal that asked to end; 0: none did. */
 int pool_ended_by(void);
 
-/* Print the entries of a dict: pool_dump calls it if the pool is one. */
+/* Print the entries of a dict. pool_dump calls it if the pool is the pool of a dict. */
 int pool_dump_dict(SXE_DICT *dict, const struct pool_options *options);
 
 /* Print the message "sxe-pool: ...". Returns EXIT_FAILURE. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * CHANGE is the difference of a state's counts since the last look. CAME is the number of elements
- * whose stamp is younger than that look: an element that came and left in between is missed, and
- * one that came twice counts once.
+ * The command watch looks at the pool again and again, and prints what changed since the last look.
+ * CHANGE is the difference of a state's counts at two looks, for each second. CAME is the number of
+ * elements that came into the state since the last look, for each second. It is counted by the
+ * elements' stamps: an element that came and left between two looks is missed, and one that came
+ * twice counts once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +18,14 @@
 
 struct state {
     unsigned elements;
-    unsigned before; /* how many elements the state had at the look before */
-    unsigned came;   /* how many elements came into it since then */
+    unsigned before; /* how many elements the state had at the last look but one */
+    unsigned came;   /* how many elements came into the state between these two looks */
 };
 
 struct watch {
     void *array;
     struct state *states;
-    uint64_t last; /* the pool's time of the last look; 0: this is the first */
+    uint64_t last; /* the pool's time at the last look but one; 0: this is the first look */
     uint64_t now;
     bool is_terminal;
     unsigned drawn; /* how many lines the table on the terminal has */
@@ -49,7 +51,7 @@ look_at_pool(struct watch *watch)
     }
 }
 
-/* Write the change since the last look as a rate: "12.0/s", or "+12.0/s"; "" at the first look. */
+/* Write a change since the look before as a rate: "12.0/s", or "+12.0/s"; "" at the first look. */
 static const char *
 rate_text(const struct watch *watch, char text[32], bool is_signed, double change)
 {
@@ -67,7 +69,7 @@ oldest_text(const struct watch *watch, unsigned state)
     return pool_age_text(watch->now, sxe_pool_get_oldest_time(watch->array, state));
 }
 
-/* On a terminal: draw a table over the last one. */
+/* Draw a table on the terminal, over the table that was drawn before. */
 static void
 draw_screen(struct watch *watch)
 {
@@ -89,7 +91,7 @@ draw_screen(struct watch *watch)
     }
 }
 
-/* Print a line for each look, because standard output is no terminal. */
+/* Print a line for each look: for standard output that is no terminal. */
 static void
 print_watch_line(const struct watch *watch)
 {

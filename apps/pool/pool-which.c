@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the pool that POOL names: a path, a name in /dev/shm, a process, or a descriptor of one.
+ * Finds the pool that the argument POOL names: a path, a name in /dev/shm, a process, or a process
+ * and its descriptor.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -88,7 +89,8 @@ pool_ended_by(void)
 
 /* ---- Pools of processes ---- */
 
-/* Parse "12" or "12:5". *descriptor becomes -1 without a colon. False: the text is neither. */
+/* Parse "12" (a process) or "12:5" (a process and its descriptor). Without a colon, *descriptor
+ * becomes -1. False: the text is neither. */
 static bool
 is_process(const char *which, int *process, int *descriptor)
 {
@@ -108,8 +110,8 @@ is_process(const char *which, int *process, int *descriptor)
 
 /* The pools that a process has open. */
 struct choice {
-    int descriptor;          /* the descriptor of the first of these pools */
-    char text[CHOICES_SIZE]; /* a list of them: "12:5 (jobs), 12:7 (cache)" */
+    int descriptor;          /* the descriptor of the first pool */
+    char text[CHOICES_SIZE]; /* a list of the pools: "12:5 (jobs), 12:7 (cache)" */
     struct pool_seen seen;
 };
 
@@ -127,8 +129,8 @@ choose_pool(void *user, const struct pool_peek *peek)
              used == 0 ? "" : ", ", peek->process, peek->descriptor, pool_plain_text(peek->name));
 }
 
-/* The descriptor of the only pool that a process has open. -1 after a message: it has none, or
- * several. */
+/* The descriptor of the only pool that a process has open. -1 after a message: the process has no
+ * pool open, or several. */
 static int
 choose_descriptor(int process)
 {
@@ -149,8 +151,8 @@ choose_descriptor(int process)
     return -1;
 }
 
-/* Wait for a process that opens or closes the file. sxe_pool_open would wait as long, but look for
- * no signal. False after a message. */
+/* Wait for a process that is opening or closing the file. sxe_pool_open would wait as long, but a
+ * signal could not end its wait. False after a message. */
 static bool
 wait_for_others(const char *path)
 {
@@ -167,8 +169,8 @@ wait_for_others(const char *path)
     return patience_ms == 0;
 }
 
-/* Whether the last user was killed. Opening then checks the whole pool, which takes long. A signal
- * may end this process meanwhile: the pool stays as it was. */
+/* Whether the last process that used the pool was killed. Opening the pool then checks all of it,
+ * which takes long; a signal may end this process meanwhile, which leaves the pool as it is. */
 static bool
 is_left_open(const struct pool_peek *peek)
 {
@@ -199,7 +201,7 @@ open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *ope
     pool_hold_signals(SIG_BLOCK);
     if (opened->array == NULL)
         pool_fail("%s", pool_plain_text(why));
-    else if (why[0] != '\0') /* `why` then says which damage was found and repaired */
+    else if (why[0] != '\0') /* here `why` says which damage was found and repaired */
         printf("%s\n", pool_plain_text(why));
     return opened->array != NULL;
 }
@@ -231,9 +233,9 @@ open_of_process(int process, int descriptor, unsigned pool_options, struct pool_
 
 /* ---- The meaning of POOL ---- */
 
-/* A name without a slash is one in /dev/shm, but looks like a file in the current directory. If
- * there is such a file, print which of the two is meant. False, after a message: there is only the
- * file in the current directory. */
+/* A name without a slash is a name in /dev/shm, but it looks like a file in the current directory.
+ * If the current directory has a file of this name, print which of the two is used. False after a
+ * message: the file is only in the current directory. */
 static bool
 is_the_one_meant(const char *which, const char *path)
 {

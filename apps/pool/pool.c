@@ -17,7 +17,8 @@
 static const struct {
     const char *name;
     int (*run)(const struct pool_options *options);
-    unsigned words_min; /* the fewest words on the command line, the command itself included */
+    /* the fewest words that the command needs on the command line, with its own name */
+    unsigned words_min;
     unsigned words_max;
     const char *words;
     const char *options; /* letters of the options that the command takes */
