@@ -25,7 +25,7 @@ enum state {
     EQUALS,     /* after a = */
     TOKEN,
     QUOTED,
-    ESCAPED,     /* after a \ */
+    ESCAPED,     /* after a \ inside quotes */
     AFTER_VALUE, /* after the closing " */
     SIZE_LF,
     DATA_CR,
@@ -77,7 +77,8 @@ hex_digit_of_size(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - (unsigned)'a' + 10 : 16;
 }
 
-/* The state after this byte, which follows a size, a name or a value; or BAD. */
+/* The state after this byte, which is not part of a size, a name or a value but follows one; or
+ * BAD. */
 static int
 state_after(uint8_t byte, enum state blanks)
 {
@@ -136,8 +137,8 @@ size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* Count the bytes of extensions, less the bytes of data, so that no peer can keep us busy with
- * extensions. */
+/* Count the bytes of extensions; bytes of data are subtracted from the count. So a peer cannot keep
+ * us busy with extensions that come with little data. */
 static ssize_t
 extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {

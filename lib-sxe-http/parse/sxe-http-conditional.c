@@ -316,7 +316,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_span spec;
     struct sxe_http_range range;
     uint64_t left = length;
-    unsigned there = 0; /* how many ranges are satisfiable so far */
+    unsigned there = 0; /* how many satisfiable ranges came so far */
     unsigned number = 0;
 
     if (!take_range_unit(&field))
@@ -338,8 +338,8 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     }
     if (number == 0)
         return -ERANGE;
-    /* In an empty representation the last n bytes are a range that Content-Range cannot express:
-     * send all. */
+    /* The last n bytes of an empty representation are a satisfiable range, but Content-Range cannot
+     * express it: send all. */
     return length > 0 ? (int)number : 0;
 }
 
@@ -401,8 +401,8 @@ read_weight(struct sxe_span text)
     return weight <= WEIGHT_MAX ? weight : MALFORMED;
 }
 
-/* Split codings [ weight ] (RFC 9110, 12.5.3) into the coding's name and its weight, which is
- * returned, or MALFORMED. */
+/* Split codings [ weight ] (RFC 9110, 12.5.3). Sets *name to the coding's name; returns the weight,
+ * or MALFORMED. */
 static int
 split_coding(struct sxe_span element, struct sxe_span *name)
 {
@@ -429,8 +429,8 @@ is_coding(struct sxe_span name, const char *coding)
            (strcmp(coding, "gzip") == 0 && is_unit_word(name, "x-gzip"));
 }
 
-/* Fill in the weights of the offered codings and, after them, of identity. For each the first valid
- * mention counts, otherwise the weight of "*". */
+/* Fill in the weights of the offered codings and, after them, of identity. A coding has the weight
+ * of the first valid element that names it; if none does, the weight of "*". */
 static void
 read_weights(struct sxe_http_list list, const char *const *offered, unsigned number, int *weights)
 {

@@ -18,7 +18,7 @@ enum {
     DAYS_PER_CYCLE = 146097,
     DAYS_TO_1970 = 719528,
     DAYS_TO_10000 = 25 * DAYS_PER_CYCLE,
-    WEEKDAY_OF_DAY_0 = 6, /* a Saturday */
+    WEEKDAY_OF_DAY_0 = 6, /* the day 0 was a Saturday */
     YEARS_AHEAD_MAX = 50
 };
 
@@ -52,7 +52,7 @@ days_before_year(unsigned year)
     return year * 365 + (year + 3) / 4 - (year + 99) / 100 + (year + 399) / 400;
 }
 
-/* Days of the year before a month; month 12 is the year's end. */
+/* How many days of the year come before a month. Month 12 gives the days of the whole year. */
 static unsigned
 days_before_month(unsigned year, unsigned month)
 {
@@ -147,7 +147,7 @@ take_wanted_text(struct sxe_span *text, const char *wanted, size_t length)
     return true;
 }
 
-/* Read the name of a day: its first `abbreviated` letters, or with 0 all of them. */
+/* Read the name of a day: its first `abbreviated` letters; 0: the whole name. */
 static bool
 take_weekday(struct sxe_span *text, size_t abbreviated)
 {
@@ -236,7 +236,7 @@ is_possible_date(const struct date *date)
            (date->second < 60 || is_leap_second);
 }
 
-/* Make a number by which dates of one year can be compared. */
+/* A number by which two dates of one year can be compared. */
 static unsigned
 place_in_year(const struct date *date)
 {
@@ -245,8 +245,8 @@ place_in_year(const struct date *date)
     return minute * 61 + date->second;
 }
 
-/* Find the year of a date whose year has two digits: the last one in which the date is at most 50
- * years ahead of now. */
+/* Find the year of a date whose year has two digits: the latest year with these digits in which the
+ * date is at most 50 years after now. */
 static void
 find_century(struct date *date, int64_t now)
 {

@@ -50,8 +50,9 @@ word4(const char *bytes)
     return word | UINT32_C(0x20202020);
 }
 
-/* Whether a token is a known name. Setting bit 5 makes letters small; no other byte of a token
- * becomes a letter or a "-" by it. The last word may overlap the one before it. */
+/* Whether a token is a known name. word4 and word8 set bit 5 of each byte, which makes letters
+ * small and turns no other byte of a token into a letter or a "-". The last word may overlap the
+ * one before it. */
 static bool
 is_known_name(const char *token, const struct name *name)
 {

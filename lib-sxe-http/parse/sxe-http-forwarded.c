@@ -128,7 +128,8 @@ read_bracketed(struct sxe_span text, struct sxe_http_hop *hop)
                                    text_after(text, length + 1), hop);
 }
 
-/* Read a name that hides an address, perhaps with a port. */
+/* Read a node that hides its address ("unknown", or an obfuscated identifier), perhaps with a
+ * port. */
 static bool
 is_hidden_node(struct sxe_span text)
 {
@@ -227,7 +228,7 @@ is_scheme(struct sxe_span text)
     return text.length > 0;
 }
 
-/* Store a pair of the element. `seen` has the names that the element had before. */
+/* Store a pair of the element. *seen: which names the element had before. */
 static bool
 store_pair(struct sxe_http_hop *hop, struct sxe_span name, struct sxe_span value, unsigned *seen)
 {
@@ -257,7 +258,8 @@ store_pair(struct sxe_http_hop *hop, struct sxe_span name, struct sxe_span value
     }
 }
 
-/* Take the pairs of the last element; it may have none. False: the text is not made of pairs. */
+/* Take the pairs of the last element. Sets *is_there if it has any; an element may be empty. False:
+ * the text is not made of pairs. */
 static bool
 take_element_pairs(struct sxe_span *rest, struct sxe_http_hop *hop, bool *is_there)
 {
@@ -297,7 +299,8 @@ sxe_http_forwarded_last(struct sxe_span *rest, struct sxe_http_hop *hop)
 
 /* ---- X-Forwarded-For ---- */
 
-/* Read an address without brackets; with two colons it is one of IPv6. */
+/* Read an address without brackets. A text with two colons or more is an address of IPv6, without a
+ * port. */
 static bool
 read_plain_node(struct sxe_span text, struct sxe_http_hop *hop)
 {

@@ -9,7 +9,7 @@
 
 enum { OK = 1 };
 
-/* The next field with the same well-known name. Most fields have no such next one, and need no
+/* The next field with the same well-known name, or NULL. Most fields come once; then there is no
  * search. */
 static const struct sxe_http_field *
 next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
@@ -20,8 +20,8 @@ next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_
     return sxe_http_field_next(parser, data, field);
 }
 
-/* Take the next element of a list, which may be empty, without the blanks around it. False: there
- * is no more. */
+/* Take the next element of a list, without the blanks around it. It may be empty. False: the list
+ * has no more elements. */
 static bool
 next_element(struct sxe_span *list, struct sxe_span *element)
 {

@@ -40,7 +40,8 @@ sxe_http_parser_next(struct sxe_http_parser *parser)
 {
     static const uint8_t first_state[] = {EMPTY, VERSION, NAME};
 
-    /* Two calls of memset: for one as large the compiler would use a slow string instruction. */
+    /* Two calls of memset, because for one large call the compiler would use a slow string
+     * instruction. */
     memset((char *)parser + offsetof(struct sxe_http_parser, state), 0,
            offsetof(struct sxe_http_parser, known) - offsetof(struct sxe_http_parser, state));
     memset(parser->known, 0, sizeof(parser->known));
@@ -103,8 +104,8 @@ text_between(size_t begin, size_t end)
     return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
 }
 
-/* Find the reason to refuse a byte that should be the CR of a line's end: `otherwise`, unless it is
- * a control byte. */
+/* The reason to refuse byte `c`, which should have been the CR at a line's end: `otherwise`, unless
+ * `c` is a control byte. */
 static enum sxe_http_refusal
 not_an_end(char c, enum sxe_http_refusal otherwise)
 {
@@ -155,9 +156,9 @@ parse_method(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to_state(parser, TARGET, at + 1);
 }
 
-/* A byte at `at` is outside the target's set. Returns how many bytes to accept there: those of an
- * escape, or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), where a single %
- * is text, too. 0: the byte is bad. */
+/* The byte at `at` is outside the target's set. Returns how many bytes to accept there: those of an
+ * escape, or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), such as a % that
+ * begins no escape. 0: refuse the byte. */
 static size_t
 accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -171,7 +172,7 @@ accept_unusual_bytes(struct sxe_http_parser *parser, const struct sxe__http_inpu
     if (!parser->in_query)
         parser->in_query = memchr(data + parser->mark, '?', at - parser->mark) != NULL;
     if (!parser->in_query && data[at] == '%' && left < ESCAPE_LENGTH)
-        return ESCAPE_LENGTH; /* with more bytes it may become an escape */
+        return ESCAPE_LENGTH; /* when more bytes come, it may be an escape */
     return parser->in_query;
 }
 
@@ -278,8 +279,8 @@ take_line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result == NEXT ? go_to_state(parser, NAME, at + 2) : result;
 }
 
-/* No name with a colon begins here: this is the empty line that ends the head, or an incomplete or
- * wrong line. */
+/* No name with a colon begins at `at`: the line there is the empty line that ends the head, or is
+ * incomplete or wrong. */
 static int
 not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -383,8 +384,9 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 
         if (colon == line || colon == in->end || data[colon] != ':')
             break;
-        /* Search for the line's end from its beginning, although the value begins later: a value
-         * may have all bytes of a name, and the processor need not wait for the colon. */
+        /* Search for the line's end from the beginning of the line, not of the value. A value may
+         * contain all bytes of a name, so the result is the same, and the processor need not find
+         * the colon first. */
         end = sxe__http_stop(in, SXE__HTTP_VALUE, line > in->base ? line : in->base);
         if (in->end - end < 2 || data[end] != '\r' || data[end + 1] != '\n')
             break;
@@ -424,7 +426,7 @@ whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     go_to_state(parser, NAME, end + version_length);
 }
 
-/* Read the first line from where it was left. NEXT: it is whole. */
+/* Continue to read the first line. NEXT: it is whole. */
 static int
 first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -445,7 +447,7 @@ first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result;
 }
 
-/* Read the fields from where they were left. NEXT: the head is whole. */
+/* Continue to read the fields. NEXT: the head is whole. */
 static int
 field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {

@@ -3,7 +3,7 @@
  * What: declarations that the sources of lib-sxe-http share.
  *
  *     sxe-http-scan.c       which bytes are no token, no target, no value: 64 at a time
- *     sxe-http-parse.c      the lines of a head, from those marks
+ *     sxe-http-parse.c      the lines of a head, found with those bits
  *     sxe-http-field.c      names: methods, well-known fields, refusals
  *     sxe-http-target.c     whether a target or a host is valid
  *     sxe-http-framing.c    what the fields mean together: framing, keep-alive
@@ -111,7 +111,8 @@ bool sxe__http_host(const char *host, size_t length);
 
 /* ---- sxe-http-response.c, sxe-http-stream.c ---- */
 
-/* Bytes of memory that sxe_http_end_borrowed copies, because that is cheaper than to lend them. */
+/* Up to this many bytes sxe_http_end_borrowed copies memory, because that is cheaper than lending
+ * it. */
 #define SXE__HTTP_COPY_MAX (16u * 1024)
 
 struct sxe_http_response;
@@ -121,13 +122,14 @@ struct sxe_http_response;
 struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
 SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 
-/* Like sxe_http_write, but with data of any length, borrowed until on_done. */
+/* Like sxe_http_write, but the data has any length, and stays borrowed until on_done. */
 SXE_MUST_USE int sxe__http_write_borrowed(struct sxe_http_response *response, const void *data,
                                           size_t length);
 
 /* ---- sxe-http-framing.c ---- */
 
-/* Set the parser's members that follow from the fields of a whole head. Returns 1; -1: refused. */
+/* Set the members of the parser that follow from the fields together: framing, keep-alive, upgrade.
+ * The head is whole. Returns 1; -1: refused. */
 int sxe__http_frame(struct sxe_http_parser *parser, const char *data);
 
 #endif

@@ -51,7 +51,7 @@ enum { LANE = 16 };
     }
 
 /* The rows of all three sets for the lower half `low`, side by side in lanes of 16 bits. A lane
- * also has bits for bytes from 0x80 on, which a value may have. */
+ * also has bits for bytes from 0x80 on, because a value may contain them. */
 #define LANES(low)                                                                                 \
     ((uint64_t)ROW(IS_TARGET, low) << 2 * LANE | (uint64_t)(0xff00 | ROW(IS_VALUE, low)) << LANE | \
      (uint64_t)ROW(IS_TOKEN, low))
@@ -88,7 +88,7 @@ static const uint8_t set_rows[SXE__HTTP_SETS][16] = {
     [SXE__HTTP_TARGET] = ROWS(TARGET_ROW),
 };
 
-/* Names are short, so one byte at a time is faster than 64 bytes. */
+/* Names are short, so reading byte by byte is faster than marking 64 bytes. */
 bool
 sxe_http_is_token(struct sxe_span text)
 {
@@ -103,7 +103,7 @@ sxe_http_is_token(struct sxe_span text)
     return text.length > 0 && all != 0;
 }
 
-/* Most values are short, so one byte at a time is faster than the 64 of the parser. */
+/* Most values are short, so reading byte by byte is faster than marking 64 bytes. */
 bool
 sxe_http_is_field_value(struct sxe_span text)
 {
@@ -227,7 +227,8 @@ mark_avx2(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 
 #endif
 
-/* The functions, the fastest one first; the last one needs no feature of the processor. */
+/* The functions that mark bytes, the fastest one first; the last one needs no feature of the
+ * processor. */
 static const struct way {
     const char *name;
     unsigned needs;

@@ -9,7 +9,7 @@
 
 enum {
     PORT_MAX = 65535,
-    SHORT_PORT = 4 /* a port of so few digits is always <= PORT_MAX */,
+    SHORT_PORT = 4 /* a port of at most this many digits is always <= PORT_MAX */,
     ADDRESS_MAX = 45
 };
 
@@ -51,7 +51,7 @@ SXE__HTTP_COLD static bool
 is_ip_between(int family, const char *p, const char *end)
 {
     char text[ADDRESS_MAX + 1] = "";
-    /* room for an address of version 6, or of version 4, which is smaller */
+    /* large enough for an address of IPv6 or IPv4 */
     struct in6_addr address;
 
     if (end - p > ADDRESS_MAX)
@@ -198,7 +198,7 @@ sxe__http_host(const char *host, size_t length)
     return is_usual_host(host, length) || is_any_host(host, host + length);
 }
 
-/* Whether a label is a number as inet_aton(3) reads it, octal and hexadecimal too. */
+/* Whether a label is a number that inet_aton(3) accepts, which may be octal or hexadecimal. */
 static bool
 is_number(const char *p, const char *end)
 {
@@ -211,8 +211,8 @@ is_number(const char *p, const char *end)
     return p == end;
 }
 
-/* Whether the last label is a number, but the whole is no address. A program that checks 127.1
- * takes it for a name, and one that connects may take it for 127.0.0.1 (RFC 3986, 7.4). No valid
+/* Whether the last label is a number, but the whole text is no address, such as 127.1. One program
+ * may take that text for a name, and another one may connect to 127.0.0.1 (RFC 3986, 7.4). No valid
  * name ends with a number (RFC 1123, 2.1). */
 static bool
 is_rare_address(const char *name, const char *end)
@@ -225,7 +225,8 @@ is_rare_address(const char *name, const char *end)
     return p < last && is_number(p, last) && !is_ip_between(AF_INET, name, end);
 }
 
-/* Like host_end, but returns NULL also for an empty or a rare host: no client can connect to it. */
+/* Like host_end, but returns NULL also if no client can connect to the host: it is empty, or
+ * is_rare_address. */
 static const char *
 server_end(const char *host, const char *end)
 {
@@ -234,7 +235,7 @@ server_end(const char *host, const char *end)
     return p == NULL || p == host || is_rare_address(host, p) ? NULL : p;
 }
 
-/* Whether the text is uri-host ":" port, with both (RFC 9112, 3.2.3). */
+/* Whether the text is uri-host ":" port, where neither is empty (RFC 9112, 3.2.3). */
 SXE__HTTP_COLD static bool
 is_authority(const char *p, const char *end)
 {

@@ -100,8 +100,8 @@ put_escape(char escape[ESCAPE_LENGTH], unsigned byte)
     escape[2] = hex_digits[byte & 15];
 }
 
-/* Take the part before the first separator, and the separator; if there is none, take all and set
- * base of the rest to NULL. */
+/* Take the part before the first separator, and the separator. If there is no separator, take all,
+ * and set the remaining text's `base` to NULL. */
 static struct sxe_span
 take_uri_part(struct sxe_span *text, char separator)
 {
@@ -255,7 +255,7 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
         char *segment;
 
         p++;
-        /* after an empty segment, or after dots, a "/" is there already */
+        /* An empty segment, or "." or "..", leaves the "/" that was written before it. */
         if (out == room || out[-1] != '/')
             *out++ = '/';
         segment = out;
@@ -324,7 +324,7 @@ sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
     return length;
 }
 
-/* Decode a text. The function `take` decodes the next byte. */
+/* Decode a text; `take` decodes the next byte. */
 static ssize_t
 decode_text(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
             size_t size)
