@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sends the body of a request that is not copied: a borrowed one in large pieces, or one that
- * the program writes in parts, each after the kernel has all of the part before it.
+ * What: sends the body of a request that is not copied: a borrowed body goes out in large pieces; a
+ * body that the program writes in parts goes out part by part, each after the kernel took all of
+ * the part before.
  */
 #include "sxe-http-client-private.h"
 
@@ -39,7 +40,7 @@ on_piece_sent(SXE *s, int result)
 {
     struct sxe__http_link *link = s->user_data;
 
-    /* The socket is closed, and on_close handles that. */
+    /* The socket is closed; on_close ends the job. */
     if (result < 0)
         return;
     link->unsent -= next_piece(link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the links of a client, and which job has which.
+ * What: the links of a client, and which link serves which job.
  */
 #include "sxe-http-client-private.h"
 
@@ -24,7 +24,8 @@ sxe__http_link_state_to_string(unsigned state)
     return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
 }
 
-/* The stage of a call when its link enters the state; the other states do not change it. */
+/* The stage of a call (enum sxe_http_stage) when its link enters the state. A state that is not
+ * listed leaves the stage as it was. */
 static const uint8_t stages[SXE__HTTP_LINK_STATES] = {
     [SXE__HTTP_LINK_CONNECTING] = SXE_HTTP_STAGE_CONNECTING,
     [SXE__HTTP_LINK_SENDING] = SXE_HTTP_STAGE_SENDING,
@@ -34,8 +35,9 @@ static const uint8_t stages[SXE__HTTP_LINK_STATES] = {
 };
 
 /* Note how much of the request the peer's kernel has not acknowledged, so that a timeout can check
- * whether that number fell. Once our kernel has the last byte, a small rest does not count: the
- * peer's kernel usually takes that at once, so it is no reason to wait longer for a response. */
+ * whether that number fell. If our kernel has the last byte, up to TAKEN_AT_ONCE bytes count as
+ * none: the peer's kernel usually takes so few at once, so they are no reason to wait longer for a
+ * response. */
 static void
 note_unread(struct sxe__http_link *link, enum sxe__http_link_state from,
             enum sxe__http_link_state to)
@@ -75,8 +77,8 @@ sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
         sxe_close(link->socket);
 }
 
-/* The on_read of an upgraded socket until the program sets its own. Abort if bytes come before,
- * because they have no reader. */
+/* The on_read of an upgraded socket until the program sets its own. If bytes come before that,
+ * nothing reads them: abort. */
 static void
 refuse_bytes(SXE *s, int length)
 {
@@ -131,7 +133,8 @@ sxe__http_job_release(struct sxe_http_client *client, unsigned job)
     sxe_pool_move(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
 }
 
-/* End a job. link: the one that failed, if the job has none; NULL: that of the job, if any. */
+/* End a job. link: the link that failed, for a job that has no link; otherwise NULL, and the job's
+ * own link is used. */
 static void
 end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *closed,
         const struct sxe__http_link *link)
@@ -192,7 +195,8 @@ detach(struct sxe__http_link *link)
 
 /* ---- Sending ---- */
 
-/* the handshake is done; the states that follow have their own timeouts */
+/* The handshake of TLS is done, so the link leaves CONNECTING. The next states have their own
+ * timeouts. */
 static void
 on_head_sent(SXE *s, int result)
 {
@@ -202,7 +206,8 @@ on_head_sent(SXE *s, int result)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
 }
 
-/* During a handshake of TLS the link stays CONNECTING, so that connect_timeout_ms bounds both. */
+/* During the handshake of TLS the link stays CONNECTING, so that connect_timeout_ms bounds the
+ * connecting and the handshake together. */
 int
 sxe__http_link_send(struct sxe__http_link *link)
 {
@@ -275,9 +280,10 @@ sxe__http_link_fail_open(struct sxe__http_link *link, int error)
     sxe__http_client_dispatch(client);
 }
 
-/* Whether the peer's kernel has acknowledged bytes of the request since note_unread, or the last
- * call. Our kernel reports room only when a good part of its buffer, which may have megabytes, is
- * free; a slow reader acknowledges bytes before that, and is not a stall. */
+/* Whether the peer's kernel has acknowledged bytes of the request since note_unread or the last
+ * call of this function. Our kernel reports room for output only when a good part of its buffer,
+ * which may have megabytes, is free. A slow reader acknowledges bytes before that, and must not
+ * count as stalled. */
 static bool
 has_server_read(struct sxe__http_link *link)
 {
@@ -310,8 +316,8 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 
 /* ---- Which job has which link ---- */
 
-/* Whether the job could be sent once more, see may_retry: parts of a body are gone when they are
- * sent. */
+/* Whether the job's bytes still exist for may_retry. Parts of a body do not: they are gone when
+ * they are sent. */
 static bool
 is_repeatable(const struct sxe__http_job *job)
 {
@@ -332,8 +338,8 @@ find_idle_link(const struct sxe_http_client *client, unsigned job)
     return SXE_POOL_NO_INDEX;
 }
 
-/* No place is free for a new link: close the link that has been idle for the longest time, unless
- * one closes already. */
+/* No link is free: close the link that has been idle for the longest time, unless a link is closing
+ * already. */
 static void
 close_longest_idle(struct sxe_http_client *client)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: opens links: makes a socket, connects it to the server or to the proxy, and has the proxy
- * make a tunnel, if there must be one. A name is dialled: then the link has no socket until one of
- * the attempts has won. All of it happens in the state CONNECTING, whose timeout bounds it.
+ * make a tunnel, if the configuration asks for one. A name is dialled (sxe-dial.h): several
+ * attempts to connect race, and the link has no socket until one of them has won. All of it happens
+ * in the state CONNECTING, whose timeout bounds it.
  *
  *     name     sxe_dial ---------------> on_dialled -.              .--> sxe__http_link_send
  *     address  sxe_connect -------------> connected -+--> begin ----+
@@ -50,7 +51,8 @@ on_link_connected(SXE *s)
         sxe__http_job_fail(link->client, link->job, result);
 }
 
-/* Make a socket for this link, to be connected to this address or to the path. NULL with errno. */
+/* Make a socket for this link, which will connect to the address `ip`, or to the path if there is
+ * one. NULL: errno is set. */
 static SXE *
 make_link_socket(struct sxe__http_link *link, const char *ip)
 {
@@ -78,7 +80,7 @@ make_link_socket(struct sxe__http_link *link, const char *ip)
     return s;
 }
 
-/* Connect to an address or a path. 0 or -errno. */
+/* Connect to the address `ip`, or to the path if there is one. 0 or -errno. */
 static int
 connect_link(struct sxe__http_link *link, const char *ip, uint16_t port)
 {

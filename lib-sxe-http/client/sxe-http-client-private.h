@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of the client share. A link is a connection to the server, or a place for
- * one; a job is a call that the program sent, from then until it is over.
+ * What: what the files of the client share. A link is a connection to the server, or a free place
+ * in the table of connections; a job is a call that the program sent, from then until it is over.
  *
  *     sxe-http-client-write.c   a request's head                        pure
  *     sxe-http-client-proxy.c   forward proxies: which one, and why it failed
@@ -60,7 +60,7 @@ struct sxe__http_asked {
 struct sxe__http_job {
     struct sxe_http_call wanted; /* the program's call; the texts of its request may be gone */
     struct sxe__http_asked asked;
-    uint32_t length; /* how many bytes its part of `requests` has: head and copied body */
+    uint32_t length; /* how many bytes the job's part of `requests` has: head and copied body */
     uint32_t link;   /* index of the job's link; SXE_NONE: the job waits */
     bool is_paused;
 };
@@ -69,24 +69,25 @@ struct sxe__http_link {
     struct sxe_http_client *client;
     SXE *socket;
     uint32_t job;       /* index of the link's job, or SXE_NONE */
-    uint32_t head_used; /* how many bytes of a head are in its part of `responses` */
+    uint32_t head_used; /* how many bytes of a head are in the link's part of `responses` */
     bool is_reused;     /* the link served another job before this one */
     bool is_answered;   /* a byte came for this job */
     bool is_asking;     /* on_room was called, and the program did not write yet */
     bool is_in_parts;   /* on_room was called for this job */
-    bool is_last_part;  /* the last part is on its way */
+    bool is_last_part;  /* the program has written the last part */
     bool has_head;      /* the head of the final response has arrived, not only that of a 1xx */
     bool is_dialling;   /* a dial is under way, and there is no socket yet */
     bool is_tunnelling; /* CONNECT was sent, and the proxy has not answered */
-    bool is_at_proxy;   /* what comes, and what fails, is the proxy's doing */
+    bool is_at_proxy;   /* the peer is still the proxy: it is to blame if the link fails */
     uint8_t refusal;    /* enum sxe_http_refusal */
     uint8_t stage;      /* enum sxe_http_stage */
-    uint32_t part;      /* how many bytes of `unsent` are on their way */
+    uint32_t part;      /* how many bytes of `unsent` are in the socket's output queue */
     uint64_t unsent; /* bytes of the body that our kernel has not taken yet; or SXE_HTTP_CHUNKED */
-    size_t unread;   /* bytes of the request that the server's kernel had not acknowledged */
+    /* bytes of the request that the server's kernel had not acknowledged at the last check */
+    size_t unread;
     int look_up_error;  /* why the link's dial found no address, for gai_strerror; or 0 */
     uint64_t left;      /* bytes of a response's body of known length that are still to come */
-    uint32_t body_used; /* how many bytes of a body are in its part of `responses` */
+    uint32_t body_used; /* how many bytes of a body are in the link's part of `responses` */
     struct sxe_http_parser parser;
     struct sxe_http_chunks chunks;
 };
@@ -99,7 +100,7 @@ struct sxe__http_forward {
     char login[720];    /* the value of Proxy-Authorization; "": there is none */
     char target[272];   /* "host:port" that a tunnel leads to */
     char request[1600]; /* the CONNECT request */
-    uint32_t length;    /* of the CONNECT request; 0: there are no tunnels */
+    uint32_t length;    /* bytes of `request`; 0: there are no tunnels */
 };
 
 struct sxe_http_client {
@@ -110,10 +111,11 @@ struct sxe_http_client {
     char path[108];
     char host[256];
     char tls_name[256];
-    struct sxe__http_forward *forward;   /* NULL: there is no proxy */
-    struct sxe_dial *dials;              /* one for each link; NULL: there is no name to look up */
-    char failure[1024];                  /* room for the text of an exchange */
-    const struct sxe__http_link *failed; /* the last one that could not be opened */
+    struct sxe__http_forward *forward; /* NULL: there is no proxy */
+    /* a dial for each link; NULL: there is no name to look up */
+    struct sxe_dial *dials;
+    char failure[1024];                  /* the text of sxe__http_client_failure */
+    const struct sxe__http_link *failed; /* the last link that could not be opened */
     struct sxe__http_link *links;        /* the array of a pool */
     struct sxe__http_job *jobs;          /* the array of a pool */
     char *queue;                         /* the array of a pool */
@@ -125,8 +127,8 @@ struct sxe_http_client {
 
 /* ---- sxe-http-client-write.c ---- */
 
-/* Like sxe_http_request_write, for a server that is reached through a proxy (NULL: it is not); also
- * sets *asked. */
+/* Like sxe_http_request_write, but the request goes through the proxy `forward` (NULL: there is
+ * none); also sets *asked. */
 SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head *request,
                                              const struct sxe__http_forward *forward, char *room,
                                              size_t size, struct sxe__http_asked *asked);
@@ -150,8 +152,8 @@ bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http
  * -EPROTONOSUPPORT or -ENOMEM. */
 SXE_MUST_USE int sxe__http_forward_new(struct sxe_http_client *client, const char *url);
 
-/* A line that says why the job of a link failed, if the proxy or a look-up is to blame; NULL: they
- * are not. Valid until the next call. */
+/* A text that says why the job of a link failed, if the proxy or a look-up is to blame; NULL:
+ * neither is. It is valid until the next call. */
 const char *sxe__http_client_failure(const struct sxe__http_link *link, int result);
 
 /* ---- sxe-http-client-read.c ---- */
@@ -202,7 +204,7 @@ sxe__http_link_room(const struct sxe__http_link *link)
            sxe__http_link_id(link) * ((size_t)config->limits.head_max + config->body_max);
 }
 
-/* Whether no link has a socket: then no event of the client's will come. */
+/* Whether no link has a socket. Then the client gets no event that would start a waiting job. */
 static inline bool
 sxe__http_client_is_at_rest(const struct sxe_http_client *client)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: forward proxies of the client: which one the environment names for a host, what the URL of
- * one says, the CONNECT request to it, and in words why it failed.
+ * What: forward proxies of the client: reads the environment, which may name a proxy for a host;
+ * parses the URL of a proxy; writes the CONNECT request; says in words why a proxy failed.
  *
  *     http://us%40er:secret@proxy.example:3128/
  *            login                host        port
@@ -55,7 +55,7 @@ has_same_start(const unsigned char *a, const unsigned char *b, unsigned bits)
     return memcmp(a, b, bytes) == 0 && (rest == 8 || (a[bytes] ^ b[bytes]) >> rest == 0);
 }
 
-/* Copy a text without what is around it: a bracket at its start, and a bracket or a dot at its end.
+/* Copy the host of a text: without a bracket at its start, and a bracket or a dot at its end.
  * False: it is too long. */
 static bool
 copy_bare(char *to, size_t size, const char *text, size_t length)
@@ -73,7 +73,7 @@ copy_bare(char *to, size_t size, const char *text, size_t length)
     return true;
 }
 
-/* Whether the network, "10.0.0.0/8" or an address, has this address, which has `all` bits. */
+/* Whether the item, "10.0.0.0/8" or an address, contains this address, which has `all` bits. */
 static bool
 is_in_network(const unsigned char address[16], unsigned all, const char *item, size_t length)
 {
@@ -309,14 +309,16 @@ sxe__http_forward_new(struct sxe_http_client *client, const char *url)
     if (forward == NULL)
         return -ENOMEM;
     client->forward = forward;
-    client->config.proxy = NULL; /* it is borrowed, and may have a password */
+    /* the URL is the program's, which may free it, and may contain a password */
+    client->config.proxy = NULL;
     result = parse_proxy(forward, url);
     return result == 0 && client->config.tls != NULL ? make_connect(client, forward) : result;
 }
 
 /* ---- Failures ---- */
 
-/* Say why the proxy did not do its part. Its reply to CONNECT, if there is one, is in the link. */
+/* Say why the proxy made no tunnel or did not reply. If it replied to CONNECT, link->parser has the
+ * reply. */
 static const char *
 describe_refusal(const struct sxe__http_link *link, int result, char *reason, size_t size)
 {

@@ -4,7 +4,7 @@
  *
  * A head that arrives whole is parsed in the socket's buffer and then copied into the link's
  * memory, where callbacks see it until on_done. A head in parts is collected, and parsed, in the
- * link's memory; so it may be larger than that buffer. on_body gets a body in the socket's
+ * link's memory; so it may be larger than the socket's buffer. on_body gets a body in the socket's
  * buffer; without on_body the body is copied into the link's memory after the head.
  */
 #include "sxe-http-client-private.h"
@@ -30,7 +30,7 @@ refuse_reply(struct sxe__http_link *link, uint8_t refusal)
 
 /* ---- The end of a response ---- */
 
-/* A response has ended. If bytes follow, they belong to no request, so the link is not used
+/* A response has ended. If bytes follow it, they belong to no request, so the link is not used
  * again. */
 static bool
 may_be_reused(const struct sxe__http_link *link)
@@ -250,8 +250,9 @@ read_head(struct sxe__http_link *link)
     return link->parser.upgrade ? upgrade(link) : begin_body(link);
 }
 
-/* The proxy replies to CONNECT. All that is not 2xx is a refusal (RFC 9110, 9.3.6). Bytes after the
- * reply came before the handshake, and must not be taken for the server's. */
+/* The proxy replies to CONNECT. A status other than 2xx refuses the tunnel (RFC 9110, 9.3.6). Bytes
+ * after the reply would be taken for bytes of the server, but came before the handshake with it:
+ * fail. */
 static enum step
 read_tunnel_head(struct sxe__http_link *link)
 {

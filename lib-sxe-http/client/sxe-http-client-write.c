@@ -4,7 +4,7 @@
  *
  * The parser then reads the written head, and refuses a request that is invalid or can be read in
  * two ways, so only the parser knows the rules of RFC 9112. The code here only makes sure that no
- * text ends the line, or the name, that it is in.
+ * text of the program ends its line, or its field's name, early.
  */
 #include "sxe-http-client-private.h"
 #include "sxe-http-list.h"
@@ -67,7 +67,7 @@ is_writable(const struct sxe_http_request_head *request)
     return true;
 }
 
-/* A room, as far as it is still free. A text that does not fit is left out, and is_full is set. */
+/* A buffer's part that is still free. A text that does not fit is left out, and is_full is set. */
 struct out {
     char *at;
     char *end;
@@ -95,8 +95,8 @@ add_field(struct out *out, struct sxe_span name, struct sxe_span value)
     add_span(out, sxe_http_span("\r\n"));
 }
 
-/* A proxy that gets the request itself needs the whole URL (RFC 9112, 3.2.2). "*" stands for the
- * server, and has no path there. */
+/* A proxy that gets the request itself, not a tunnel, needs the whole URL (RFC 9112, 3.2.2). "*"
+ * stands for the whole server, so no path follows the authority. */
 static void
 add_target(struct out *out, const struct sxe_http_request_head *request, bool is_forwarded)
 {

@@ -18,9 +18,9 @@
 #define DEFAULT_WAIT_MS     30000u
 #define DEFAULT_IDLE_MS     15000u
 
-#define AT_ONCE_S 1e-6 /* a timeout in seconds: in the next turn of the loop */
+#define AT_ONCE_S 1e-6 /* a timeout in seconds that ends in the next turn of the loop */
 
-/* how many attempts of all races together may be spare, see sxe-dial.h */
+/* how many sockets all dials together have for attempts besides their first, see sxe-dial.h */
 #define SPARES_MIN (SXE_RESOLVE_ADDRESSES_MAX - 1u)
 #define SPARES_MAX 64u
 
@@ -238,7 +238,8 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
         errno = -result;
         return NULL;
     }
-    /* One socket more than links: while a socket is closing, its link may open another. */
+    /* One socket more than links: a link whose socket is still closing may already open its next
+     * one. */
     sxe_register(client->config.connections_max + 1, 0);
     return client;
 }
