@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: accepts and evicts connections. If there is no place for a new one, the server makes one:
- * it closes a connection that address_max has refused and that still waits for its end. Without
- * such a connection it closes the one that has waited longest without a request under way: before
- * the first byte (a handshake included), within a head, between requests, or after its last reply.
- * These states share one order, so a new connection is the last to be closed. A new connection that
- * address_max refuses takes no other's place.
+ * it closes a connection that address_max has refused and that still waits for its end. If there is
+ * none, it closes the connection that has waited longest without a request under way: before its
+ * first byte (a handshake included), within a head, between requests, or after its last reply.
+ * Connections in these states are in one order by time, so a new connection is the last to be
+ * closed. A new connection that address_max refuses takes no other's place.
  */
 #include "sxe-http-server-private.h"
 
@@ -25,9 +25,9 @@
     "503 Service Unavailable\n"
 
 /* Whether a connection in that state may be evicted. While a handler runs, its connection is still
- * in the state of its last event. After its last reply a connection may be evicted as soon as the
- * kernel has the reply. A client that is refused, and does not end its handshake, would keep its
- * reply waiting. */
+ * in the state of its last event, so the state alone does not tell. After its last reply a
+ * connection may be evicted as soon as the kernel has the reply; a refused client's connection at
+ * once, because its client may never end the handshake, and the reply waits for that. */
 static bool
 may_be_evicted(const struct sxe__http_connection *connection, enum sxe__http_state state)
 {
@@ -37,8 +37,9 @@ may_be_evicted(const struct sxe__http_connection *connection, enum sxe__http_sta
              (state == SXE__HTTP_REFUSED || !sxe_io_has_output(connection->sxe))));
 }
 
-/* The connection that is longest in that state and may be evicted, or NO_INDEX. Only a few are
- * examined; those that may not go become the youngest, so that they hide the others only once. */
+/* The connection that has been longest in that state and may be evicted, or NO_INDEX. Only a few
+ * are examined. Those that may not be evicted become the youngest of the state, so that the next
+ * call does not examine them again. */
 static unsigned
 find_evictable(const struct sxe_http *http, enum sxe__http_state state)
 {
@@ -74,15 +75,16 @@ longest_waiting(const struct sxe_http *http)
     return longest;
 }
 
-/* Close a connection to make room. If its client has not read the last reply, or does not close,
- * abort: otherwise it would hold the socket for seconds. */
+/* Close a connection to make room. Abort if the client has not read the last reply, or if only its
+ * close is awaited: sxe_close would hold the socket for seconds. */
 static void
 evict_connection(struct sxe__http_connection *connection)
 {
     SXE *s = connection->sxe;
 
     SXE_USER_DATA(s) = NULL;
-    sxe__http_forget(connection, -ECONNRESET); /* the slot of a head that is not complete */
+    /* gives back the slot of a head that is not complete */
+    sxe__http_forget(connection, -ECONNRESET);
     if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER)
         sxe_abort(s);
     else
@@ -90,7 +92,7 @@ evict_connection(struct sxe__http_connection *connection)
     sxe__http_free(connection);
 }
 
-/* Take a free connection, or evict one, for a client. NULL: every connection has a request under
+/* Take a free connection for a client, or evict one. NULL: every connection has a request under
  * way, or the client would be refused anyway. */
 static struct sxe__http_connection *
 take_connection_place(struct sxe_http *http, const SXE *s)
@@ -109,8 +111,9 @@ take_connection_place(struct sxe_http *http, const SXE *s)
     return &http->connections[id];
 }
 
-/* Refuse a client. It may not close for seconds, so the one that was refused REFUSED_MAX clients
- * before gives its socket up now: otherwise a few of them would keep the server from accepting. */
+/* Refuse a client. It may not close for seconds. So the client that was refused REFUSED_MAX clients
+ * earlier loses its socket now: otherwise a few such clients would keep the server from
+ * accepting. */
 static void
 refuse_client(struct sxe_http *http, SXE *s)
 {

@@ -28,8 +28,8 @@ sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more)
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
     slot->body_left = head->length;
     slot->is_body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
-    /* A client that sends a body at once does not wait for 100; one that sends nothing after the
-     * head may wait. */
+    /* A client that sends body bytes right after the head does not wait for 100; one that sends
+     * nothing may. */
     slot->is_continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
                             (slot->is_body_whole || !has_more);
 }

@@ -69,7 +69,7 @@ sxe_http_forwarded_scheme(const struct sxe_http_request *request)
 
 /* ---- Lines of a field, from the last one to the first ---- */
 
-/* The lines of a field; those from `at` on were read. */
+/* The lines of a field. The lines from index `at` on were read already. */
 struct lines {
     const struct sxe_http_request *request;
     const char *name;
@@ -110,7 +110,8 @@ forwarded_scheme_of(struct sxe_span text)
     return text.length == 5 && strncasecmp(text.base, "https", 5) == 0 ? "https" : "";
 }
 
-/* Take the address of a hop. Returns whether the walk goes on, because that hop is trusted. */
+/* Take the address of a hop. Returns whether the walk goes on, because the hop is a trusted
+ * proxy. */
 static bool
 take_hop(struct sxe__http_slot *slot, const struct sxe_http_hop *hop)
 {
@@ -158,8 +159,8 @@ take_element(struct sxe_span *rest, bool *has_more)
     return sxe_http_without_blanks(element);
 }
 
-/* Get element number `index` from the right; a line with a single element has that one for all.
- * base NULL: there is none. */
+/* Get element number `index` from the right, counted from 1. If the field has a single element, it
+ * counts for every index. base NULL: there is no such element. */
 static struct sxe_span
 element_of(const struct sxe_http_request *request, const char *name, unsigned index)
 {
@@ -180,8 +181,9 @@ element_of(const struct sxe_http_request *request, const char *name, unsigned in
     return number == 1 ? found : none;
 }
 
-/* Read the host and scheme that belong to the element at which the walk ended. A proxy appends to
- * X-Forwarded-For; the other fields it either appends to as well, or sets. */
+/* Read the host and scheme that belong to the element at which the walk ended. A proxy always
+ * appends to X-Forwarded-For. To the two other fields it may append as well; or it sets them, and
+ * then they have a single element. */
 static void
 take_x_forwarded(struct sxe__http_slot *slot)
 {
@@ -197,14 +199,14 @@ take_x_forwarded(struct sxe__http_slot *slot)
 
 /* ---- Counting ---- */
 
-/* Count one connection more for a key. Returns whether the key may have that many. */
+/* Count one connection more for a key. Returns whether a key may have as many as it now has. */
 static bool
 count_key(struct sxe_http *http, uint64_t key)
 {
     return key == 0 || sxe__http_clients_add(http->clients, key) <= http->config.address_max;
 }
 
-/* Count the request for its client. Returns whether the client may have that many. */
+/* Count the request for its client. Returns whether the client may have as many as it now has. */
 static bool
 count_client(struct sxe__http_slot *slot)
 {
@@ -235,7 +237,7 @@ sxe__http_forward(struct sxe__http_slot *slot, unsigned status)
 
 /* ---- The client of a connection ---- */
 
-/* Count a connection. Returns whether its address may have that many. */
+/* Count a connection. Returns whether its address may have as many as it now has. */
 static bool
 is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storage *address,
            socklen_t length)
@@ -263,7 +265,7 @@ sxe__http_is_unwelcome(struct sxe_http *http, const SXE *s)
     const uint64_t key = http->clients == NULL ? 0 : sxe__http_client_key(&address, length);
     bool has_room;
 
-    /* The clients of a proxy are not known yet. */
+    /* Connections of proxies are not limited: their clients are not known yet. */
     if (key == 0 || is_in_list(config->proxies, &address) ||
         (config->forwarding != SXE_HTTP_FORWARDING_NONE && is_in_list(config->trusted, &address)))
         return false;

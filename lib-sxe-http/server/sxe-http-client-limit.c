@@ -6,8 +6,8 @@
  *
  * Processes that share their counts have a table each, in memory that all of them see. A process
  * writes only its own table and adds up what it reads in all of them, so there is no lock to
- * recover when one dies: its table is emptied. The version is odd while a removal moves entries; a
- * process that reads meanwhile reads again.
+ * recover when a process dies: its table is emptied. The version of a table is odd while a removal
+ * moves its entries; a process that reads the table meanwhile reads it again.
  */
 #include "sxe-http-server-private.h"
 
@@ -19,7 +19,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* how often to read a table that changes; the process that changes it may have died */
+/* how often to read a table again that is being changed: the process that changes it may have
+ * died */
 #define READS_MAX 1000
 
 struct entry {
@@ -255,7 +256,8 @@ sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
     return sum;
 }
 
-/* Fill the hole that a removal left: move a later entry into it that found its own place taken. */
+/* Fill the hole that a removal left with a later entry whose own place is the hole, or is before
+ * it. The moved entry leaves a hole, which is filled in the same way. */
 static void
 close_hole(struct sxe__http_clients *clients, uint32_t hole)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: how requests and connections end: on_done and on_reply are called, slots and places are
- * given back. Nothing here begins anything.
+ * given back. Nothing here starts a request.
  */
 #include "sxe-http-server-private.h"
 
@@ -64,8 +64,9 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_CLOSING);
-    /* Reset such a connection: after an orderly close the kernel would keep an earlier reply for a
-     * client that does not read it. */
+    /* If more than 64 KiB are unacknowledged, linger, which resets the connection in the end: after
+     * an orderly close the kernel would keep an earlier reply for a client that does not read
+     * it. */
     if (!connection->http->is_stopping && sxe_io_is_unread(connection->sxe))
         sxe_close_lingering(connection->sxe);
     else
@@ -83,7 +84,7 @@ sxe__http_check_stopped(struct sxe_http *http)
     if (!http->is_draining || open > 0)
         return;
     http->dones_number = 0;
-    /* copy them: the last function may delete the server */
+    /* a copy, because the last function may delete the server */
     memcpy(dones, http->dones, sizeof(dones));
     for (unsigned i = 0; i < number; i++)
         dones[i](http);
@@ -128,7 +129,7 @@ client_left(struct sxe__http_connection *connection)
         sxe_abort(connection->sxe);
         return;
     }
-    sxe__http_dismiss(connection); /* replies to earlier requests are still being sent */
+    sxe__http_dismiss(connection); /* not abort: replies to earlier requests are still being sent */
     sxe__http_forget(connection, -ECONNRESET);
 }
 
@@ -141,8 +142,8 @@ sxe__http_client_ended(struct sxe__http_connection *connection, int length)
         sxe__http_dismiss(connection);
 }
 
-/* Correct the count of sent bytes of the body by the bytes that were dropped unsent. The body is
- * last in the output, so dropped bytes are first of all the body's. */
+/* Subtract the bytes that were dropped unsent from the count of sent bytes of the body. The body is
+ * last in the output, so dropped bytes are bytes of the body first. */
 static void
 take_dropped(struct sxe__http_slot *slot, size_t dropped)
 {

@@ -211,8 +211,8 @@ compose_cookie(char *room, const struct sxe_http_cookie *cookie)
     return to == NULL ? -EMSGSIZE : to - room;
 }
 
-/* Count the bytes of the lines that add a cookie of that name; also remove the lines if
- * is_removal. */
+/* Count the bytes of the lines that add a cookie of that name. If `removes` is set, also remove
+ * these lines. */
 static size_t
 count_older(struct sxe__http_slot *slot, const char *name, bool removes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the id of a request, which its reply, the logs and handlers show. It is made when it is
- * first asked for; or it is that of config.request_id, if a trusted peer sent that field. And the
- * trace that it is part of.
+ * What: the id of a request, which its reply, the logs and handlers show. The id is made when a
+ * caller first asks for it; if a trusted peer sent the field config.request_id, its value is the
+ * id. Also the trace that the request is part of.
  */
 #include "sxe-http-server-private.h"
 

@@ -216,8 +216,8 @@ compose_lines(struct sxe__http_slot *slot, uint64_t length)
     last->used = (uint32_t)(to - http->head);
 }
 
-/* Note the values that the last head was composed from. A head with a long type or with an id is
- * not kept. */
+/* Note the values that the last head was composed from. A head with a long type is not kept, nor
+ * one with an id, which is new in each reply. */
 static void
 note_last_head(const struct sxe__http_slot *slot, const char *type, uint64_t length)
 {

@@ -49,7 +49,7 @@ sxe__http_break(struct sxe__http_slot *slot)
     if (slot->progress == SXE__HTTP_UNANSWERED)
         slot->status = 0;
     slot->close = true;
-    slot->is_sending = true; /* the request ends in on_close, which knows the reason */
+    slot->is_sending = true; /* on_close, which knows the reason, will end the request */
     sxe_abort(slot->connection->sxe);
     sxe__http_ended(slot);
     return -ENOTCONN;
@@ -149,7 +149,7 @@ fail_server_reply(struct sxe__http_slot *slot, unsigned status, int error)
     static const char text[] = "500 Internal Server Error\n";
     bool is_gone = sxe_get_state(slot->connection->sxe) == SXE_STATE_CLOSED;
 
-    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_done gets the reason */
+    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_close gives on_done the reason */
         return;
     SXE_WARN("a handler's reply, status %u, cannot be sent: %s", status, strerror(-error));
     if (slot->progress == SXE__HTTP_ENDED)

@@ -5,7 +5,7 @@
  *
  *     sxe-http-server.c         new, listen, stop, delete; the plan
  *     sxe-http-accept.c         connections come, and others make room for them
- *     sxe-http-client-address.c whose connection it is, and whose request
+ *     sxe-http-client-address.c which client a connection or a request comes from
  *     sxe-http-client-limit.c   how many connections an address has
  *     sxe-http-session.c        bytes of a connection -> requests -> handlers, and their order
  *     sxe-http-close.c          requests and connections end
@@ -16,12 +16,12 @@
  *     sxe-http-identity.c       its id, and its trace
  *     sxe-http-response.c       the status of a reply, and replies that are whole
  *     sxe-http-reply-fields.c   the fields that a handler adds
- *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
+ *     sxe-http-reply-head.c     the head of a reply, mostly a copy of the last head
  *     sxe-http-stream.c         replies in parts, files, upgrades
  *     sxe-http-log.c            the level of log lines
  *
- * They call downwards: no file calls one that calls it, directly or through others. The outcome of
- * a file below is returned, and sxe-http-session.c decides what follows.
+ * Calls go downwards: no file calls a file that calls it, directly or through others. A lower file
+ * returns its outcome, and sxe-http-session.c decides what follows.
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
  *
@@ -59,8 +59,8 @@ enum sxe__http_state {
     SXE__HTTP_BODY,     /* the body is not complete */
     SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for the handler */
     SXE__HTTP_SENDING,  /* the peer must read the reply; lib-sxe has the timeout */
-    SXE__HTTP_CLOSING,  /* after its last reply: its peer must read, and may close */
-    SXE__HTTP_REFUSED,  /* the same, for a client that had address_max connections already */
+    SXE__HTTP_CLOSING,  /* after the last reply: the peer must read it, and should close */
+    SXE__HTTP_REFUSED,  /* like CLOSING, for a client that had address_max connections already */
     SXE__HTTP_STATES
 };
 
@@ -78,14 +78,15 @@ struct sxe__http_connection {
     SXE *sxe;
     struct sxe__http_slot *slot; /* NULL: no request has begun */
     uint64_t address;            /* the client's key in clients; 0: not counted */
-    uint64_t window; /* how many bytes of the body came since its time began, see body_ns */
+    /* how many bytes of the body came in its present period, see has_made_progress */
+    uint64_t window;
     uint32_t requests;
     uint8_t phase;
     bool is_inside;  /* a handler or callback is running; its caller checks the outcome */
     bool is_waiting; /* paused until the kernel took the output */
     bool is_trusted; /* the socket's peer is one of config.trusted */
-    /* requests are forwarded ones: the client of the PROXY header is trusted, too, or there is no
-     * such header; only with config.forwarding */
+    /* each request has a client of its own: the peer, or the client that its PROXY header names, is
+     * a trusted proxy; only with config.forwarding */
     bool is_forwarding;
     uint8_t peer_length; /* how many bytes `peer` has, from the PROXY header or the socket */
     unsigned char peer[28];
@@ -114,7 +115,8 @@ struct sxe__http_slot {
     SXE_TIME since;
     uint64_t body_left;   /* bytes to come of a body of BODY_LENGTH */
     uint64_t length_left; /* bytes to come of a reply that was begun with a length */
-    SXE_TIME body_ns;     /* time spent in earlier stays in BODY since the body's time began */
+    /* time spent in earlier stays in BODY since the present period of the body began */
+    SXE_TIME body_ns;
     SXE_TIME handler_ns;  /* time spent in earlier stays in HANDLING */
     uint32_t path_length; /* length of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
@@ -124,10 +126,11 @@ struct sxe__http_slot {
     char trace_state[SXE_HTTP_TRACE_STATE_MAX];
     struct sxe_span forwarded_host; /* set if is_forwarded; base NULL: none */
     const char *forwarded_scheme;   /* "": the scheme is not known */
-    uint8_t client_length;          /* 0: the address is that of the connection's peer */
+    /* length of the client's address; 0: the client is the connection's peer */
+    uint8_t client_length;
     unsigned char client[28];
 
-    /* The members from here on are cleared for each request; there are few, see
+    /* The members from here on are cleared for each request, so they are few; see
      * sxe__http_slot_reset. */
     struct sxe_http_response response;
 
@@ -146,7 +149,8 @@ struct sxe__http_slot {
     bool close; /* close the connection after the reply */
     bool is_chunked;
     bool is_lending; /* the kernel still reads memory or a file that the handler lent */
-    bool is_sending; /* the end of the reply waits for the kernel, or for the socket to close */
+    /* the request ends only when the kernel has the reply's last byte, or when the socket closes */
+    bool is_sending;
     bool offers_upgrade;
     bool is_path_made;
     bool has_id;
@@ -192,7 +196,7 @@ struct sxe_http {
     uint32_t free_count;
     size_t resident;    /* how many bytes of memory free slots keep */
     uint32_t *touched;  /* how many bytes of memory each slot has */
-    size_t body_memory; /* how many bytes incomplete bodies have */
+    size_t body_memory; /* how many bytes of incomplete bodies are kept, in all slots */
 
     struct sxe__http_clients *clients; /* NULL: connections of clients are not counted */
     struct sxe_http_date_cache date;
@@ -210,7 +214,8 @@ struct sxe_http {
     unsigned refused_turn;
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
-    uint32_t unsent_max;    /* with more unsent bytes than this the next request waits */
+    /* if more bytes than this are unsent, the connection's next request waits */
+    uint32_t unsent_max;
     bool is_draining;       /* each reply is the last one of its connection */
     bool is_stopping;       /* the server drains, and connections without a request are closed */
     void (*resume)(SXE *s); /* sxe__http_resume, for files that the session calls */
@@ -237,13 +242,14 @@ void sxe__http_on_connected(SXE *s);
 
 /* ---- sxe-http-client-address.c ---- */
 
-/* Keep the client's address for callers that ask when the socket may be closed. Returns its length;
- * 0: it is not an IP address. */
+/* Keep the client's address, because it may be asked for when the socket is closed already. Returns
+ * its length; 0: it is not an IP address. */
 socklen_t sxe__http_keep_peer(struct sxe__http_connection *connection,
                               const struct sockaddr_storage *address);
 
-/* Set the address of the connection's client, of this length, and count the connection, unless it
- * is a proxy whose requests have clients of their own. 0, or the status that refuses the client. */
+/* Set the address of the connection's client, which has this length, and count the connection. The
+ * connection of a proxy that forwards requests is not counted: its requests are. 0, or the status
+ * that refuses the client. */
 SXE_MUST_USE unsigned sxe__http_set_client(struct sxe__http_connection *connection,
                                            const struct sockaddr_storage *address,
                                            socklen_t length);
@@ -251,7 +257,7 @@ SXE_MUST_USE unsigned sxe__http_set_client(struct sxe__http_connection *connecti
 /* Whether a client that connects now, from its own address, has as many connections as it may. */
 bool sxe__http_is_unwelcome(struct sxe_http *http, const SXE *s);
 
-/* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole.
+/* Read the PROXY header at the front of data. Returns how many bytes it has; 0: it is not whole.
  * *status becomes the result of sxe__http_set_client. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
                             size_t length, unsigned *status);
@@ -280,7 +286,8 @@ void sxe__http_uncount(struct sxe__http_connection *connection);
 void sxe__http_on_read(SXE *s, int length);
 void sxe__http_on_timeout(void *array, unsigned id, void *user);
 
-/* Go on with the connection, after a call by the program ended a reply, or let a body go on. */
+/* Continue with the connection, after a call by the program has ended a reply or has resumed the
+ * reading of a body. */
 void sxe__http_resume(SXE *s);
 
 /* A call by the program changed something: look at the connection later in this turn. If a handler
@@ -297,9 +304,9 @@ sxe__http_changed(struct sxe__http_connection *connection)
  * calls by the loop, like on_read. */
 void sxe__http_reject(struct sxe__http_connection *connection, unsigned status);
 
-/* `status` is a result of sxe__http_set_client. If it is not 0, the client has too many
- * connections: answer with that status before the first request. Such a connection counts for no
- * address, and its place is the first that another one gets. */
+/* If `status`, a result of sxe__http_set_client, is not 0, the client has too many connections:
+ * answer with that status before the first request. Such a connection counts for no address, and is
+ * the first to be evicted. */
 void sxe__http_admit(struct sxe__http_connection *connection, unsigned status);
 
 /* ---- sxe-http-close.c ---- */
@@ -330,7 +337,7 @@ void sxe__http_free(struct sxe__http_connection *connection);
 /* If the server drains and no connection is left, call each done. */
 void sxe__http_check_stopped(struct sxe_http *http);
 
-/* The client closed or half-closed; length -1: while the connection was paused. */
+/* The client closed or half-closed. length: that of on_read; -1: the connection was paused. */
 void sxe__http_client_ended(struct sxe__http_connection *connection, int length);
 void sxe__http_on_close(SXE *s);
 
@@ -375,7 +382,8 @@ size_t sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t
 bool sxe__http_body_can_be_shown(const struct sxe__http_slot *slot);
 bool sxe__http_body_is_waiting(const struct sxe__http_slot *slot);
 bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
-void sxe__http_body_forget(struct sxe__http_slot *slot); /* the bytes of its body no longer count */
+/* Stop counting the bytes of the slot's body in http->body_memory. */
+void sxe__http_body_forget(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-slot.c ---- */
 
@@ -396,8 +404,8 @@ SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
 
 /* ---- sxe-http-identity.c ---- */
 
-/* If config.request_id is set, have the log show the request's id from the first call to the second
- * one, which gets the result of the first. */
+/* If config.request_id is set, log lines show the request's id from a call of sxe__http_name_lines
+ * until sxe__http_unname_lines is called with its result. */
 static inline const char *
 sxe__http_name_lines(const struct sxe__http_slot *slot)
 {
@@ -436,8 +444,8 @@ SXE_MUST_USE int sxe__http_end_whole(struct sxe__http_slot *slot, const char *ty
 /* Reset the connection: half a reply must not look like a whole one. Returns -ENOTCONN. */
 int sxe__http_break(struct sxe__http_slot *slot);
 
-/* After a write that took nothing: return -ENOBUFS, so that the write may be tried again; on
- * another error break the connection. */
+/* After a write that took nothing. If error is -ENOBUFS, return it, so that the caller can write
+ * again later; on another error break the connection. */
 SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
 
 /* Whether output_max has room for `own` bytes of the library and `length` bytes of the handler. */

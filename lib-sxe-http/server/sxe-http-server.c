@@ -232,7 +232,7 @@ listen_with_config(struct sxe_http *http, SXE *listener)
     }
     ask_for_silent(listener);
     http->listeners[http->listener_count++] = listener;
-    /* The other half of output_pause is left to the next reply. */
+    /* The other half of output_pause is for the reply to that next request. */
     http->unsent_max = sxe_get_config()->output_pause / 2;
     return 0;
 }

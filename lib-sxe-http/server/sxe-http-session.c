@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: one connection's requests, one after the other. Each phase takes bytes and may lead to the
- * next; on_read goes round until none takes any more:
+ * next; on_read repeats the phases until none takes more bytes:
  *
  *     READ_PROXY -> READ_HEAD -> READ_BODY -> REPLY -> DRAIN -.
  *                       ^  '------ no body ----^              |
  *                       '-------------------------------------'     any -> OVER
  *
- * A phase may be left by a call from outside (a reply that comes later), but what follows happens
- * here, in a call of the loop's.
+ * A call from outside, such as a late reply, may end a phase, but only this file starts the next
+ * phase, in a call from the loop.
  */
 #include "sxe-http-server-private.h"
 
@@ -158,7 +158,7 @@ expects_unknown(const struct sxe_http_request *request)
     return false;
 }
 
-/* Whether a request with a whole head may go on: 0, or the status that refuses it. */
+/* Check a request whose head is whole. 0, or the status that refuses it. */
 static unsigned
 check_request_head(const struct sxe__http_slot *slot)
 {
@@ -171,7 +171,7 @@ check_request_head(const struct sxe__http_slot *slot)
     return 0;
 }
 
-/* Find the handler for a whole head. 0, or the status that refuses it. */
+/* Find the handler for a request whose head is whole. 0, or the status that refuses it. */
 static unsigned
 look_at_head(struct sxe__http_slot *slot)
 {
@@ -208,7 +208,7 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
         connection->phase = SXE__HTTP_READ_BODY;
 }
 
-/* Copy the head into the slot as far as it fits: handlers and logs read it there. */
+/* Copy the head into the slot, as far as it fits, because handlers and logs read it there. */
 static void
 keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
 {
@@ -219,7 +219,8 @@ keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
         sxe__http_slot_forget_head(slot);
     slot->used = (uint32_t)(length < most ? length : most);
     memcpy(head, data, slot->used);
-    /* the rest of the head is still in the kernel: forget what is here */
+    /* If parsed bytes are missing in the copy, because they are still in the kernel, forget the
+     * results of parsing, which refer to them. */
     if (slot->used < slot->request.head.at)
         sxe_http_parser_next(&slot->request.head);
     slot->request.data = head;
@@ -235,8 +236,8 @@ is_repeated_head(const struct sxe__http_slot *slot, const char *data, size_t len
            memcmp(head, data, slot->head_length) == 0;
 }
 
-/* Parse the head at the front of data, which does not repeat the last one. Returns the bytes that
- * it took; 0: it is not whole. */
+/* Parse the head at the front of data, which does not repeat the last head. Returns the length of
+ * the head; 0: it is not whole. */
 static size_t
 read_new_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
@@ -259,8 +260,8 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
     return (size_t)n;
 }
 
-/* Read any head. If it repeats the last one, which had no body, the results of parsing that one
- * still hold. */
+/* Read any head. If it repeats the last head, which had no body, use the results of parsing the
+ * last head. */
 static size_t
 read_request_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
@@ -296,7 +297,7 @@ static size_t
 wait_for_reader(struct sxe__http_connection *connection)
 {
     connection->is_waiting = true;
-    /* Without memory for a callback, go on after the loop's next try to send. */
+    /* If there is no memory for the callback, continue after the loop's next try to send. */
     if (sxe_send(connection->sxe, "", 0, on_output_drained) < 0)
         sxe__http_changed(connection);
     return 0;
@@ -387,7 +388,7 @@ awaited_state(const struct sxe__http_connection *connection, bool has_unread)
                                                               : SXE__HTTP_SENDING;
 }
 
-/* Whether the body made progress in its period. A new period begins. */
+/* Whether enough bytes of the body came in the period that ends now; begin a new period. */
 static bool
 has_made_progress(struct sxe__http_connection *connection)
 {
@@ -409,8 +410,8 @@ is_time_over(SXE_TIME spent_ns, uint32_t timeout_ms)
     return timeout_ms != UINT32_MAX && spent_ns >= timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
 }
 
-/* A request with a body in parts alternates between BODY and HANDLING, and the pool times only one
- * stay in a state: so add the stays up. 0, or the status of a request whose time is over. */
+/* A request with a body in parts alternates between BODY and HANDLING, but the pool times only a
+ * single stay in a state: so add up the stays. 0, or the status of a request whose time is over. */
 SXE__HTTP_COLD static unsigned
 count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from)
 {
@@ -418,8 +419,8 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
     struct sxe__http_slot *slot = connection->slot;
     SXE_TIME since = sxe_pool_get_time(connection->http->connections, id);
     SXE_TIME now = sxe_time_turn_ns();
-    /* The pool makes stamps unique by adding 1 ns to each of the same turn, so `since` may be above
-     * `now`. */
+    /* The pool adds 1 ns to each further stamp of a turn, to make stamps unique, so `since` may be
+     * above `now`. */
     SXE_TIME ns = now > since ? now - since : 0;
 
     if (from == SXE__HTTP_HANDLING) {
@@ -437,7 +438,8 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
                : 0;
 }
 
-/* Move to another state, or to the same one with a new request. 0, or the status of count_time. */
+/* Move to another state; or to the same state, but for a new request. 0, or the status of
+ * count_time. */
 static unsigned
 change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from,
              enum sxe__http_state to, bool is_new)
@@ -455,8 +457,8 @@ change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__htt
     return status;
 }
 
-/* At the end of an event, move to the state for what the connection waits for. Timeouts begin again
- * with each request. */
+/* At the end of an event, move to the state for what the connection waits for. is_new: the event
+ * began a request, so timeouts start again. */
 static void
 rest_connection(struct sxe__http_connection *connection, bool is_new)
 {
@@ -545,7 +547,8 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         sxe__http_dismiss(connection);
         return;
     }
-    /* A reply that was begun between events of the connection has not moved it to SENDING yet. */
+    /* A reply that was begun between two events of the connection is still in HANDLING: move it to
+     * SENDING. */
     if (state == SXE__HTTP_HANDLING && connection->slot->progress != SXE__HTTP_UNANSWERED) {
         rest_connection(connection, false);
         return;

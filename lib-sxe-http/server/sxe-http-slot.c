@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: memory for one request and its reply. There is address space for as many as there are
- * connections; a page of it costs memory once it is touched. Slots are taken last in, first out, so
- * those in use are few and warm; pages that a large body touched are given back to the kernel.
+ * What: memory for one request and its reply. There is address space for as many slots as there are
+ * connections; a memory page of a slot costs memory once it is touched. The slot that was given
+ * back last is taken first, so few slots are in use, and their pages are in the processor's caches;
+ * pages that a large body touched are given back to the kernel.
  */
 #include "sxe-http-server-private.h"
 
@@ -78,7 +79,7 @@ sxe__http_slot_forget_head(struct sxe__http_slot *slot)
     const struct sxe_span none = {NULL, 0};
 
     slot->head_length = 0;
-    /* A refused request has none of these texts, but a log may read them. */
+    /* A refused request has no path or query, but a log may read them. */
     slot->request.raw_path = none;
     slot->request.path = none;
     slot->request.query = none;
@@ -127,8 +128,8 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
                              http->config.head.fields_max, &http->config.head);
         sxe__http_slot_reset(slot);
     }
-    /* A proxy may have sent the last head: another proxy's headers are not to be trusted because of
-     * that. */
+    /* The last head may have come from another proxy. Its fields were trusted there; parse and
+     * judge this proxy's head itself. */
     if (SXE_UNLIKELY(connection->is_forwarding) && slot->head_length > 0)
         sxe__http_slot_forget_head(slot);
     slot->since = sxe_time_turn_ns();
@@ -136,7 +137,8 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     return slot;
 }
 
-/* Give the memory after the first `keep` bytes back to the kernel. */
+/* Give the memory after the first `keep` bytes back to the kernel. Returns how many bytes the slot
+ * still has. */
 static uint32_t
 release_pages(struct sxe__http_slot *slot, size_t touched, size_t keep)
 {
@@ -158,7 +160,7 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
     if (SXE_UNLIKELY(connection->is_forwarding))
         sxe__http_uncount(connection);
     touched = touched > http->touched[index] ? touched : http->touched[index];
-    if (touched > KEEP_MAX) /* head_at may be larger than KEEP_MAX */
+    if (touched > KEEP_MAX) /* more bytes than are kept; head_at alone may be more */
         sxe__http_slot_forget_head(slot);
     http->touched[index] = release_pages(slot, touched, KEEP_MAX);
     if (http->resident + http->touched[index] > RESIDENT_MAX)

@@ -15,7 +15,7 @@
 #define FRAMING_MAX  24 /* bytes around a chunk's data */
 #define PROTOCOL_MAX 256
 
-/* ---- The begin of a reply in parts ---- */
+/* ---- Beginning a reply in parts ---- */
 
 static int
 begin_stream(struct sxe__http_slot *slot, uint64_t length)
@@ -81,7 +81,7 @@ write_content(SXE *s, const struct part *part)
     return sxe_sendfile(s, part->fd, part->offset, part->length, part->on_sent);
 }
 
-/* A chunk of its own (RFC 9112, 7.1): once its size is written, all of it must follow. */
+/* Write a part as one chunk (RFC 9112, 7.1). Once its size is written, all of it must follow. */
 static int
 write_chunk(struct sxe__http_slot *slot, const struct part *part)
 {
@@ -204,8 +204,9 @@ write_last_chunk(struct sxe__http_slot *slot)
     return 0;
 }
 
-/* All parts are written. A reply with borrowed memory, or with an on_room still to come, is done
- * when the kernel has all of it: the last part reports that, or an empty part after it. */
+/* All parts are written. A reply that lent memory, or that still waits for an on_room, is done only
+ * when the kernel has all of it: the last part's callback reports that, or that of an empty part
+ * added after it. */
 static int
 end_stream(struct sxe__http_slot *slot)
 {
@@ -229,7 +230,8 @@ end_stream(struct sxe__http_slot *slot)
     return 0;
 }
 
-/* Whether nothing follows this last part, so that the reply has been sent when the part has. */
+/* Whether nothing follows this last part, so that its callback means that the whole reply was
+ * sent. */
 static bool
 is_end_of_reply(const struct sxe__http_slot *slot, const struct part *part)
 {
@@ -327,7 +329,8 @@ sxe_http_on_room(struct sxe_http_response *response,
 
 /* ---- Leaving HTTP ---- */
 
-/* RFC 9110, 7.8: switch only to a protocol that the client named. So its name is a valid value. */
+/* RFC 9110, 7.8: switch only to a protocol that the client named. The client's field was valid, so
+ * the name is a valid value, too. */
 static bool
 is_asked_for(const struct sxe_http_request *request, const char *protocol)
 {
