@@ -181,7 +181,7 @@ sxe__http_cache_remove(struct sxe__http_file *file)
         set_state(file, SXE__HTTP_FILE_LEAVING);
 }
 
-/* Evict the entry that was unused for longest. False: all are in use. */
+/* Evict the entry that has been unused for longest. False: all are in use. */
 static bool
 evict_file(struct sxe_http_files *files)
 {

@@ -15,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES    8 /* how often to try calls that other processes may disturb */
-#define OPEN     (O_RDONLY | O_NONBLOCK | O_NOCTTY)
-#define SETTLE_S 2 /* how old a change must be, because some file systems count time in seconds */
+#define TRIES 8 /* how often to repeat a call that the changes of other processes may disturb */
+#define OPEN  (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+/* after how many seconds a change is settled; some file systems store times in seconds */
+#define SETTLE_S 2
 
 const struct sxe__http_coding sxe__http_codings[SXE__HTTP_CODINGS] = {
     {"br", ".br"},
@@ -60,7 +61,7 @@ open_step(int directory, const char *name, size_t length, int flags)
 }
 
 /* Without openat2: open segment after segment, and follow no link. The path's last slash is not
- * passed on, because it would follow a link. */
+ * passed on: with it the call would follow a link. */
 static int
 open_step_by_step(int root, const char *path, int flags)
 {
@@ -178,8 +179,8 @@ is_same_file(const struct stat *a, const struct stat *b)
            is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
 }
 
-/* Whether the last change is so old that another one will have another time. A file may change
- * twice in one tick of the clock that its times are from. */
+/* Whether the last change of the file is so old that a later change will give it another time. A
+ * file may change twice in one tick of the clock that its times are from. */
 static bool
 is_change_settled(const struct stat *found)
 {
@@ -232,8 +233,8 @@ keep_content(struct sxe__http_file *file, int fd, struct stat *found)
 
 /* ---- The kind of a file ---- */
 
-/* Whether there is a sibling as new as the file. path has room for a suffix after
- * `length` bytes. */
+/* Whether the file has a sibling, with this suffix, that is as new as the file. `path` has memory
+ * for the suffix after its first `length` bytes. */
 static bool
 has_sibling(const struct sxe__http_file *file, char *path, size_t length, const char *suffix)
 {
@@ -354,8 +355,8 @@ open_served_file(struct sxe__http_file *file, char *path)
     }
 }
 
-/* Open the first index that the directory has. True: the entry has it, or the error if opening it
- * failed for another reason than ENOENT; false: there is no index. */
+/* Open the first index that the directory has. True: the entry has the index; or the error, if
+ * opening it failed for another reason than ENOENT. False: there is no index. */
 static bool
 open_index(struct sxe__http_file *file, char *path)
 {

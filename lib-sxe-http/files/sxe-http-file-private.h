@@ -66,7 +66,7 @@ enum sxe__http_file_state {
     SXE__HTTP_FILE_STATES
 };
 
-/* A request that is not answered yet, and which file it wants. */
+/* A request that is not answered yet, and the file that it wants. */
 struct sxe__http_wish {
     struct sxe_http_request *request;
     /* the file whose sibling is wanted, held; NULL: the file itself is wanted */
@@ -76,13 +76,14 @@ struct sxe__http_wish {
 
 struct sxe__http_waiter {
     struct sxe__http_wish wish;
-    struct sxe__http_file *file; /* the entry for which it waits */
+    struct sxe__http_file *file; /* the entry for which the request waits */
     struct sxe__http_waiter *next;
     struct sxe__http_waiter *prev;
 };
 
 struct sxe__http_file {
-    struct sxe_work work; /* the first member, so that a pointer to it is one to the entry */
+    /* the first member, so that a pointer to it is also a pointer to the entry */
+    struct sxe_work work;
     struct sxe_http_files *files;
     char *name; /* the name; the entry's region begins with it */
     uint32_t name_length;
@@ -94,11 +95,12 @@ struct sxe__http_file {
     struct sxe__http_waiter *last;
     struct sxe__http_file *known; /* the old entry that it may replace, held; or NULL */
     size_t memory;                /* how many bytes the entry adds to files->memory */
-    SXE_TIME checked;             /* when the file was last seen as described here */
+    SXE_TIME checked;             /* when the file was last found to be as described here */
     bool may_keep;                /* whether memory_max leaves memory for the content */
 
-    /* The thread sets these while it opens the file; afterwards only siblings may change. */
-    bool is_same; /* the file is as in known: only siblings may differ */
+    /* The thread sets these members while it opens the file; afterwards only `siblings` may
+     * change. */
+    bool is_same; /* the file is as in `known`: only its siblings may differ */
     bool is_listing;
     bool is_settled;   /* whether a later change would show in the file's times */
     uint8_t siblings;  /* a bit for each coding that has a sibling */
@@ -126,7 +128,7 @@ struct sxe__http_type {
 };
 
 struct sxe__http_types {
-    char *text; /* the text that the others point into */
+    char *text; /* the text that the other pointers point into */
     struct sxe__http_type *types;
     unsigned number;
     const char *usual; /* the content type of all other extensions */
@@ -138,7 +140,9 @@ struct sxe_http_files {
     struct sxe_http_files_config config;
     struct sxe_span prefix; /* config.prefix without slashes around it */
     int root;
-    unsigned group; /* its group of threads: a root that hangs delays no other root */
+    /* the handler's own group of threads, so that a root whose file system hangs delays no other
+     * root */
+    unsigned group;
     bool has_openat2;
     struct sxe__http_types types;
     struct sxe__http_file *entries;   /* the array of a pool */
@@ -194,10 +198,10 @@ void sxe__http_cache_remove(struct sxe__http_file *file);
 void sxe__http_cache_hold(struct sxe__http_file *file);
 /* the caller holds the entry no longer; NULL is allowed */
 void sxe__http_cache_release(struct sxe__http_file *file);
-/* an entry that nobody holds was used: make it the youngest */
+/* A request used an entry that no request holds: make it the youngest. */
 void sxe__http_cache_touch(struct sxe__http_file *file);
 
-/* Close the descriptor that was unused for longest; false: all are in use. */
+/* Close the descriptor that has been unused for longest; false: all are in use. */
 SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
 
 /* ---- sxe-http-file-reply.c ---- */
@@ -208,9 +212,9 @@ void sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_fi
                           struct sxe__http_file *file);
 void sxe__http_file_refuse(struct sxe_http_request *request, unsigned status);
 
-/* Answer 301 to the request's path with a slash at its end. Location is made from the decoded path,
- * so it cannot be "//host". 404 if the path does not end with `name`, which a handler chose by
- * sxe_http_files_send: then nothing is below the request's path. */
+/* Answer 301: the request's path with a slash at its end. Location is made from the decoded path,
+ * so it cannot be "//host". If the path does not end with `name`, which a handler gave to
+ * sxe_http_files_send, answer 404: the names in the directory are not below the request's path. */
 void sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request,
                              const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from an entry to the reply: which part of it the request gets (RFC 9110, 13 and 14), what
- * the fields say of it, and the parts of multipart/byteranges (14.6).
+ * What: from an entry to the reply: which part of the file the request gets (RFC 9110, 13 and 14),
+ * the fields that describe it, and the parts of multipart/byteranges (14.6).
  */
 #include "sxe-http-file-private.h"
 
@@ -13,7 +13,8 @@
 #include "sxe-http-conditional.h"
 #include "sxe-http-private.h"
 
-#define BOUNDARY_SIZE  33 /* 128 random bits as text, which no file can guess */
+/* 128 random bits as text, and a NUL: no file can have been made to contain it */
+#define BOUNDARY_SIZE  33
 #define PART_HEAD_SIZE (BOUNDARY_SIZE + SXE__HTTP_TYPE_MAX + SXE_HTTP_CONTENT_RANGE_MAX + 64)
 
 struct reply {
@@ -33,7 +34,7 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
 
-    if (status == 503) /* the field is left out if there is no room for it */
+    if (status == 503) /* without room for Retry-After, answer without it */
         (void)!sxe_http_add_field(response, "Retry-After", "1");
     (void)!sxe_http_reply_status(response, status);
 }
@@ -58,7 +59,7 @@ sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *r
     ssize_t length = sxe_http_path_to_file(request->path, files->room, sizeof(files->room));
     struct sxe_span all = {files->room, length > 0 ? (size_t)length : 0};
 
-    /* the name is one that a handler gave to sxe_http_files_send */
+    /* the path does not end with the name that a handler gave to sxe_http_files_send */
     if (length <= 0 || !has_name_end(all, name)) {
         sxe__http_file_refuse(request, 404);
         return;
@@ -104,7 +105,7 @@ add_header_lines(struct sxe_http_response *response, const struct line *lines, u
     return result;
 }
 
-/* Add the fields of every reply about the representation, 304 too (RFC 9110, 15.4.5). */
+/* Add the fields about the representation that every reply has, 304 too (RFC 9110, 15.4.5). */
 static int
 add_validators(const struct reply *reply)
 {
@@ -141,7 +142,7 @@ add_file_headers(const struct reply *reply, const char *type, const char *conten
 
 /* ---- Contents ---- */
 
-/* Whether replies copy the content, so that the entry need not be held. */
+/* Whether replies copy the content; then no reply needs to hold the entry. */
 static bool
 is_copied(const struct sxe__http_file *file)
 {
@@ -166,8 +167,8 @@ end_reply_with_file(const struct reply *reply, uint64_t first, uint64_t length)
     return sxe_http_end_file(reply->response, file->fd, (off_t)first, length);
 }
 
-/* Add the fields of the whole file. Without a coding they are equal each time, so the entry keeps
- * them for the next reply. */
+/* Add the fields of a reply with the whole file. Without a coding they are equal in each reply, so
+ * the entry keeps them for the next one. */
 static int
 add_all_fields(const struct reply *reply)
 {
@@ -220,7 +221,7 @@ struct multipart {
     char boundary[BOUNDARY_SIZE];
 };
 
-/* Make the boundary between parts. False: the system has no randomness yet. */
+/* Make the boundary between parts. False: the system has no random bits yet. */
 static bool
 make_boundary(char boundary[BOUNDARY_SIZE])
 {
@@ -300,7 +301,7 @@ send_ranges(const struct reply *reply, const struct sxe_http_range *ranges, unsi
     char type[sizeof("multipart/byteranges; boundary=") + BOUNDARY_SIZE];
     int result;
 
-    /* without a boundary send the whole file: a server may always ignore Range */
+    /* without a boundary send the whole file; a server may always ignore Range */
     if (!make_boundary(multipart.boundary)) {
         send_all_ranges(reply);
         return;

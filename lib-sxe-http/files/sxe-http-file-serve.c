@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: from a name to a fresh entry, and to the reply. A thread opens a file once for all requests
- * that want it; these wait in a list of its entry.
+ * that want it; these wait in a list of its entry. A wish is a request that is not answered yet,
+ * and the file that it wants.
  *
  *     wish: a.js -> [ entry of a.js ] -> its reply
  *                        '-> wish: its sibling a.js.br -> [ entry of a.js.br ] -> the reply of both
@@ -93,7 +94,7 @@ choose_coding(const struct sxe_http_request *request, const struct sxe__http_fil
     return chosen < 0 ? -1 : codings[chosen];
 }
 
-/* Whether the request wants a sibling, which the wish then asks for. */
+/* Whether the request wants a sibling of the file. If so, the wish becomes one for that sibling. */
 static bool
 wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
 {
@@ -123,8 +124,8 @@ answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
             sxe__http_file_reply(wish, file, file);
         return true;
     }
-    /* The sibling may have been removed since, or be rewritten just now: then send the file
-     * itself. */
+    /* The sibling may have been removed since it was seen, or may be in the middle of a rewrite:
+     * then send the file itself. */
     if (file == NULL || file->status != 0 || !sxe__http_is_as_new(&file->found, &base->found))
         file = base;
     sxe__http_file_reply(wish, base, file);
@@ -167,7 +168,7 @@ begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__ht
     return NULL;
 }
 
-/* Get the entry of that name, fresh or OPENING. NULL: there is none, and it cannot be opened
+/* Get the entry of that name, opened or OPENING. NULL: there is none, and it cannot be opened
  * now. */
 static struct sxe__http_file *
 look_up_file(struct sxe_http_files *files, struct sxe_span name)
@@ -218,7 +219,8 @@ is_out_of_descriptors(const struct sxe__http_file *file)
     return file->error == EMFILE || file->error == ENFILE;
 }
 
-/* The entry that the name leads to now: `file`, or the old one if the file has not changed. */
+/* The entry that the name leads to now: `file`, or the name's old entry if the file has not
+ * changed. */
 static struct sxe__http_file *
 settle_file(struct sxe__http_file *file)
 {

@@ -128,7 +128,7 @@ to_small_letters(char *text)
     }
 }
 
-/* Take the next word, and end it with a NUL. NULL: there is no more. */
+/* Take the next word, and end it with a NUL. NULL: there are no more words. */
 static char *
 take_type_word(char **text)
 {
@@ -256,7 +256,7 @@ sxe__http_types_new(struct sxe__http_types *types, const struct sxe_http_files_c
     }
     if (config->type_default != NULL)
         types->usual = config->type_default;
-    /* Each type takes a word and a separator, at least two bytes. */
+    /* Each type takes at least two bytes of the text: a word and a separator. */
     types->types = calloc(strlen(types->text) / 2 + 1, sizeof(*types->types));
     return types->types == NULL ? -ENOMEM : read_types_lines(types);
 }

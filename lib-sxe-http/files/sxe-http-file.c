@@ -15,7 +15,7 @@
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
-/* The prefix without slashes around it, as it stands in a name. */
+/* The prefix without slashes around it: names begin with it in this form. */
 static struct sxe_span
 trim_prefix(const char *prefix)
 {
@@ -199,7 +199,8 @@ take_prefix(struct sxe_span prefix, struct sxe_span *name)
     return 0;
 }
 
-/* Whether a segment begins with a dot; a first segment ".well-known" (RFC 8615) may. */
+/* Whether a segment of the name begins with a dot. The first segment may be ".well-known" (RFC
+ * 8615). */
 static bool
 is_hidden(struct sxe_span name)
 {
@@ -219,7 +220,8 @@ is_hidden(struct sxe_span name)
     return false;
 }
 
-/* Whether the path is a name as it stands, with nothing to decode, resolve, refuse or hide. */
+/* Whether the path is a name already: nothing in it must be decoded, resolved, refused or
+ * hidden. */
 static bool
 is_plain_path(struct sxe_span path)
 {
@@ -242,7 +244,7 @@ is_plain_path(struct sxe_span path)
     return true;
 }
 
-/* Make the name, without the prefix, of any path. 0, or the status that refuses the path. */
+/* Make the name, without the prefix, from any path. 0, or the status that refuses the path. */
 static unsigned
 decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
             struct sxe_span *name)
@@ -259,7 +261,7 @@ decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span 
     return is_hidden(*name) ? 404 : 0;
 }
 
-/* Like decode_name, but without a copy where the path is a name already. */
+/* Like decode_name, but if the path is a name already, it is not copied. */
 static unsigned
 make_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
           struct sxe_span *name)
