@@ -2,16 +2,17 @@
  *
  * What: chooses the address of an upstream that gets a request.
  *
- * Round robin is the smooth one of nginx: each address gains its weight, the one with the most is
- * chosen and loses the sum of all weights. The hashes are rendezvous hashes: a key goes to the
- * address for which key and name together have the largest hash. So when an address is left out,
- * only its own keys move, evenly to all others.
+ * Round robin is the smooth round robin of nginx: each address has a number, to which its weight is
+ * added; the address with the largest number is chosen, and the sum of all weights is subtracted
+ * from its number. The hashes are rendezvous hashes: a key goes to the address for which key and
+ * name together have the largest hash. So when an address is left out, only its own keys move,
+ * evenly to all others.
  */
 #include "sxe-http-proxy-private.h"
 
 #include <netinet/in.h>
 
-#define WHOLE_SHARE 256 /* the parts of a weight in slow start */
+#define WHOLE_SHARE 256 /* a weight has this many parts in slow start */
 
 uint64_t
 sxe__http_hash(uint64_t hash, const void *data, size_t length)
@@ -27,7 +28,7 @@ sxe__http_hash(uint64_t hash, const void *data, size_t length)
 
 /* ---- Which addresses may be chosen ---- */
 
-/* An address that was left out comes back; at first it gets a small part of its share. */
+/* An address that was left out may be chosen again. At first it gets a small part of its share. */
 static void
 bring_back(const struct sxe_http_upstream *upstream, struct sxe__http_address *address,
            SXE_TIME now)
@@ -40,8 +41,8 @@ bring_back(const struct sxe_http_upstream *upstream, struct sxe__http_address *a
     address->current = 0;
 }
 
-/* The addresses that may be chosen, one bit each: those that are up, or all if none is up; without
- * those that were tried. */
+/* The addresses that may be chosen, one bit each: those that are up, or all if none is up.
+ * Addresses of the set `tried` are left out. */
 static uint32_t
 find_candidates(struct sxe_http_upstream *upstream, uint32_t tried)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: checks what a program hands in: how a route changes requests, and the numbers of an
- * upstream. It knows no sockets.
+ * upstream. It uses no sockets.
  */
 #include "sxe-http-proxy-private.h"
 
@@ -52,7 +52,7 @@ sxe_http_proxy_check(const struct sxe_http_proxy *proxy)
 
 /* ---- Upstreams ---- */
 
-/* Whether limits are the usual ones, or such that a head can be within them. */
+/* Whether the limits are 0, which means the defaults, or allow at least one valid head. */
 static bool
 are_limits(const struct sxe_http_limits *limits)
 {
@@ -77,7 +77,8 @@ sxe__http_upstream_check(const struct sxe_http_upstream_config *config)
         (config->tunnels_max > CONNECTIONS_MOST && config->tunnels_max != UINT32_MAX) ||
         (config->check_path != NULL && !is_proxy_path(config->check_path)))
         return -EINVAL;
-    for (unsigned i = 0; i < config->addresses_number; i++) { /* the client checks the texts */
+    /* the address's client checks its texts */
+    for (unsigned i = 0; i < config->addresses_number; i++) {
         if (config->addresses[i].ip != NULL && config->addresses[i].port == 0)
             return -EINVAL;
     }

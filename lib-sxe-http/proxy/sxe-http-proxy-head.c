@@ -31,8 +31,8 @@ static const char *const own_fields[] = {
     "Expect", "Forwarded", "Host", "HTTP2-Settings", "Proxy", "Proxy-Authorization", "X-Real-IP",
 };
 
-/* Every request field whose name starts like this is dropped: applications trust some of them, such
- * as X-Forwarded-User, and which ones cannot be known here. */
+/* Every request field whose name starts like this is dropped. Applications trust some of these
+ * fields, such as X-Forwarded-User, and this code cannot know which. */
 static const char own_start[] = "X-Forwarded-";
 
 /* Whether a field's name starts with `start`, where an underscore or a dot counts as a dash,
@@ -229,7 +229,7 @@ add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_h
     struct sxe_span text;
     int result = 0;
 
-    /* whoever reads the field would take such a host for a list of two */
+    /* A reader of the field would take such a host for a list of two hosts. */
     if (host.length > 0 && memchr(host.base, ',', host.length) != NULL)
         return -EINVAL;
     if (*ip != '\0')
@@ -275,7 +275,7 @@ add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request
     return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
 }
 
-/* The request asks for WebSocket, and may have it. */
+/* Ask the address for WebSocket: the request asks for it, and a tunnel is free. */
 static int
 add_websocket(struct sxe__http_proxy_head *made)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: checks of addresses: each is asked for a path once in a period, by a connection of its own.
- * An address that fails some checks in a row is left out, until it passes some in a row.
+ * An address that fails check_falls checks in a row gets no requests until it passes check_rises in
+ * a row.
  *
  *     WAITING -- check_interval_ms --> CALLING -- the reply, or a failure --> WAITING
  */
@@ -56,7 +57,7 @@ note_check(struct sxe_http_upstream *upstream, unsigned id, unsigned status, int
     note_bad_check(upstream, address, reason);
 }
 
-/* The body of a reply to a check is not looked at. */
+/* The body of the reply to a check does not matter. */
 static void
 drop_check_part(const struct sxe_http_exchange *exchange, struct sxe_span part)
 {

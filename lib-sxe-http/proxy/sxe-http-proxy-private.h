@@ -28,16 +28,19 @@
 struct sxe__http_address {
     struct sxe_http_client *client;
     char name[256];
-    char label[520]; /* for the log: the upstream's name and its own, or one if they are equal */
+    /* the name in the log: the upstream's name and the address's, or one of them if they are
+     * equal */
+    char label[520];
     unsigned weight;
-    int64_t current; /* the sum of the weights in the round robin, see sxe-http-proxy-balance.c */
+    int64_t current; /* the address's number in the round robin, see sxe-http-proxy-balance.c */
     uint64_t hash;   /* the hash of the address's name */
     uint64_t requests;
     uint64_t failures;
-    uint64_t retries;   /* to other addresses */
+    uint64_t retries;   /* requests that were sent to another address after this one */
     unsigned under_way; /* requests and tunnels */
     unsigned tunnels;
-    unsigned checks_failed; /* in a row; so are checks_passed */
+    /* how many checks failed in a row; the next member: how many passed in a row */
+    unsigned checks_failed;
     unsigned checks_passed;
     bool is_sick;   /* its checks failed: it gets no requests */
     unsigned fails; /* how many failures since fails_since */
@@ -85,9 +88,9 @@ struct sxe__http_passage {
     uint64_t call;    /* the handle of the call to the upstream, if is_calling */
     uint32_t tried;   /* a bit for each address that was tried */
     unsigned address; /* index of the address that is called */
-    unsigned status;  /* the status for the client if no other address can be tried */
+    unsigned status;  /* the status that answers the client if no other address can be tried */
     bool is_calling;
-    bool is_resent; /* the request was sent to a second address, and will not be sent to a third */
+    bool is_resent;   /* the request was sent to a second address; it will not be sent to a third */
     bool is_in_parts; /* the client's body is being read */
     bool is_tunnel;   /* the request became a tunnel, and the response is gone */
 };
@@ -107,7 +110,7 @@ struct sxe__http_proxy_head {
 struct sxe_http_upstream {
     struct sxe_http_upstream_config config; /* with all defaults */
     char name[256];
-    unsigned number; /* of addresses */
+    unsigned number; /* how many addresses there are */
     unsigned turn;   /* the address at which BALANCE_LEAST begins its search */
     struct sxe__http_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct sxe__http_passage *passages; /* the array of a pool */
@@ -120,7 +123,7 @@ struct sxe_http_upstream {
 
 /* ---- sxe-http-proxy-check.c ---- */
 
-/* 0; -EINVAL: a number or name of the configuration is out of its bounds. */
+/* Returns 0, or -EINVAL: a number or name of the configuration is out of its bounds. */
 SXE_MUST_USE int sxe__http_upstream_check(const struct sxe_http_upstream_config *config);
 
 /* ---- sxe-http-upstream.c ---- */
@@ -147,8 +150,9 @@ bool sxe__http_is_websocket(const struct sxe_http_request *request);
 /* Whether a tunnel is free. */
 bool sxe__http_has_tunnel(const struct sxe_http_upstream *upstream);
 
-/* The address answered 101: answer the client so, with the fields that were added, and let bytes
- * pass. False: that cannot be, and the caller still has both. */
+/* The address answered 101: answer the client with 101 and the fields that were added to
+ * `response`, and let bytes pass. False: there is no tunnel, and the caller still owns `response`
+ * and `server`. */
 SXE_MUST_USE bool sxe__http_tunnel_open(struct sxe_http_upstream *upstream,
                                         struct sxe__http_address *address,
                                         struct sxe_http_response *response, SXE *server);
@@ -170,8 +174,8 @@ SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
                                            const struct sxe_http_request *request, bool is_tunnel,
                                            struct sxe__http_proxy_head *made);
 
-/* Add the fields of an upstream's reply to ours. 0; -ENOBUFS: there is no room; -EINVAL as
- * above. */
+/* Add the fields of an upstream's reply to our reply. 0; -ENOBUFS: there is no room; -EINVAL:
+ * Connection names too many fields. */
 SXE_MUST_USE int sxe__http_proxy_add_fields(struct sxe_http_response *response,
                                             const struct sxe_http_parser *reply, const char *data,
                                             struct sxe__http_proxy_head *made);

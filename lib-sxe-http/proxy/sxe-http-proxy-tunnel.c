@@ -10,7 +10,7 @@
 
 #include "sxe-http-list.h"
 
-/* Output that one end has not taken, in bytes, with which the other end has to wait. */
+/* If one end has not taken this many bytes of output, the other end must wait. */
 #define TUNNEL_UNSENT_MAX 8192u
 
 bool
@@ -51,7 +51,7 @@ close_tunnel(struct sxe__http_tunnel *tunnel)
         sxe_abort(tunnel->server);
 }
 
-/* The kernel has the bytes for s: read the other end again. */
+/* The kernel has taken the bytes for s: read from the other end again. */
 static void
 on_tunnel_room(SXE *s, int result)
 {
@@ -80,7 +80,7 @@ on_tunnel_read(SXE *s, int length)
         close_tunnel(tunnel);
 }
 
-/* One end has ended: the other one gets what was written, and ends, too. */
+/* One end has closed: the other end gets the bytes that were written for it, and is closed, too. */
 static void
 on_tunnel_close(SXE *s)
 {
@@ -106,7 +106,7 @@ void
 sxe__http_tunnel_on_timeout(void *array, unsigned id, void *user)
 {
     SXE_UNUSED_PARAMETER(user);
-    sxe_pool_touch(array, id); /* on_close makes it FREE */
+    sxe_pool_touch(array, id); /* not a second timeout; on_close makes it FREE */
     close_tunnel((struct sxe__http_tunnel *)array + id);
 }
 

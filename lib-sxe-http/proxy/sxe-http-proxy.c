@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Output in bytes that the client has not taken; above it the upstream has to wait. With a part of
- * a body it fills two chunks, and a connection may count on two. */
+/* If the client has not taken this many bytes of output, the upstream must wait. These bytes and a
+ * part of a body fill two chunks, which each connection may count on. */
 #define UNSENT_MAX 8192u
 
 /* ---- Passages ---- */
@@ -47,7 +47,7 @@ free_passage(struct sxe__http_passage *passage)
                   SXE__HTTP_PASSAGE_FREE);
 }
 
-/* Detach the request from the upstream: its reply is ended next, or has ended. */
+/* Detach the request from the upstream. The caller ends its reply next, or has ended it. */
 static struct sxe_http_response *
 leave_passage(struct sxe__http_passage *passage)
 {
@@ -121,7 +121,7 @@ log_passage_failure(const struct sxe__http_passage *passage, const char *reason,
     sxe__http_unname_lines(passage->request->http, outer);
 }
 
-/* Answer the client by an error, or reset its connection if the reply has begun. */
+/* Answer the client with an error, or reset its connection if the reply has begun. */
 static void
 fail_passage(struct sxe__http_passage *passage, const char *reason)
 {
@@ -141,8 +141,8 @@ fail_passage(struct sxe__http_passage *passage, const char *reason)
 
 /* ---- The request's body ---- */
 
-/* A part of the client's body: send it on. The next one is read when the upstream's kernel has this
- * one. */
+/* A part of the client's body came: send it on. The next part is read when the upstream's kernel
+ * has taken this one. */
 static void
 pass_part(struct sxe_http_request *request, struct sxe_http_response *response,
           struct sxe_span part, bool last)
@@ -250,7 +250,8 @@ on_upstream_upgrade(const struct sxe_http_exchange *exchange, SXE *server)
         sxe__http_tunnel_open(upstream, address_of_passage(passage), response, server);
     if (passage->is_tunnel)
         return;
-    slot->fields_used = fields_used; /* the error that follows has none of these fields */
+    /* an error follows, which must have none of the added fields */
+    slot->fields_used = fields_used;
     sxe_abort(server);
 }
 
@@ -258,8 +259,8 @@ on_upstream_upgrade(const struct sxe_http_exchange *exchange, SXE *server)
 
 static void try_addresses(struct sxe__http_passage *passage, const char *reason);
 
-/* Whether the request may go to another address: if nothing of it was sent; or once, if its method
- * is idempotent. */
+/* Whether the request may be sent to another address: always if nothing of it was sent; otherwise
+ * once, if its method is idempotent. */
 static bool
 may_call_another(struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange,
                  int result)
@@ -386,8 +387,9 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
 
 /* ---- The handler ---- */
 
-/* Whether an upstream may read another path than the router did: one that decodes slashes, or, as
- * servlets do, takes ";..." off each segment before it resolves the dots of /a/..;/admin. */
+/* Whether an upstream may read the path in another way than the router did. Some upstreams decode
+ * escaped slashes. Servlets take ";..." off each segment before they resolve dots, as in
+ * /a/..;/admin. */
 static bool
 has_two_readings(struct sxe_http_request *request)
 {

@@ -62,7 +62,7 @@ configure_upstream(struct sxe_http_upstream *upstream,
     return sxe__http_upstream_check(wanted);
 }
 
-/* In the log an address has its upstream's name in front of its own, unless both are equal. */
+/* Name the address for the log: the upstream's name, then its own, unless both are equal. */
 static void
 name_address(struct sxe__http_address *address, const char *upstream, const char *name)
 {
@@ -95,7 +95,7 @@ add_upstream_address(struct sxe_http_upstream *upstream,
         .stall_timeout_ms = config->stall_timeout_ms,
         .idle_timeout_ms = config->idle_timeout_ms,
         .unsafe_idle_ms = config->unsafe_idle_ms,
-        /* connections to upstreams need not keep the loop running: the clients' do */
+        /* connections to upstreams need not keep the loop running: clients' connections do */
         .unref = true,
         .tls = config->tls,
         .use_tls = config->use_tls,
@@ -113,8 +113,8 @@ add_upstream_address(struct sxe_http_upstream *upstream,
     return 0;
 }
 
-/* Make the pools, and register the two sockets of each tunnel: neither the client nor the server
- * counts them any more. 0 or -errno. */
+/* Make the pools, and register two sockets for each tunnel: neither the client nor the server
+ * counts the sockets of tunnels. 0 or -errno. */
 static int
 reserve_passages(struct sxe_http_upstream *upstream)
 {
