@@ -106,7 +106,8 @@ check_methods(const struct sxe__http_words *words)
     return number > 0 ? 0 : sxe__http_words_refuse(words, EINVAL, "there is no method");
 }
 
-/* Methods as bits. All methods that are not well known share the bit of OTHER. */
+/* The methods of a list, as bits. All methods that enum sxe_http_method does not know share the bit
+ * of OTHER. */
 static unsigned
 known_methods(const char *list)
 {
@@ -295,7 +296,7 @@ parse_part(struct sxe__http_words *words, size_t at)
         return add_path_name(words, at, 1) < 0 ? -EINVAL
                                                : add_pattern_part(words, SXE__HTTP_TAIL, at + 1, 0);
     if (length == 0)
-        length = 1; /* an asterisk in another place, which is refused below */
+        length = 1; /* an asterisk that may not stand here is refused below */
     return check_literal(words, at, length) < 0
                ? -EINVAL
                : add_pattern_part(words, SXE__HTTP_LITERAL, at, length);

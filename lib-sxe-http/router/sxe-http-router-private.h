@@ -19,7 +19,7 @@ enum {
 
 enum sxe__http_part_kind { SXE__HTTP_LITERAL, SXE__HTTP_PARAMETER, SXE__HTTP_TAIL };
 
-/* A part of a pattern. Texts are offsets into the pattern. */
+/* A part of a pattern. Its texts are offsets into the pattern. */
 struct sxe__http_part {
     enum sxe__http_part_kind kind;
     struct sxe_http_text text; /* the literal, or the literal after a parameter */
@@ -41,19 +41,19 @@ struct sxe__http_words {
 struct sxe__http_allow {
     unsigned known; /* one bit for each method of the enum; the bit of OTHER means nothing */
     size_t length;
-    size_t others; /* where those others begin in text */
+    size_t others; /* where the other methods begin in `text` */
     char *text;
 };
 
-/* Parse words of which methods, pattern and error are set, and all else is 0. 0; -EINVAL: with a
- * message. */
+/* Parse words in which methods, pattern and error are set, and all other members are 0. 0; -EINVAL:
+ * the message is in `error`. */
 int sxe__http_words_parse(struct sxe__http_words *words);
 
 /* Write the message that says what is wrong with the route. Returns -error. */
 SXE_PRINTF(3, 4)
 int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const char *format, ...);
 
-/* Take the next method of a list, "GET,POST", at *rest, which moves past it. False: there is no
+/* Take the next method of a list such as "GET,POST". *rest moves past it. False: there are no
  * more. */
 bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
 bool sxe__http_methods_have(const char *list, struct sxe_span method);

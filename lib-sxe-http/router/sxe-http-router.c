@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding a route first checks everything that can be wrong, then allocates all the memory, and then
- * changes the tree: so an error changes nothing.
+ * The tree of routes. A route is added in three steps: check everything that can be wrong, allocate
+ * all the memory, change the tree. So an error changes nothing.
  */
 #include "sxe-http-router-private.h"
 
@@ -56,10 +56,11 @@ struct sxe_http_router {
      * most one */
     uint32_t *slots;
     uint32_t nodes_number;
-    uint32_t nodes_room; /* a power of two, or 0; there are twice as many slots */
+    /* how many nodes there is memory for: a power of two, or 0; there are twice as many slots */
+    uint32_t nodes_room;
     struct pattern *patterns;
     struct route *first_route;
-    struct route **last_route;    /* the place for a link to the next route */
+    struct route **last_route;    /* where the link to the next new route goes */
     struct sxe__http_allow allow; /* the methods of all patterns */
     char error[SXE__HTTP_ROUTE_ERROR_MAX];
 };
@@ -192,7 +193,8 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
     }
 }
 
-/* The node where a pattern ends, or NONE. New nodes point into `pattern`, which must stay. */
+/* The node where a pattern ends, or NONE. New nodes point into `pattern`, which must stay in
+ * memory. */
 static uint32_t
 place_route(struct sxe_http_router *router, const struct sxe__http_words *words,
             const char *pattern, bool make)
