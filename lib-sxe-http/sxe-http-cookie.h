@@ -46,7 +46,7 @@ extern "C" {
 
 struct sxe_http_cookies {
     const struct sxe_http_request *request; /* private */
-    /* private: the present line; NULL: there is no further one */
+    /* private: the present line; NULL: there are no more lines */
     const struct sxe_http_field *field;
     struct sxe_span rest; /* private: the rest of the line */
     struct sxe_span name; /* ro */
@@ -93,15 +93,15 @@ struct sxe_http_cookie {
 
 /* Add a cookie to the reply, in place of one of that name that was added before; call it before the
  * reply begins. To remove a cookie, path and domain must be those with which it was set. 0;
- * -EINVAL: no token, a path or domain that cannot be in the field, an attribute without the one
- * that it needs, a name that begins with __Secure- or __Host- without what these demand (secure;
- * the path "/" and no domain, too), or the reply has begun; -EMSGSIZE: longer than
- * SXE_HTTP_COOKIE_MAX; -ENOBUFS: no room among the reply's fields. After an error the reply is as
- * it was. */
+ * -EINVAL: no token, a path or domain that cannot be in the field, SAME_SITE_NONE or is_partitioned
+ * without is_secure, a name that begins with __Secure- without is_secure, one that begins with
+ * __Host- without is_secure, with a domain or with another path than "/", or the reply has begun;
+ * -EMSGSIZE: longer than SXE_HTTP_COOKIE_MAX; -ENOBUFS: no room among the reply's fields. After an
+ * error the reply is as it was. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie(struct sxe_http_response *response,
                                                 const struct sxe_http_cookie *cookie);
 
-/* Remove the unsent fields of the reply, but not its cookies. For an error that is sent in place of
+/* Remove the unsent fields of the reply, but not its cookies: for an error that is sent in place of
  * the reply that a handler had begun to compose. */
 SXE_PUBLIC void sxe_http_keep_cookies(struct sxe_http_response *response);
 

@@ -39,7 +39,7 @@ struct sxe_http_list {
     bool backslash_is_plain;
 };
 
-/* The list of a known field in all its lines; parser and data must stay while it is walked. */
+/* The list of a known field in all its lines. parser and data must stay while it is walked. */
 SXE_PUBLIC struct sxe_http_list sxe_http_list_of(const struct sxe_http_parser *parser,
                                                  const char *data, enum sxe_http_field_id id);
 
@@ -53,7 +53,7 @@ sxe_http_list_is_there(const struct sxe_http_list *list)
     return list->rest.base != NULL;
 }
 
-/* Get the next element, without the blanks around it; false: there is no more. */
+/* Get the next element, without the blanks around it. False: there are no more elements. */
 SXE_PUBLIC bool sxe_http_list_next(struct sxe_http_list *list, struct sxe_span *element);
 
 /* The text without the blanks and tabs at both ends. */

@@ -84,8 +84,8 @@ struct sxe_http_upstream_address {
     const char *ip;       /* IPv4 or IPv6 text */
     uint16_t port;        /* 1 to 65535 */
     const char *path;     /* of a unix socket, instead of ip and port */
-    uint16_t weight;      /* its share, against those of the others; 1; not for the hashes */
-    const char *tls_name; /* that its certificate must have; NULL: that of the upstream */
+    uint16_t weight;      /* its share, relative to the other weights; 1; hashes ignore it */
+    const char *tls_name; /* the name in its certificate; NULL: tls_name of the upstream */
 };
 
 /* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
@@ -95,8 +95,8 @@ struct sxe_http_upstream_config {
     const struct sxe_http_upstream_address *addresses;
     unsigned addresses_number;
     enum sxe_http_balance balance;
-    const char *hash_field;         /* of BALANCE_FIELD, a token; requests without it count as one
-                                       value */
+    /* for SXE_HTTP_BALANCE_FIELD: a token; all requests without this field go to one address */
+    const char *hash_field;
     uint32_t max_fails;             /* 3; UINT32_MAX: no address is left out */
     uint32_t fail_timeout_ms;       /* 10000 */
     uint32_t slow_start_ms;         /* default: none, all of its share at once */
@@ -104,24 +104,25 @@ struct sxe_http_upstream_config {
     uint32_t idle_max;              /* kept without a request, to each address; 32 */
     uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
     uint32_t first_byte_timeout_ms; /* from the request's end to the reply's whole head; 60000 */
-    uint32_t stall_timeout_ms;      /* without progress of a body; the upstream's kernel makes some
-                                       when it acknowledges bytes; 60000 */
-    uint32_t idle_timeout_ms;       /* of a connection that is kept; 15000 */
-    uint32_t unsafe_idle_ms;        /* a request that is not idempotent, or whose body comes in
-                                       parts, takes no connection that has been idle for longer; 500
-                                     */
-    uint32_t request_max;           /* bytes of a request's head as it is sent on; 24576 */
-    uint32_t tunnels_max;           /* WebSockets at a time, with all addresses, 65536 at most; 256;
-                                       UINT32_MAX: none, as if requests did not ask for them */
-    uint32_t tunnel_timeout_ms;     /* without a byte in either direction of a WebSocket; 3600000 */
-    const char *check_path;         /* asked of each address once in check_interval_ms: a path as in
-                                       struct sxe_http_proxy; NULL: there are no checks */
-    uint32_t check_interval_ms;     /* also how long a check may take; 5000 */
-    uint32_t check_rises;           /* checks in a row that bring an address back; 2 */
-    uint32_t check_falls;           /* failed checks in a row that have it left out; 3 */
-    struct sxe_http_limits limits;  /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
-                                       line_max is 1 to head_max, fields_max 1 to 255 */
-    struct sxe_tls *tls;            /* as in struct sxe_http_client_config; NULL: no TLS */
+    /* how long a body may make no progress; bytes that the upstream's kernel acknowledges are
+     * progress; 60000 */
+    uint32_t stall_timeout_ms;
+    uint32_t idle_timeout_ms;      /* of a connection that is kept; 15000 */
+    uint32_t unsafe_idle_ms;       /* a request that is not idempotent, or whose body comes in
+                                      parts, takes no connection that has been idle for longer; 500
+                                    */
+    uint32_t request_max;          /* bytes of a request's head as it is sent on; 24576 */
+    uint32_t tunnels_max;          /* WebSockets at a time, with all addresses, 65536 at most; 256;
+                                      UINT32_MAX: none, as if requests did not ask for them */
+    uint32_t tunnel_timeout_ms;    /* without a byte in either direction of a WebSocket; 3600000 */
+    const char *check_path;        /* asked of each address once in check_interval_ms: a path as in
+                                      struct sxe_http_proxy; NULL: there are no checks */
+    uint32_t check_interval_ms;    /* also how long a check may take; 5000 */
+    uint32_t check_rises;          /* checks in a row that bring an address back; 2 */
+    uint32_t check_falls;          /* failed checks in a row that have it left out; 3 */
+    struct sxe_http_limits limits; /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
+                                      line_max is 1 to head_max, fields_max 1 to 255 */
+    struct sxe_tls *tls;           /* as in struct sxe_http_client_config; NULL: no TLS */
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
     const char *(*tls_failure)(const SXE *socket); /* sxe_tls_failure: the log then says why a
@@ -147,7 +148,8 @@ struct sxe_http_upstream_state {
     const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
     uint64_t requests; /* how many requests were sent to it, those sent again included */
     uint64_t failures;
-    uint64_t retries; /* requests that were sent again, to it or another address, since it failed */
+    /* requests that were sent again, to this or another address, because this one failed */
+    uint64_t retries;
     unsigned under_way;
     unsigned connections; /* open ones, and those that are being opened */
     bool is_down;         /* it is left out */

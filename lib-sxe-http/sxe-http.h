@@ -106,7 +106,7 @@ struct sxe_http_config {
     void *user;                           /* the initial request->user of the handler */
     bool stream;     /* the handler is called before the body has arrived, see sxe_http_read */
     bool half_close; /* a request goes on after its client closed or half-closed; false: the
-                              client counts as gone, see sxe_http_allow_half_close */
+                        client counts as gone, see sxe_http_allow_half_close */
     /* how many connections may be open; one more closes the one that has waited longest; 10000 */
     uint32_t connections;
     uint32_t requests_max; /* after so many requests a connection is closed; 1000000 */
@@ -163,8 +163,9 @@ SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 
 /* Make several processes that serve the same clients hold one address_max together; their parent
  * calls it before it forks. Each process counts in a share of its own and adds up all shares,
- * without locks: of connections that come at the same moment one too many may be refused, none too
- * many accepted. connections: the largest config.connections of the processes. NULL with errno. */
+ * without locks: if connections come at the same moment, one too many may be refused, but never is
+ * one too many accepted. connections: the largest config.connections of the processes. NULL with
+ * errno. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_shares *sxe_http_shares_new(unsigned processes,
                                                                     uint32_t connections);
 /* Delete the shares; NULL is allowed. */
