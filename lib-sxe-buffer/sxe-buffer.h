@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: byte buffers in chunks of one size, borrowed from a set that is allocated once. An idle
- * owner holds no chunk; running out of room or of chunks is a result, never a surprise.
+ * owner holds no chunk. If room or chunks run out, a call returns an error.
  *
  * Place: lib-sxe keeps unread input and unsent output in it; programs use it for text. Uses
  * sxe-log. One thread at a time.
@@ -99,7 +99,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_buffer_borrow(struct sxe_buffer *buffer, struct 
 /* Forget the contents and give the chunk back, if there is one. */
 SXE_PUBLIC void sxe_buffer_give_back(struct sxe_buffer *buffer, struct sxe_chunks *chunks);
 
-/* The unread bytes, contiguous. Valid until the next call that adds, compacts or gives back. */
+/* The unread bytes, contiguous. Valid until the next call that adds, reserves or gives back. */
 static inline char *
 sxe_buffer_data(const struct sxe_buffer *buffer)
 {

@@ -2,10 +2,10 @@
  *
  * Batches: notes in this process's memory, then one commit.
  *
- *     lock `batch` -> no shard has anything staged by the dead -> lock the shards, ascending
+ *     lock `batch` -> make or drop what the dead have staged -> lock the shards, ascending
  *     -> all conditions hold -> make room
  *     -> fill cells, chain them (staged_puts, staged_removes), staged = serial
- *     -> committed = serial       from here on it will be done, by us or by the lock's next owner
+ *     -> committed = serial       from here on the batch will be done, even if this process dies
  *     -> apply shard by shard -> unlock all
  *
  * A process that holds a shard's lock and finds staged changes there knows that the process that

@@ -141,8 +141,9 @@ static int SXE_PRINTF(4, 5)
 }
 
 /* Check that each OLD version is still needed: a snapshot sees it, or the next sweep looks at it.
- * The next sweep looks at the first sweep_left versions, or at all if a snapshot has ended since
- * the last sweep began. Ask last whether a snapshot has ended, because one may end meanwhile. */
+ * The next sweep looks at the first sweep_left versions, or at all OLD versions if a snapshot has
+ * ended since the last sweep began. Ask last whether a snapshot has ended, because one may end
+ * meanwhile. */
 static int
 check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void))
 {
@@ -255,7 +256,8 @@ note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met
     const struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
     struct sxe__dict_view view;
 
-    /* Check these first, because sxe__dict_read would note the damage again. */
+    /* Check the sizes first: if they are wrong, sxe__dict_read would note damage that is known
+     * already. */
     if (SXE__POOL_GET(cell->key_size) > dict->room ||
         SXE__POOL_GET(cell->value_size) > SXE__DICT_VALUE_MAX || SXE__POOL_GET(cell->died) != 0 ||
         sxe__dict_read(dict, shard, id, &view) < 0)

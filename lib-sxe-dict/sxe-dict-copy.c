@@ -38,7 +38,6 @@ struct copying {
     bool is_cancelled; /* is_over returned true, and is not called again */
     SXE_DICT_WALKER walker;
     SXE_DICT_ENTRY entry;
-    /* The target. */
     /* the path and the open file of the target; fd -1: there is no file */
     struct sxe__pool_opening file;
     mode_t mode;
@@ -56,7 +55,8 @@ is_cancelled(struct copying *copying)
 }
 
 /* Sleep after -EAGAIN. False: a second has passed since since_ns, or is_over returned true. The
- * number of tries is no measure: each of them waits for as long as sxe_dict_set_wait says. */
+ * time is limited, and not the number of tries, because each try waits for as long as
+ * sxe_dict_set_wait says. */
 static bool
 wait_a_little(struct copying *copying, uint64_t since_ns)
 {

@@ -316,7 +316,8 @@ int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const voi
 bool sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns);
 double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
 
-/* ---- Cells: under the lock of their shard. -EUCLEAN: damaged, and noted ---- */
+/* ---- Cells: under the lock of their shard. -EUCLEAN: a cell is damaged, and that was noted ----
+ * */
 
 uint32_t sxe__dict_cells_for(const SXE_DICT *dict, size_t key_size, size_t value_size);
 int sxe__dict_read(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct sxe__dict_view *view);
@@ -443,7 +444,7 @@ bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
  * falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
-/* End the snapshot in a slot, if it still has that epoch. */
+/* End the snapshot in a slot, if the slot still has that epoch. */
 void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);
 
 /* End the snapshots of dead processes or, if there are none, the oldest snapshot. False: there is

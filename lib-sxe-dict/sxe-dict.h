@@ -70,7 +70,7 @@ typedef struct sxe_dict_spec {
     unsigned cells;   /* how many cells; an entry takes one or more; 0: open an existing dict */
     /* a multiple of 64 from 128 to 65,536, of which the cell's head takes 64; 0: 256 */
     unsigned cell_size;
-    unsigned shards; /* a power of 2; 0: 1. Each shard has its part of the cells */
+    unsigned shards; /* how many shards divide the cells: a power of 2; 0: 1 */
     bool evicts; /* a put without room evicts the oldest LIVE entry; otherwise it returns -ENOSPC */
     unsigned options; /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
     const char *file; /* as in sxe_pool_open */
@@ -197,7 +197,7 @@ typedef struct sxe_dict_entry {
     size_t key_room;
     void *value;
     size_t value_room;
-    /* the step sets these sizes: whole sizes, of which as much as fits was copied */
+    /* the step sets the whole sizes of key and value, and copies as much of them as fits */
     size_t key_size;
     size_t value_size;
     double ttl_s; /* how many seconds the entry still lives; HUGE_VAL: for ever */
@@ -226,17 +226,17 @@ SXE_PUBLIC int sxe_dict_batch_put(SXE_DICT_BATCH *batch, const void *key, size_t
                                   const void *value, size_t size, double ttl_s);
 SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, size_t key_size);
 
-/* A condition: the batch is committed only if the value is `expected` then (NULL: only if there is
- * none). The condition may be on any key, also of one that the batch changes; the last condition on
- * a key counts. Conditions count among the entries of SXE_DICT_BATCH_MAX. The errors are those of
- * sxe_dict_batch_put. */
+/* A condition: the batch is committed only if the value is `expected` at that moment (NULL: only if
+ * the key has no value). The condition may be on any key, also of one that the batch changes; the
+ * last condition on a key counts. Conditions count among the entries of SXE_DICT_BATCH_MAX. The
+ * errors are those of sxe_dict_batch_put. */
 SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                      const void *expected, size_t expected_size);
 
 /* Make all changes of the batch, and empty it, so that it can be used again. 0, or nothing was done
  * and the batch is as it was, so that the next commit does it: -EAGAIN; -EEXIST: a condition does
  * not hold (all are checked, and all changes made, under the same locks); -ENOSPC: a shard has no
- * room for the new values beside the old ones; -EFBIG: it never has. */
+ * room for the new values beside the old ones; -EFBIG: no shard could ever have room for them. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 /* ---- Snapshots: the whole table as it was at one moment, while writers go on ---- Taking a
@@ -266,7 +266,7 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  * entries in the copy says nothing about earlier reads.
  *
  * The replaced file must be empty, or have a dict, even a damaged one, and no process may have it
- * open; processes that open it meanwhile wait, and get the new one. The new file gets its mode.
+ * open; processes that open it meanwhile wait, and get the new file, which gets the old one's mode.
  *
  * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
  * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and

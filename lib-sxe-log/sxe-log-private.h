@@ -76,8 +76,7 @@ char *sxe__log_put_now(char *end, const char *shape);
 /* Write the line with its newline, returns its length. */
 size_t sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event);
 
-/* how many bytes the date and the pid take; syslog writes its own, so it gets the line after
- * these */
+/* bytes of date and pid at a line's front; syslog adds its own, so it gets the rest of the line */
 #define SXE__LOG_TEXT_HEAD 30
 
 const char *sxe__log_basename(const char *file);

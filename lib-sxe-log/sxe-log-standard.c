@@ -8,8 +8,8 @@
 
 #include "sxe-log.h"
 
-/* Open each closed one for the wrong direction: reading from standard input, and writing to the
- * others, then still fail with EBADF, as if they were closed. */
+/* Open each closed descriptor for the wrong direction: reading from standard input, and writing to
+ * the others, then still fail with EBADF, as if they were closed. */
 void
 sxe_hold_standard_descriptors(void)
 {

@@ -3,10 +3,11 @@
  * What: the traced calls that have not returned in this thread, outermost first.
  *
  * Shape: the stack grows down, so a call made later has a lower frame address. An inlined function
- * shares its caller's address and returns where that does; functions called one after the other
- * from one place may share the address and return to different ones. Hence, seen from a running
- * function, all calls with lower addresses are over, and those with the same address that return
- * elsewhere, however they ended (return without a trace, longjmp).
+ * has the frame address and the return address of its caller. Functions called one after the other
+ * from one place may have the same frame address, but different return addresses. Hence, seen from
+ * a running function, these calls are over, however they ended (by a return without SXE_LEAVE, by
+ * longjmp): all with lower frame addresses, and those with the same frame address but another
+ * return address.
  *
  *     calls[0] main 0x7ff0 | calls[1] f 0x7fa0 | calls[2] g 0x7fa0, inlined in f | ...
  *
@@ -78,8 +79,8 @@ sxe__trace_forget(const struct sxe_log_frame *frame)
         return;
     while (live > 0 && is_call_over(&calls[live - 1].frame, frame))
         live--;
-    /* If the function that runs is remembered, the calls beyond it, too deep to be remembered, have
-     * ended. */
+    /* If the running function is the last one that is remembered, the calls that were too deep to
+     * be remembered have ended. */
     if (live < remembered_depth() || calls[live - 1].frame.address == frame->address)
         depth = live;
 }

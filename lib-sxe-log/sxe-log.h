@@ -113,8 +113,8 @@ struct sxe_log_site {
 
 /* ---- Call traces (checked builds) ---- A function whose calls are worth seeing begins with
  * SXE_ENTER("f(n=%d)", n) and ends with SXE_LEAVE("return %d", result). Lines between them are
- * indented. A frame whose function was left otherwise (longjmp, a forgotten SXE_LEAVE) is dropped
- * at the next line. */
+ * indented. A call that ended without SXE_LEAVE (by longjmp, or because it was forgotten) is
+ * dropped from the trace at the next line. */
 #define SXE_ENTER(...)        SXE_LOG_ENTER_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 #define SXE_LEAVE(...)        SXE_LOG_LEAVE_AT(SXE_LOG_TRACE, SXE_NO_ID, __VA_ARGS__)
 #define SXE_ENTER_ID(id, ...) SXE_LOG_ENTER_AT(SXE_LOG_TRACE, id, __VA_ARGS__)
@@ -157,9 +157,9 @@ SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 /* ---- Sinks and formats: set them before other threads log ---- */
 
 /* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
- * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
- * none, and with "request_id" after it where sxe_log_set_request says so. The line is ASCII: other
- * characters become \uXXXX, and bytes that are not UTF-8 become \ufffd. */
+ * "id":999,"file":"http.c","line":124} on one line, in this order. An event without an id has no
+ * "id"; after sxe_log_set_request "request_id" follows the id. The line is ASCII: other characters
+ * become \uXXXX, and bytes that are not UTF-8 become \ufffd. */
 enum sxe_log_format {
     SXE_LOG_TEXT = 0, /* the line shown at the top of this file */
     SXE_LOG_JSON = 1

@@ -45,7 +45,7 @@
 
 /* A listener has accepted a connection; on_connected runs next, unless no memory is left for it. */
 #define SXE_PROBE_ACCEPT(id, fd, listener_id) SXE__PROBE_3(accept, id, fd, listener_id)
-/* on_read runs next. bytes: what it is told; 0: the peer has sent its end. */
+/* on_read runs next. bytes: the length that it gets; 0: the peer has sent its end. */
 #define SXE_PROBE_READABLE(id, bytes) SXE__PROBE_2(readable, id, bytes)
 /* The kernel has taken all output of the socket. */
 #define SXE_PROBE_FLUSHED(id) SXE__PROBE_1(flushed, id)
@@ -57,14 +57,15 @@
 
 /* ---- Requests: lib-sxe-http, the server ---- */
 
-/* A request's head is whole. path: not terminated; status: that by which the server refuses the
- * request before any handler sees it, or 0. */
+/* A request's head is whole. path: not terminated; status: the status with which the server refuses
+ * the request before any handler sees it, or 0. */
 #define SXE_PROBE_PARSED(id, path, length, status) SXE__PROBE_4(parsed, id, path, length, status)
-/* A handler is called, and has returned. verdict: 0 SXE_HTTP_DONE, 1 SXE_HTTP_LATER. */
+/* HANDLER_BEGIN: a handler runs next. HANDLER_END: it has returned; verdict: 0 SXE_HTTP_DONE, 1
+ * SXE_HTTP_LATER. */
 #define SXE_PROBE_HANDLER_BEGIN(id, path, length) SXE__PROBE_3(handler__begin, id, path, length)
 #define SXE_PROBE_HANDLER_END(id, verdict)        SXE__PROBE_2(handler__end, id, verdict)
 /* The last byte of a reply is written. status: 0 if the reply was broken before its head; bytes:
- * those of its body. */
+ * the length of its body. */
 #define SXE_PROBE_REPLY(id, status, bytes) SXE__PROBE_3(reply, id, status, bytes)
 
 #endif

@@ -28,8 +28,8 @@ SXE_PUBLIC uint64_t sxe_time_ns(void);
 SXE_PUBLIC uint64_t sxe_time_turn_ns(void);
 
 /* Set the result of sxe_time_turn_ns in this thread; 0 makes it read the clock again. The loop
- * calls this once a turn; so may a program that brings its own loop. A time beyond
- * SXE_TIME_TURN_MAX, 146 years after the clock began, counts as that. */
+ * calls this once a turn; a program with its own loop may do so, too. A time beyond
+ * SXE_TIME_TURN_MAX (146 years after the clock began) counts as SXE_TIME_TURN_MAX. */
 #define SXE_TIME_TURN_MAX (UINT64_C(1) << 62)
 SXE_PUBLIC void sxe_time_set_turn_ns(uint64_t now_ns);
 

@@ -60,7 +60,8 @@ struct sxe__pool_parts {
     struct sxe__pool_node *after;
     struct sxe__pool_node *from; /* the list nodes of the old and the new state */
     struct sxe__pool_node *to;
-    struct sxe__pool_node *tail; /* the new list's youngest element, the next neighbour */
+    /* the new list's youngest element: its neighbour in the new list */
+    struct sxe__pool_node *tail;
 };
 
 /* Make the change that the shard's intent describes. The intent holds the final values, so a change
@@ -136,8 +137,8 @@ struct sxe__pool_place {
 };
 
 /* Read the place of an element under the lock. False: its links are impossible, so the pool is
- * damaged. prev is not compared with id, because if prev were id, the check of its `next` would
- * need next to be id, which is refused. */
+ * damaged. prev need not be compared with id: if prev were id, its `next` would have to be id, too,
+ * and a next of id is refused. */
 SXE__POOL_INLINE bool
 sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
 {

@@ -29,7 +29,7 @@
 /* The values of `closed`. One flipped bit cannot turn IN_USE into CLOSED_MARK, or back. */
 #define SXE__POOL_IN_USE        0u
 #define SXE__POOL_CLOSED_BEFORE 1u /* closed by an earlier release, whose checksum covers less */
-#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* a value that an older library takes for IN_USE */
+#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* closed; an older library takes it for IN_USE */
 
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
@@ -43,7 +43,7 @@ struct sxe__pool_slot {
 #define SXE__POOL_OPEN_BYTE (SXE__POOL_SLOT_BYTE - 1) /* locked by a process that opens or closes */
 
 struct sxe__pool_head {
-    /* Written once, when the file is made, the magic last. */
+    /* The fields down to `checksum` are written once, when the file is made, the magic last. */
     char magic[8];
     uint32_t version;
     uint32_t byte_order;
@@ -58,8 +58,9 @@ struct sxe__pool_head {
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;
-    uint64_t layout;    /* a hash of the numbers, names and fields on which a program must agree */
-    uint32_t page_size; /* of the machine that made the file: offsets are multiples of it */
+    uint64_t layout; /* a hash of the numbers, names and fields on which a program must agree */
+    /* page size of the machine that made the file: offsets are multiples of it */
+    uint32_t page_size;
     uint32_t reserved;
     uint8_t identity[16];
     char name[SXE_POOL_NAME_MAX + 1];
@@ -89,7 +90,7 @@ sxe__pool_is_closed(const struct sxe__pool_head *head)
 }
 
 struct sxe__pool_opening {
-    SXE_POOL_SPEC spec;  /* number 0: open the existing pool */
+    SXE_POOL_SPEC spec;  /* a number of 0: open the existing pool */
     char *why;           /* NULL: no sentence is wanted */
     const char *what;    /* for sentences: the path, or the name */
     char path[PATH_MAX]; /* "": no path */

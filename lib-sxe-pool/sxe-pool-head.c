@@ -160,7 +160,8 @@ count_state_names(const char *text)
     return number;
 }
 
-/* Return the first of the words, single spaces between them, that comes again; NULL: none. */
+/* Find the first word that occurs again in a text of words with single spaces between them. NULL:
+ * all words differ. */
 static const char *
 find_state_name_twice(const char *word)
 {
@@ -543,8 +544,8 @@ is_blank_file(const struct sxe__pool_opening *opening)
 }
 
 /* Set opening->is_empty if a pool may be made in the file: it is blank, or its maker died. `head`
- * is the beginning of the file. Zeros before other data are foreign data, unless they were a head
- * whose copy is whole. 0, or -errno. */
+ * is the beginning of the file. A file with zeros before other data is foreign, unless the zeros
+ * took the place of a head whose copy is whole. 0, or -errno. */
 static int
 see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head *head,
                   ssize_t length)

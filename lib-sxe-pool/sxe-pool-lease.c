@@ -16,7 +16,7 @@ header_of(void *array, unsigned old_state, unsigned new_state)
     return pool;
 }
 
-/* A claim like sxe__pool_shared_claim, in a pool of one thread. */
+/* Like sxe__pool_shared_claim, for a pool of one thread. */
 static unsigned
 claim_alone(struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
 {

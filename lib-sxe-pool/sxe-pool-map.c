@@ -209,7 +209,7 @@ sxe__pool_file_fill(struct sxe__pool_opening *opening)
 void
 sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 {
-    /* Remove a file of this call only while no other process can have made its pool in it. */
+    /* Remove the file that this call made only if no other process can have made its pool in it. */
     if (opening->is_made && (opening->has_begun || lseek(opening->fd, 0, SEEK_END) == 0))
         unlink(opening->path);
     else if (!opening->is_made && opening->has_begun && opening->spec.file != NULL &&

@@ -352,7 +352,8 @@ lock_file(struct sxe__pool_opening *opening)
     const int result = sxe__pool_opening_lock(opening->fd);
 
     if (result == -EAGAIN) {
-        /* If this call made the file, it is now the lock holder's: do not remove it. */
+        /* Another process holds the lock and uses the file: do not remove it, even if this call
+         * made it. */
         opening->is_made = false;
         return sxe__pool_refuse(opening, EAGAIN,
                                 "another process has been opening or closing it for a second: try "

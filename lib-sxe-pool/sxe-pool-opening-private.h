@@ -35,7 +35,8 @@ void sxe__pool_head_seal(struct sxe__pool_head *head);
  * enter_as_first_user writes it, when the pool is whole. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
-/* Whether the head's copy in the mapped file equals the head; and write that copy. */
+/* _is_whole: whether the head's copy in the mapped file equals the head. _write: write that copy.
+ * */
 bool sxe__pool_copy_is_whole(const struct sxe__pool_sharing *sharing);
 void sxe__pool_copy_write(const struct sxe__pool_sharing *sharing);
 
@@ -50,9 +51,9 @@ uint64_t sxe__pool_wall_ns(void);
  * the youngest stamp. */
 uint64_t sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
-/* The offset for a first user whose clock has not reached the youngest stamp yet, because an
- * earlier user's was ahead. The pool's time goes on from that stamp: otherwise nothing would time
- * out until the clock has caught up. */
+/* The offset for a first user whose clock has not reached the youngest stamp yet, because the clock
+ * of an earlier user was ahead. The pool's time goes on from that stamp: otherwise nothing would
+ * time out until the clock has caught up. */
 uint64_t sxe__pool_catch_up(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
 /* This process's monotonic clock minus the machine's, wrapping: the offset of its time namespace;
@@ -77,7 +78,7 @@ uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
 const char *sxe__pool_what_changed(const struct sxe__pool_header *pool);
 
 /* The number that the kernel gives a disk when it is attached, and that no other disk gets before
- * the next boot; 0: it has none, as where a file system is in memory. */
+ * the next boot. 0: there is no such number, for example because the file system is in memory. */
 uint64_t sxe__pool_disk(int fd);
 extern const char *sxe__pool_disks; /* the directory of these numbers; tests change it */
 

@@ -22,24 +22,24 @@
  * Differences from a pool of one thread:
  *   - No call waits longer for a lock than a bounded spin, some 50 us, unless sxe_pool_set_wait
  *     says how long it may: after that it returns SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed.
- *     That is the -EAGAIN of these calls. Opening and closing wait for other processes that open
- *     or close, and for the disk.
+ *     Calls that return a negative errno return -EAGAIN instead. Opening and closing wait for
+ *     other processes that open or close, and for the disk.
  *   - If shared memory holds values that the library cannot have written, calls return
  *     SXE_POOL_DAMAGED; every index is checked against the pool's size before use.
  *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the
  *     program: another process may have been first.
- *   - With several shards the oldest element of a state is that of one shard. A thread stays with
- *     its shard for SXE_POOL_TAKES takes and then has one from the next, so that the oldest of all
- *     is taken after at most SXE_POOL_TAKES * shards more takes of any one thread that finds no
- *     shard locked. sxe_pool_take_exact is exact at a higher price.
- *   - Counts and states are read without a lock and may be old when they arrive.
+ *   - With several shards the oldest element of a state is that of one shard. A thread takes
+ *     SXE_POOL_TAKES elements from its own shard, and then one from the next of the other shards.
+ *     So the oldest element of all is taken after at most SXE_POOL_TAKES * shards more takes by any
+ *     one thread that finds no shard locked. sxe_pool_take_exact is exact at a higher price.
+ *   - Counts and states are read without a lock, and may have changed when the caller gets them.
  *
  * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 4 - number. A file
  * must be local, and /proc mounted. Truncating the file ends its users by SIGBUS, as with any
  * mapped file (memory without a file is sealed). A process that is stopped (SIGSTOP) in a change
  * holds its shard until it goes on. A child made by fork is a process of its own; one made by a
- * bare clone() is not: it must not use the pool, nor outlive its parent without exec. To others, a
- * process that closes descriptors it has not opened (a daemon's closefrom) is dead.
+ * bare clone() is not: it must not use the pool, nor outlive its parent without exec. A process
+ * that closes descriptors it has not opened (a daemon's closefrom) looks dead to other processes.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];
@@ -65,8 +65,9 @@ extern "C" {
 #define SXE_POOL_OPTION_SHARED 4u /* the pool is shared by processes; a file implies that */
 #define SXE_POOL_OPTION_REPAIR 8u /* rebuild a pool that sxe_pool_open would refuse as damaged */
 
-/* Compare checksums, or do not: the file's when it is opened after all had closed it, an entry's
- * when a dict reads it. Without either option files are verified and memory is not. */
+/* VERIFIED: compare checksums, UNVERIFIED: do not. The checksum of a file is compared when the file
+ * is opened after all users had closed it, that of an entry when a dict reads the entry. Without
+ * either option files are verified and memory is not. */
 #define SXE_POOL_OPTION_VERIFIED   16u
 #define SXE_POOL_OPTION_UNVERIFIED 32u
 
@@ -95,7 +96,7 @@ typedef struct sxe_pool_spec {
     size_t element_size;     /* bytes of an element */
     unsigned states;         /* how many states; elements begin in state 0 */
     unsigned options;        /* SXE_POOL_OPTION_LOCKED or _SHARED (0 is _SHARED), _REPAIR */
-    unsigned shards;         /* a power of 2, at most number; 0: 1 */
+    unsigned shards;         /* how many shards: a power of 2, at most number; 0: 1 */
     const char *file;        /* a path, or a name without '/' in /dev/shm; NULL: memory */
     const char *state_names; /* "FREE READY BUSY", all different; NULL: numbers */
     const char *fields;      /* "u64 hits, char[24] name": for tools and Lua; NULL: bytes */
@@ -172,8 +173,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 /* Like sxe_pool_take, but it takes the oldest element of all shards, by their stamps. */
 SXE_PUBLIC unsigned sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state);
 
-/* Many at a time, under one lock, which is cheaper for each element. Also for pools of one thread.
- * A call moves at most SXE_POOL_MANY.
+/* The next two calls move many elements under one lock, which costs less for each element. They
+ * work on pools of one thread, too. A call moves at most SXE_POOL_MANY elements.
  *
  * Move the oldest elements of a state to another state, up to max of them, and write their ids to
  * ids, the oldest first. The two states must differ: a call could otherwise return an element
@@ -195,10 +196,9 @@ SXE_PUBLIC unsigned sxe_pool_move_many(void *array, const unsigned *ids, unsigne
  * job: A's id and handle are still valid. A lease prevents this. It holds the stamp of the change
  * by which it began; each later change by any process gives the element another stamp, which is
  * never used again. The calls below compare stamps under the lock of the change, and do nothing if
- * the lease is lost. That costs one load more than the calls without a lease.
- *
- * A lease is plain data of its owner: copy it, or forget it. It is lost when any call moves or
- * touches the element without it. Pools of one thread have leases, too. */
+ * the lease is lost. That costs one load more than the calls without a lease. A lease is plain data
+ * of its owner: copy it, or forget it. It is lost when any call without the lease moves or touches
+ * the element. Pools of one thread have leases, too. */
 
 typedef struct sxe_pool_lease {
     unsigned id;
@@ -206,7 +206,7 @@ typedef struct sxe_pool_lease {
 } SXE_POOL_LEASE;
 
 /* Like sxe_pool_take and sxe_pool_take_exact, and fill in the lease. Returns an id; or
- * SXE_POOL_NO_INDEX, SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED, and the lease is a lost one.
+ * SXE_POOL_NO_INDEX, SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: then the lease counts as lost.
  * contents (NULL: none) is a whole element, which is written under the same lock: a process that
  * sees the new state sees the contents. If this process is killed in between, the element stays in
  * old_state, and is torn. */
@@ -295,12 +295,12 @@ SXE_PUBLIC void sxe_pool_watch_read(void *array);
 /* ---- Timeouts ---- */
 
 /* Set timeouts for an open pool (see sxe_pool_new_with_timeouts), in this thread. One process at a
- * time runs on_timeout for the pool, whichever comes first to sxe_pool_check_timeouts; each process
+ * time runs on_timeout for the pool: the one that calls sxe_pool_check_timeouts first. Each process
  * may have its own timeouts. Another process may move the element that timed out first, or hold its
- * lock: then on_timeout changes nothing, if it uses sxe_pool_lease_due, and a later check, 1 ms on,
+ * lock: then on_timeout changes nothing, if it uses sxe_pool_lease_due, and a check 1 ms later
  * tries the element again. Because other processes may put elements into the states,
  * sxe_pool_get_next_timeout is at most a second ahead: so an element of a dead process may time out
- * that late. 0, -EINVAL or -ENOMEM. */
+ * up to a second late. 0, -EINVAL or -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *timeouts,
                                                   SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
 

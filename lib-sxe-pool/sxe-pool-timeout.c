@@ -154,8 +154,8 @@ check_own(struct sxe__pool_local *local, uint64_t now_ns)
 /* ---- Shared pools: other processes move due elements during a check ---- */
 
 /* The oldest element that is due, and its stamp, of the shards that are not in `passed` (one bit
- * each). The state is read before the stamp, and each change writes the stamp first: if the two are
- * of different changes, the stamp is the later one's. */
+ * each). The state is read before the stamp, and each change writes the stamp first. So if state
+ * and stamp come from two different changes, the stamp is that of the later change. */
 static unsigned
 find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, uint64_t passed,
          uint64_t *found_stamp)
@@ -183,7 +183,8 @@ find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, u
 }
 
 /* An element that on_timeout left as it was (its shard was locked, or another process has it now)
- * waits for the next check, and so do those after it in its shard. Returns whether any waits. */
+ * waits for the next check, and so do the elements after it in its shard. Returns whether any
+ * element waits. */
 static bool
 check_shared_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {

@@ -108,7 +108,8 @@ sxe_pool_watch_read(void *array)
 
 /* ---- Waking ---- */
 
-/* Send by a new socket. EAGAIN: the receiver has so many datagrams to read that it is awake. */
+/* Send from a new socket, whose own queue is empty. If that fails with EAGAIN, the receiver's queue
+ * is full: it is awake. */
 static bool
 wake_by_another(const struct sockaddr_un *address, socklen_t length)
 {

@@ -19,7 +19,7 @@
  * stamp is the monotonic time in ns of the last move or touch, made unique in the pool by counting
  * on); ids are handed out in ascending order at first. State 0 is where elements start and, by
  * convention, where they are free: entering it from another state begins a new generation, which is
- * what makes a stale handle known.
+ * how a stale handle is recognised.
  *
  * The caller names the state it believes an element is in; if that is wrong, or an index or state
  * is out of range, the program stops in every build with a message that says pool, id, wanted and

@@ -14,13 +14,13 @@
  *     bits  [ 0 1 0 0 1 0 0 0 0 1 ... ]     n = 1,000,000, p = 0.01: 1.2 MB, 7 hashes
  *
  * Bits are only set, each by one atomic OR. So no call takes a lock or waits, and a process may be
- * killed at any instruction: some bits of the one thing that was being added may be set, and the
- * thing is not there.
+ * killed at any instruction: at worst some bits of the thing that it was adding are set, and the
+ * filter does not have that thing.
  *
  * Limits: 1 to 2^36 things, errors from 1e-9 to 0.5. With more things than the capacity the error
  * rises, see sxe_bloom_get_error. Nothing can be taken out again. The hash is no secret: a client
- * that chooses what is added can make the answer to another question wrong; use the calls with a
- * hash, and a keyed one, where that matters.
+ * that chooses what is added can make the answer to another question wrong. Where that matters, use
+ * the calls with a hash, and compute the hash with a secret key.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];

@@ -23,9 +23,9 @@
  * takes its slot while another adds the key.
  *
  * Limits: lists of 1 to 1,000 keys of up to 256 bytes, and a total below 2^64, after which counts
- * begin at 0 again. Apart from these two cases it holds that no key that is not in the list was
- * added more often than the smallest count in the list says. The hash is no secret: a client that
- * chooses the keys can make counts too high.
+ * begin at 0 again. Apart from these two cases, each key that the list lacks was added at most as
+ * often as the smallest count in the list says. The hash is no secret: a client that chooses the
+ * keys can make counts too high.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];

@@ -474,8 +474,8 @@ sxe__acceptable(SXE *listener)
         if (sxe__state(listener) != SXE_STATE_LISTENING)
             return;
         if (!oneshot && sxe_number_in_state(SXE_STATE_FREE) == 0) {
-            /* Only the first connection is certain to wait; epoll will report the others with the
-             * next event. */
+            /* If no socket is free for the first connection, one surely waits. After that, perhaps
+             * no other connection waits; if one does, epoll reports it with the next event. */
             if (i == 0)
                 free_socket_or_rest();
             return;

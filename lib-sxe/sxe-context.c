@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the context of each thread, which all other files use, and the questions about sockets that
+ * What: the context of each thread, which all other files use, and questions about sockets that
  * only their pool answers. This file calls none of the others.
  */
 #include "sxe-private.h"

@@ -71,7 +71,8 @@ uncount_attempt(struct sxe_dial *dial)
         CONTEXT->spares_used--;
 }
 
-/* Take the socket of an attempt away from it: its callbacks and user_data are the program's. */
+/* Detach the socket from its attempt: give it back the user_data and on_close that the program set.
+ * */
 static SXE *
 release_attempt(struct sxe__attempt *attempt)
 {
@@ -79,7 +80,7 @@ release_attempt(struct sxe__attempt *attempt)
 
     s->user_data = attempt->user_data;
     s->on_close = attempt->on_close;
-    s->on_connected = NULL; /* it will not be called again, see sxe__dial_close */
+    s->on_connected = NULL; /* on_connected is never called again: this attempt is over */
     attempt->socket = NULL;
     uncount_attempt(attempt->dial);
     return s;
@@ -141,8 +142,8 @@ begin_attempt(struct sxe_dial *dial, unsigned index)
     count_attempt(dial);
     result = sxe_connect(s, ip, dial->port);
     if (result < 0) {
-        /* sxe_close would keep the socket to the end of the event, and the next addresses need
-         * sockets. */
+        /* sxe_close would keep the socket until the end of the event, but the next address needs a
+         * socket now. */
         sxe__socket_close(release_attempt(attempt));
         sxe__give(s);
     }
@@ -192,7 +193,8 @@ begin_next_attempt(struct sxe_dial *dial)
         append_to_waiting(dial);
 }
 
-/* An attempt has failed, or takes long. */
+/* An attempt has failed, or takes long: try the next addresses. If no attempt is under way then,
+ * the dial has failed. */
 static void
 go_on_dialling(struct sxe_dial *dial)
 {
@@ -232,7 +234,8 @@ sxe_dial_register(unsigned spares)
 
     if (result < 0)
         return result;
-    /* One more: when an attempt has failed, the next begins while the socket is still closing. */
+    /* One socket more: when an attempt has failed, the next one begins while the socket of the
+     * failed one is still closing. */
     sxe_register(spares + 1, 0);
     CONTEXT->spares += spares;
     return 0;

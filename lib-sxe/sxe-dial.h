@@ -16,16 +16,16 @@
  *
  * Rules: 1 the program owns each struct sxe_dial, and lends it from sxe_dial until done is called
  * or sxe_dial_cancel returns. 2 done is called once, in the loop, and may do all that on_connected
- * may; so may it free its struct. It is not called after a cancel, or after sxe_fini. 3 open makes
- * a socket for an attempt, and may give it another sxe_io_table (sxe_tls_use), sxe_unref it, or
- * refuse the address. Until done none of the callbacks that it set is called; on_connected never
- * is. 4 there is no time limit but that of CONNECTING (sxe_configure) for each attempt: a program's
- * timer that cancels is a limit of the whole.
+ * may, and free its struct sxe_dial. It is not called after a cancel, or after sxe_fini. 3 open
+ * makes a socket for an attempt, and may give it another sxe_io_table (sxe_tls_use), sxe_unref it,
+ * or refuse the address. The callbacks that open set are not called before done; on_connected is
+ * never called. 4 each attempt has the time limit of the state CONNECTING (sxe_configure). For a
+ * limit of the whole dial, the program starts a timer that calls sxe_dial_cancel.
  *
- * Limits: the addresses of sxe-resolve.h, 8 at most. All attempts of a dial but one are spare: all
- * dials of a thread together have no more than sxe_dial_register has registered sockets for, and
- * none begins while no socket is free. So a race takes no socket that another connection needs; an
- * address that found no socket is tried 250 ms later.
+ * Limits: the addresses of sxe-resolve.h, 8 at most. If several attempts of a dial are under way,
+ * all but one are spare. All dials of a thread together have at most as many spare attempts as
+ * sxe_dial_register registered, and no attempt begins while no socket is free. So a race takes no
+ * socket that another connection needs; an address that found no socket is tried 250 ms later.
  *
  * Example:
  *     static SXE *open(struct sxe_dial *dial, const char *ip)
@@ -60,7 +60,7 @@ extern "C" {
 struct sxe__attempt {
     struct sxe_dial *dial;
     SXE *socket; /* NULL: this attempt is not under way */
-    /* the members of the socket that open set */
+    /* copies of the members of the socket that open set */
     void *user_data;
     SXE_IN_EVENT_CLOSE on_close;
 };
@@ -78,8 +78,9 @@ struct sxe_dial {
 
     struct sxe_resolve look_up;                              /* private */
     struct sxe__attempt attempts[SXE_RESOLVE_ADDRESSES_MAX]; /* private */
-    unsigned tried;        /* private: how many of the addresses were tried */
-    unsigned under_way;    /* private: how many attempts are */
+    unsigned tried; /* private: how many of the addresses were tried */
+    /* private: how many attempts are under way */
+    unsigned under_way;
     int error;             /* private: -errno of the last attempt that failed */
     unsigned short port;   /* private */
     SXE_TIME next_ns;      /* private: when the next address is tried; 0: no time is set */

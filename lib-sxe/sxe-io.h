@@ -52,7 +52,7 @@ struct sxe_io_table {
     void (*cork)(SXE *s, bool wanted);
     int (*end)(SXE *s); /* send our half-close */
 
-    /* These may be NULL. */
+    /* The three functions below may be NULL. */
     /* listener is NULL for a connection that this side opened. For an accepted connection it is the
      * listener, and then start must return 0. */
     int (*start)(SXE *s, const SXE *listener);
@@ -71,8 +71,8 @@ SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
 SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
 
 /* Whether epoll has reported that the peer's end, or an error, follows the bytes that the kernel
- * has. epoll reports that only once, so a read that took bytes, but decrypted none for the program,
- * returns -EINTR to be called again. */
+ * has. epoll reports that only once. So if this is true, a read function that took bytes, but
+ * decrypted none for the program, returns -EINTR, and lib-sxe calls it again. */
 SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 
 /* Whether the kernel has not taken all output yet: copied, borrowed, of files, or encrypted. */
@@ -87,10 +87,10 @@ SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
  * those that it has. 0: none, or the socket is not connected. */
 SXE_PUBLIC size_t sxe_io_unacknowledged(const SXE *this_);
 
-/* When a write fails because the peer has closed, drop the output and read on to the end, so that
- * on_read gets what the peer sent before it closed; on_close comes then, with the error of the
+/* If a write fails because the peer has closed, drop the output and read on to the end, so that
+ * on_read gets what the peer sent before it closed; then on_close is called, with the error of the
  * write. For a client that sends a long request, to which the reply may come early (RFC 9112, 9.5).
- * Not wanted: such a socket ends at once, as all others do. */
+ * If it is not wanted, as by default, the socket ends when the write fails. */
 SXE_PUBLIC void sxe_io_read_rest(SXE *this_, bool wanted);
 
 /* Before a listener is closed: accept the connections that wait in the kernel for it, as far as

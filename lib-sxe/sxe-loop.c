@@ -295,7 +295,7 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
-/* The earlier of two times, of which 0 is never. */
+/* The earlier of two times. 0 means never. */
 static SXE_TIME
 earlier_time(SXE_TIME a, SXE_TIME b)
 {
@@ -436,7 +436,8 @@ sxe__loop_open(void)
     ev_set_priority(&CONTEXT->tables->begin_turn, EV_MAXPRI);
     ev_idle_init(&CONTEXT->tables->no_wait, do_nothing_idle);
     ev_timer_init(&CONTEXT->tables->timeouts, on_timeouts, 0, 0);
-    /* Run after events that came in time but waited because a turn took long. */
+    /* Timeouts run after the events: an event that came in time may have waited because a turn took
+     * long. */
     ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     ev_timer_init(&CONTEXT->tables->accept_left, on_accept_left, SXE__LEAVE_S, SXE__LEAVE_S);
@@ -536,7 +537,7 @@ void
 sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
                double repeat)
 {
-    /* A NaN as a time would never be due, and the loop would never end. It is not above 0, so this
+    /* A NaN as a time would never be due, and the loop would never end. NaN is not above 0, so this
      * line makes it 0. */
     timer->after = after > 0 ? after : 0;
     ev_timer_init(&timer->ev, on_loop_timer, timer->after, repeat > 0 ? repeat : 0);

@@ -56,7 +56,7 @@
 #define SXE__DATAGRAM_MAX   65535 /* bytes: no IP datagram is larger */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* seconds between tries to accept after a failure */
-#define SXE__LEAVE_S        0.005          /* seconds of leaving a connection to others */
+#define SXE__LEAVE_S        0.005          /* seconds of leaving connections to other processes */
 #define SXE__WORK_STACK     (256u * 1024u) /* bytes of a thread's stack */
 
 extern struct sxe_log_control sxe__log;
@@ -162,7 +162,7 @@ struct sxe__tables {
     char ip[SXE__IP_SIZE]; /* the last result of sxe_peer_ip or sxe_local_ip */
     size_t dropped;        /* how many unsent bytes the queue of `released` had */
 
-    /* the dials that wait for the time of their next attempt, the one that is due first at first */
+    /* the list of dials that wait for their next attempt; this dial's attempt is due first */
     struct sxe_dial *dials_first;
     struct sxe_dial *dials_last;
     /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop
@@ -216,11 +216,11 @@ struct sxe__context {
                                 processes should accept */
     unsigned accept_unasked; /* how many connections to accept even if may_accept returns false */
     unsigned accept_trust;   /* the value that the next sxe__accept_left gives accept_unasked */
-    /* the error of accept4 since the last accepted connection; 0: there was none */
+    /* the last error of accept4 since a connection was accepted; 0: there was none */
     int accept_error;
     unsigned accept_fails; /* how often accept4 failed in a row */
 
-    unsigned number; /* number of sockets, after sxe_init */
+    unsigned number; /* how many sockets sxe_init made */
     unsigned unref;  /* how many sockets the loop does not wait for, see sxe_unref */
     /* how many sockets sxe_register asked for; the members below are for the next sxe_init, too */
     unsigned registered;
@@ -263,7 +263,7 @@ SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char
 SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
                                          const char *path);
 
-/* of sockaddr_in or sockaddr_in6; 0 for other families */
+/* the size of a sockaddr_in or sockaddr_in6; 0 for other families */
 socklen_t sxe__address_length(const struct sockaddr_storage *address);
 /* Write an IP address or a path to text, "" for no address. Returns text. */
 const char *sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address,
@@ -299,8 +299,9 @@ void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 
  * read. */
 void sxe__reset(SXE *s, int error);
 
-/* A write failed. Reset the connection, unless the program wants what the peer sent before it
- * closed: then no more is written, and the socket is read to its end, whose error is this one. */
+/* A write failed. Reset the connection, unless sxe_io_read_rest asked for what the peer sent before
+ * it closed. Then nothing more is written, the socket is read to the peer's end, and on_close
+ * reports this error. */
 void sxe__fail_writing(SXE *s, int error);
 
 /* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
@@ -337,7 +338,7 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
  * with a slow reader, although the reader makes progress. The queue must not be empty. */
 bool sxe__queue_has_peer_read(SXE *s);
 bool
-/* the same question for a CLOSING socket whose output the kernel has taken */
+/* Like sxe__queue_has_peer_read, for a CLOSING socket whose output the kernel has taken. */
 sxe__queue_is_rest_read(SXE *s);
 
 /* Drop the whole queue, and call each on_sent with `result`. Returns the number of dropped bytes.
@@ -350,7 +351,7 @@ size_t sxe__queue_drop(SXE *s, int result);
  * or the same -errno: the connection has failed. */
 int sxe__write_failed(int error);
 void sxe__write_more(SXE *s);   /* try to write in a deferred call */
-void sxe__flush_staged(SXE *s); /* at the end of an event: one write */
+void sxe__flush_staged(SXE *s); /* at the end of an event: write what is staged, by one call */
 void sxe__unstage(SXE *s);      /* forget the staged output */
 void sxe__hold_staged(void);    /* at the end of an event: keep the output for sxe__send_held */
 void sxe__send_held(void);      /* at the end of a batch of events: one write for each socket */
@@ -358,7 +359,8 @@ void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
 void sxe__wrote(SXE *s);   /* call when the output of s changed: settle s, or go on closing it */
 void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */
-SXE_MUST_USE int sxe__io_end(SXE *s); /* half-close. 0; -EAGAIN: not yet; -errno */
+/* Send our half-close. 0: it is sent; -EAGAIN: call again later; or another -errno. */
+SXE_MUST_USE int sxe__io_end(SXE *s);
 
 /* ---- sxe-read.c ---- */
 

@@ -16,7 +16,7 @@
 #define LINE_MAX_V1  107 /* the longest line of version 1, with its CR LF */
 #define SIGNATURE_V1 "PROXY "
 #define SIGNATURE_V2 "\r\n\r\n\0\r\nQUIT\n"
-/* bytes of a header of version 2 before the addresses; the length is the last of them */
+/* bytes of a header of version 2 before the addresses; its last two bytes hold the length */
 #define FIXED_SIZE_V2 16
 
 #define TLV_HEAD        3
@@ -37,8 +37,8 @@ _Static_assert(SXE_PROXY_WRITE_MAX == FIXED_SIZE_V2 + 2 * PATH_SIZE, "room for t
 
 /* ---- Version 1 ---- */
 
-/* The length of the line with its CR LF; 0: more bytes are needed; -1: the line ends otherwise, or
- * is too long. */
+/* The length of the line with its CR LF; 0: more bytes are needed; -1: the line does not end in CR
+ * LF, or is too long. */
 static int
 line_length(const char *data, size_t length)
 {

@@ -470,8 +470,8 @@ sxe__queue_write(SXE *s)
 {
     int result = GO_ON;
 
-    /* A callback may end the socket. One event writes a bounded number of records, so that no peer,
-     * however fast it reads, keeps the others waiting. */
+    /* The loop ends when a callback ends the socket. One event writes a bounded number of records,
+     * so that no peer, however fast it reads, keeps the others waiting. */
     for (int turns = 0; turns < SXE__WRITES_MAX && result == GO_ON; turns++) {
         if (sxe__queue_is_empty(s) || sxe__state(s) == SXE_STATE_CLOSED)
             return 0;

@@ -238,8 +238,8 @@ sxe__readable(SXE *s)
         sxe_buffer_commit(&s->in, (uint32_t)n);
     else
         sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
-    /* A handshake is read even if the socket is paused or full. It ended in this read: show the
-     * bytes that came with it later. */
+    /* A handshake is read even if the socket is paused or full. If bytes for the program came
+     * together with its end, show them later. */
     if (SXE_UNLIKELY(s->flags & (SXE__PAUSED | SXE__FULL))) {
         s->has_unshown = true;
         sxe__wrote(s);

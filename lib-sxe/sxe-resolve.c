@@ -118,8 +118,8 @@ remove_look_up(struct sxe_resolve *look_up)
     look_up->name = NULL;
 }
 
-/* The name stays ASKING while the look-ups' done is called: done may look up other names, and the
- * table may drop a KNOWN name to make room for these. */
+/* The name stays ASKING while the look-ups' done is called: done may look up other names, and to
+ * make room for them the table may drop a KNOWN name. */
 static void
 on_name_asked(struct sxe_work *work)
 {
@@ -150,7 +150,7 @@ find_looked_up_name(const char *host, int family)
     return NULL;
 }
 
-/* Take a free name or, if none is free, the name that was known first. NULL: all names are being
+/* Take a free name or, if none is free, the name whose answer is oldest. NULL: all names are being
  * asked for. */
 static struct sxe__name *
 take_name_slot(const char *host, int family)

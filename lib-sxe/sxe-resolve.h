@@ -9,21 +9,22 @@
  *
  *     sxe_resolve --- number, or known? --> 1: result
  *          |
- *          '--> [ asking ] --> a thread: getaddrinfo --> done of each that waits --> [ known ]
+ *          '--> [ asking ] --> a thread: getaddrinfo --> done of each look-up --> [ known ]
  *
- *     known: 5 s after an answer, 1 s after an error; then the next look-up asks again
+ *     known: for 5 s after an answer, 1 s after an error; then the next look-up asks again
  *
  * Rules: 1 the program owns each struct sxe_resolve, and lends it from sxe_resolve until done is
  * called or sxe_resolve_cancel returns. 2 done is called once, in the loop, and may do all that
  * other callbacks may: look up again, connect, free its struct. It is not called after a cancel, or
- * after sxe_fini. 3 equal look-ups that are under way are one: host (upper or lower case) and
- * family decide. 4 a time limit is the program's own: a timer that cancels. getaddrinfo goes on in
- * its thread meanwhile, and its answer is kept for the next look-up.
+ * after sxe_fini. 3 look-ups of one host (in upper or lower case) and family that are under way at
+ * the same time share one call of getaddrinfo. 4 there is no time limit: a program that wants one
+ * starts a timer that calls sxe_resolve_cancel. getaddrinfo then goes on in its thread, and its
+ * answer is kept for the next look-up.
  *
- * Limits: 256 names; if all are being asked for, sxe_resolve returns -EAGAIN, otherwise it drops
- * the name that was known first. 8 addresses of a name. 4 threads of a group of their own
- * (sxe-work.h), so that a name server that does not reply holds up no file. Memory: 210 KiB a
- * thread, made by sxe_resolve_register, freed by sxe_fini.
+ * Limits: 256 names; a new look-up drops the name whose answer is oldest, or returns -EAGAIN if all
+ * names are being asked for. 8 addresses of a name. 4 threads in a group of their own (sxe-work.h),
+ * so that a name server that does not reply delays no work on files. Memory: 210 KiB a thread, made
+ * by sxe_resolve_register, freed by sxe_fini.
  *
  * Example:
  *     static void done(struct sxe_resolve *look_up)

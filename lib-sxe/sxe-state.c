@@ -141,7 +141,8 @@ sxe__end(SXE *s, int error)
         return;
     if (sxe__state(s) == SXE_STATE_NEW)
         sxe__open(s);
-    if (error != 0 || !(s->flags & SXE__END_SENT)) /* see sxe__fail_writing */
+    /* An orderly end keeps the error that sxe__fail_writing has set. */
+    if (error != 0 || !(s->flags & SXE__END_SENT))
         s->error = (int16_t)error;
     sxe__unstage(s);
     sxe__drop_held(s);

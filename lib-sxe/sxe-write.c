@@ -71,8 +71,7 @@ is_anything_staged(void)
     return CONTEXT->stage_used > 0 || CONTEXT->vector_used > 0;
 }
 
-/* Put the last piece, which grew so far, into vector. vector has a place for it: see
- * sxe_write_static. */
+/* The last piece is complete: add it to vector. vector has a place for it, see sxe_write_static. */
 static void
 close_piece(void)
 {
@@ -226,8 +225,8 @@ take_held(void)
     return NULL;
 }
 
-/* Send all held output. Flushing a queue calls on_sent: may_call is false inside a call by the
- * program, and then queues are flushed later. */
+/* Send all held output. may_call: whether on_sent may be called; it may not inside a call by the
+ * program. Then queues, whose flush calls on_sent, are flushed later. */
 static void
 send_held(bool may_call)
 {
@@ -568,14 +567,14 @@ sxe__writable(SXE *s)
     int result =
         SXE_UNLIKELY(s->io_owes) && sxe__queue_is_empty(s) ? write_owed(s) : sxe__queue_write(s);
 
-    if (result < 0) { /* the socket failed, or the file: what was sent is not all */
+    if (result < 0) { /* the socket or the file failed: not all output was sent */
         sxe__fail_writing(s, -result);
         return;
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
-    /* Output that on_sent wrote is sent later: a peer that reads fast must not keep others waiting.
-     */
+    /* Output that on_sent wrote is sent later, so that a peer that reads fast keeps no others
+     * waiting. */
     if (CONTEXT->staged == s && !is_anything_staged()) {
         sxe__unstage(s);
         result = 1;

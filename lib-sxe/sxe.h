@@ -7,7 +7,7 @@
  * Place: programs call it; it calls them back. It uses sxe-buffer, sxe-pool, sxe-log, libev. Each
  * thread has its own context with all state; a socket belongs to the thread that made it.
  *
- * Shape: a socket is an element of a pool, and its life is the state it is in:
+ * Shape: a socket is an element of a pool, and passes through these states:
  *
  *     FREE -> NEW -> LISTENING -----------------------.
  *              \--> CONNECTING -> IDLE <-> READING     \
@@ -16,26 +16,26 @@
  *                                  HANDLING <-'         /    on_close ran
  *                       any of them -> CLOSING --------'
  *
- *     IDLE      nothing unread, nothing unsent      READING  unread bytes are kept in a chunk
+ *     IDLE      no bytes are unread or unsent       READING  unread bytes are kept in a chunk
  *     HANDLING  the program paused it               WRITING  unsent output is kept in chunks
- *     STARVED   unread, and no chunk free for it    CLOSING  the program closed it, output drains
+ *     STARVED   no chunk is free for unread bytes   CLOSING  the program closed it, output drains
  *     CLOSED    waits for the end of this event
  *
  * One event: epoll -> one recv(2) into the loop's buffer -> on_read(), which looks at SXE_BUF() and
- * calls sxe_write(), which only appends -> one send(2) at the end of the event, or of a few that
- * came together. Bytes that on_read leaves unread are kept in a borrowed chunk; output that the
- * kernel does not take is kept in others.
+ * calls sxe_write(), which only appends -> one send(2) at the end of the event, or of a few events
+ * that came together. Bytes that on_read leaves unread are kept in a borrowed chunk; output that
+ * the kernel does not take is kept in other chunks.
  *
- * Rules: 1 no callback runs inside a call of the program's. 2 on_close runs exactly once for each
- * socket that was connecting or connected, whoever closed it, and is the last one; sxe_error() says
- * why. 3 closing twice, or in any callback, is harmless; a socket and its buffer stay valid until
- * its event ends. 4 ids are 0, 1, 2 ... in order of creation, then the id that has been free
- * longest. 5 a handle may be kept longer than its socket lives.
+ * Rules: 1 no callback runs inside a call that the program makes. 2 on_close runs exactly once for
+ * each socket that was connecting or connected, whoever closed it, and is the socket's last
+ * callback; in it sxe_error() tells the reason. 3 closing twice, or in any callback, is harmless; a
+ * socket and its buffer stay valid until its event ends. 4 new sockets get the ids 0, 1, 2 ...;
+ * when all ids were used, a new socket gets the id that has been free longest. 5 a handle may be
+ * kept longer than its socket lives.
  *
  * Limits: a stream is read in pieces of a chunk (16 KiB by default); while its chunk is full of
  * unread bytes, it is not read further. Output above output_pause stops reading; above output_max
- * sxe_write refuses. Without a free socket listeners stop accepting until one is free; without a
- * file descriptor, until one is free again.
+ * sxe_write refuses. Listeners stop accepting while no socket or no file descriptor is free.
  *
  * Example:
  *     static void hello(SXE *this, int length)
@@ -78,11 +78,12 @@ typedef int SXE_RETURN; /* 0, or -errno */
 #define SXE_RETURN_OK 0
 
 typedef void (*SXE_IN_EVENT_CONNECTED)(SXE *);
-/* length: how many bytes are new; when on_read shows unread bytes again: how many there are. */
+/* length: how many bytes arrived since the last call. If the call only shows unread bytes again, it
+ * is the number of unread bytes. 0: see sxe_set_half_close; -1: see sxe_watch_end. */
 typedef void (*SXE_IN_EVENT_READ)(SXE *, int length);
 typedef void (*SXE_IN_EVENT_CLOSE)(SXE *);
-typedef void (*SXE_OUT_EVENT_SENT)(SXE *,
-                                   int result); /* 0, or -errno when the socket closed first */
+/* result: 0: the kernel has taken all bytes; -errno: the socket closed first. */
+typedef void (*SXE_OUT_EVENT_SENT)(SXE *, int result);
 
 enum sxe_state {
     SXE_STATE_FREE = 0,
@@ -102,20 +103,20 @@ enum sxe_state {
 /* ---- The plan ---- */
 
 /* Functions for listening sockets that outlive this process: a parent process holds them, and hands
- * them to the next child, so that no connection is refused in between. Not for udp: the UDP sockets
- * of one user's processes that have such a table share a port, and each sender's datagrams go to
- * one of them. Each function may be NULL. */
+ * them to the next child, so that no connection is refused in between. Not for UDP: all UDP sockets
+ * that one user's processes with such a table bind to a port share that port, and all datagrams of
+ * one sender go to the same socket. Each function may be NULL. */
 struct sxe_listeners {
     /* Returns a socket that is bound to this address, listens, does not block and is close-on-exec;
      * sxe_listen then owns it. -1: there is none, and sxe_listen opens one. */
     int (*find)(const struct sockaddr *address, socklen_t length);
     /* Called when sxe_listen opened fd itself; fd is borrowed. address is the one that the program
-     * asked for: its port may be 0. */
+     * asked for, so its port may be 0. */
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
     /* Called before each connection is accepted; NULL: accept all. False: leave the connection to
-     * another process that accepts from these sockets. Listeners then rest for 5 ms; after that one
-     * connection is accepted without asking, after the next rest 2, then 4 ... until may_accept
-     * returns true. */
+     * another process that accepts from these sockets. The listeners then rest for 5 ms, and accept
+     * one connection without asking; after the next rest they accept 2, then 4, and so on, until
+     * may_accept returns true. */
     bool (*may_accept)(void);
 };
 
@@ -131,19 +132,21 @@ struct sxe_config {
     struct ev_loop *loop; /* default: ev_default_loop(EVFLAG_AUTO) */
     /* bytes of a chunk, also the most that one read of a stream takes; 16384 */
     uint32_t chunk_size;
-    /* default: two for each connection, and 64; a chunk that is never used costs no memory */
+    /* default: two for each socket, plus 64; a chunk that is never used costs no memory */
     uint32_t chunks;
     uint32_t output_pause; /* a socket with more unsent bytes than this is not read; 65536 */
     uint32_t output_max; /* sxe_write refuses to go above this many unsent copied bytes; 1048576 */
     uint32_t backlog;    /* the backlog for listen(2); 4096 */
     uint32_t accept_batch; /* how many connections one event accepts at most; 64 */
-    /* the longest time in each state; 0: no limit, except for CLOSING: 5000. After that time the
+    /* The longest time in each state; 0: no limit, except for CLOSING: 5000. After that time the
      * socket closes with ETIMEDOUT, by a reset if output is unsent. The time of IDLE, WRITING and
-     * CLOSING restarts with progress (the peer's kernel acknowledged output), that of READING only
-     * when the program consumes bytes: so a sender that sends a byte now and then is closed. The
-     * time counts from the start of the loop's turn in which the state began. */
+     * CLOSING begins again with progress, that is, when the peer's kernel acknowledges output. The
+     * time of READING begins again only when the program consumes bytes: so a sender that sends a
+     * byte now and then is closed. The time counts from the start of the loop's turn in which the
+     * state began. */
     uint32_t timeout_ms[SXE_STATES];
-    /* if no socket is free: close the longest IDLE one to accept the next connection */
+    /* if no socket is free, close the one that has been IDLE longest, to accept the next connection
+     * */
     bool reap_idle;
     bool lazy_threads; /* the first sxe_work_submit starts the threads, instead of sxe_init */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
@@ -168,12 +171,13 @@ SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
- * -EINVAL: nothing registered, too much, or done already; -ENOMEM; -errno of epoll_create1(2) or
- * eventfd(2). The log names the cause; a failure changes nothing. */
+ * -EINVAL: nothing or too much is registered, or sxe_init was called already; -ENOMEM; -errno of
+ * epoll_create1(2) or eventfd(2). The log names the cause; a failure changes nothing. */
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
 /* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.
- * -EINVAL: no sxe_init succeeded; what was registered and configured is forgotten all the same. */
+ * -EINVAL: sxe_init was not called, or failed; what was registered and configured is forgotten even
+ * then. */
 SXE_PUBLIC SXE_RETURN sxe_fini(void);
 
 /* Print what sxe_init reserves (or reserved): a line with the bytes of each pool, and the total,
@@ -218,8 +222,9 @@ SXE_PUBLIC void sxe_stop_listening(void);
 /* Accept one connection and become that connection: connected is called with the same SXE. */
 SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
 
-/* Begin to connect to this ip and port, from those given at creation. connected is called later,
- * never inside this call; a later failure ends in on_close. 0; -errno: the socket is still NEW. */
+/* Begin to connect to this ip and port, from the address given at creation. connected is called
+ * later, never inside this call; if connecting fails later, on_close is called. 0; -errno: the
+ * socket is still NEW. */
 SXE_PUBLIC SXE_RETURN sxe_connect(SXE *this_, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_connect_unix(SXE *this_);
 
@@ -248,8 +253,8 @@ SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
 /* Stop reading this socket: on_read is not called until sxe_resume. A reset by the peer still ends
  * the socket. The peer's close or half-close is reported only after sxe_resume, because the peer
- * may still want its reply; at once if sxe_watch_end asked for that, or if the peer answers our
- * output with a reset. */
+ * may still want its reply. It is reported at once if sxe_watch_end asked for that, or if the peer
+ * answers our output with a reset. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
 /* Report the peer's close or half-close also while this socket is paused: on_read with length -1,
@@ -263,8 +268,9 @@ enum sxe_resume {
     /* like WHEN_MORE; also call on_read in this turn of the loop if bytes are unread */
     SXE_RESUME_IMMEDIATE = 1
 };
-/* Read this socket again after sxe_pause. A closed socket: no effect. A socket without a pause:
- * only SXE_RESUME_IMMEDIATE has an effect, and has on_read called for unread bytes. */
+/* Read this socket again after sxe_pause. No effect on a closed socket. On a socket that is not
+ * paused, SXE_RESUME_IMMEDIATE has on_read called for unread bytes, and SXE_RESUME_WHEN_MORE has no
+ * effect. */
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
 /* Report the peer's half-close by a call of on_read with length 0, instead of closing the socket.
@@ -280,10 +286,10 @@ SXE_PUBLIC SXE_RETURN sxe_write(SXE *this_, const void *data, unsigned length); 
 SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
                                        size_t length); /* borrows data for ever */
 
-/* Reserve room, so that the program composes its output in place instead of having sxe_write copy
- * it: length bytes of the loop's output buffer, to be filled before any other call that writes, or
- * NULL if the socket takes no output, earlier output waits, or the buffer or output_max has too
- * little room. After NULL call sxe_write, which finds room or returns the error. */
+/* Reserve length bytes of the loop's output buffer, so that the program composes its output there,
+ * and sxe_write need not copy it. Fill them before any other call that writes. NULL: the socket
+ * takes no output, earlier output waits, or the buffer or output_max has too little room. Then call
+ * sxe_write, which finds room or returns the error. */
 SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
 
 /* Write the first `length` of the reserved bytes; the rest is no longer reserved. Call it once for
@@ -339,7 +345,8 @@ SXE_PUBLIC unsigned short sxe_local_port(const SXE *this_);
  * needs it often asks once, in connected. */
 SXE_PUBLIC socklen_t sxe_get_peer(const SXE *this_, struct sockaddr_storage *address);
 
-/* The sender's address of the datagram, for sxe_write_to; NULL if there is none. */
+/* The sender's address of the last datagram, for sxe_write_to. NULL: the last datagram that came in
+ * this thread was another socket's, or none came. */
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);
 
 /* A number for this socket that no other socket ever gets. sxe_from_handle returns its socket, or
@@ -354,8 +361,8 @@ SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
  * kernel acknowledged all output, and no bytes of the peer are unread. */
 SXE_PUBLIC bool sxe_is_lingering(const SXE *this_);
 
-/* The number of sockets in this state without sxe_unref for which sxe_is_lingering is false. Looks
- * at each socket once. */
+/* How many sockets in this state the loop waits for (see sxe_unref), without those for which
+ * sxe_is_lingering is true. Looks at each socket once. */
 SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
@@ -371,8 +378,9 @@ struct sxe_timer {
     void *user;                           /* rw */
 };
 /* after and repeat are seconds; repeat 0: fire once; below 0 or NaN counts as 0. A timer never
- * fires early. sxe_timer_start counts from zero, or does nothing if the timer runs. Before sxe_init
- * and after sxe_fini timers and signals are not started: a line of the log says so. */
+ * fires early. sxe_timer_start gives a stopped timer its whole time, and does nothing if the timer
+ * runs. Before sxe_init and after sxe_fini timers and signals are not started: a line of the log
+ * says so. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);
@@ -391,15 +399,15 @@ SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);
 
 /* ---- The socket ---- */
 
-struct sxe_io_table; /* how bytes get in and out, see sxe-io.h */
+struct sxe_io_table; /* the functions by which bytes get in and out, see sxe-io.h */
 
 struct sxe {
     uint32_t id;                         /* ro: index in the pool */
     int fd;                              /* private */
     uint8_t kind;                        /* private */
     uint8_t watched;                     /* private: which events epoll reports */
-    uint8_t state;                       /* private: the same state as in the pool */
-    bool corked : 1;                     /* private: more of a file follows */
+    uint8_t state;                       /* private: a copy of the socket's state in the pool */
+    bool corked : 1;                     /* private: more of a file follows, so the cork is set */
     bool watches_end : 1;                /* private: see sxe_watch_end */
     bool has_unshown : 1;                /* private: unread bytes that on_read has not seen */
     bool is_unref : 1;                   /* private: see sxe_unref */

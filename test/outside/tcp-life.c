@@ -93,7 +93,7 @@ answer_with_everything(SXE *this, int length)
     do_everything(this);
 }
 
-/* promise: lib-sxe/sxe.h: no callback runs inside a call of the program's. */
+/* promise: lib-sxe/sxe.h: no callback runs inside a call that the program makes. */
 START_TEST(a_callback_comes_after_the_call_that_causes_it)
 {
     begin(8, do_everything, answer_with_everything);
@@ -145,7 +145,7 @@ ignore_read(SXE *this, int length)
 }
 
 /* promise: lib-sxe/sxe.h: on_close runs exactly once for each socket that was connecting or
- * connected, whoever closed it, and is the last one */
+ * connected, whoever closed it, and is the socket's last callback */
 START_TEST(each_socket_is_closed_once_however_often_and_by_whomever)
 {
     begin(2 * CONNECTIONS, close_some_way, close_when_read);
@@ -166,7 +166,7 @@ START_TEST(each_socket_is_closed_once_however_often_and_by_whomever)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: a later failure ends in on_close. */
+/* promise: lib-sxe/sxe.h: if connecting fails later, on_close is called. */
 START_TEST(a_refused_connection_is_closed_with_its_reason)
 {
     SXE *this;
@@ -318,8 +318,8 @@ END_TEST
 
 /* ---- Ids and handles of sockets ---- */
 
-/* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the id that has been free
- * longest. */
+/* promise: lib-sxe/sxe.h: new sockets get the ids 0, 1, 2 ...; when all ids were used, a new socket
+ * gets the id that has been free longest. */
 START_TEST(ids_count_up_and_then_come_back_in_the_order_of_their_ends)
 {
     static const unsigned order[] = {5, 2, 7};
@@ -435,7 +435,8 @@ serve(SXE *this)
     sxe_close(this);
 }
 
-/* promise: lib-sxe/sxe.h: Without a free socket listeners stop accepting until one is free */
+/* promise: lib-sxe/sxe.h: Listeners stop accepting while no socket or no file descriptor is free.
+ * */
 START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

@@ -127,8 +127,8 @@ START_TEST(refused_output_is_not_sent_and_accepted_output_is)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: Reserve room, so that the program composes its output in place instead of
- * having sxe_write copy it */
+/* promise: lib-sxe/sxe.h: Reserve length bytes of the loop's output buffer, so that the program
+ * composes its output there, and sxe_write need not copy it. */
 START_TEST(every_way_of_writing_keeps_the_order)
 {
     static char all[300000];
