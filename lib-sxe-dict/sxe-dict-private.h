@@ -316,8 +316,7 @@ int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const voi
 bool sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns);
 double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
 
-/* ---- Cells: under the lock of their shard. -EUCLEAN: a cell is damaged, and that was noted ----
- * */
+/* ---- Cells: under their shard's lock. -EUCLEAN: a cell is damaged, and that was noted ---- */
 
 uint32_t sxe__dict_cells_for(const SXE_DICT *dict, size_t key_size, size_t value_size);
 int sxe__dict_read(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct sxe__dict_view *view);

@@ -35,8 +35,7 @@ void sxe__pool_head_seal(struct sxe__pool_head *head);
  * enter_as_first_user writes it, when the pool is whole. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
-/* _is_whole: whether the head's copy in the mapped file equals the head. _write: write that copy.
- * */
+/* is_whole: whether the head's copy in the mapped file equals the head; write: write that copy. */
 bool sxe__pool_copy_is_whole(const struct sxe__pool_sharing *sharing);
 void sxe__pool_copy_write(const struct sxe__pool_sharing *sharing);
 

@@ -19,7 +19,7 @@
 #define REGISTERS     16384u
 #define HEAD_SIZE     16u
 #define DENSE_SIZE    (HEAD_SIZE + REGISTERS * 6 / 8)
-#define SPARSE_MAX    3000u /* the most bytes of the sparse form; Redis uses the dense form for more */
+#define SPARSE_MAX    3000u /* most bytes of the sparse form; Redis uses the dense form for more */
 #define FORM_AT       4u
 #define COUNT_LAST_AT 15u
 #define DENSE         0u

@@ -98,7 +98,7 @@ bio_ctrl(BIO *bio, int what, long argument, void *pointer)
 BIO *
 sxe__tls_bio_new(void)
 {
-    /* The process has one, which is never freed. */
+    /* All BIOs of the process share one method, which is never freed. */
     static BIO_METHOD *method;
     BIO *bio = NULL;
 

@@ -2,8 +2,8 @@
  *
  * Holds what only a client has: the host that it expects, and sessions to be resumed.
  *
- * A session was verified when it was made, and a resumed handshake shows no certificate. So it is
- * offered only to the host it was made with, under the configuration it was made under.
+ * A session was verified when it was made, and a resumed handshake shows no certificate. So a
+ * session is offered only to the host and under the configuration with which it was made.
  */
 #include "sxe-tls-private.h"
 
@@ -40,8 +40,7 @@ on_session(SSL *ssl, SSL_SESSION *session)
     struct sxe_tls *tls = c->tls;
     char *host;
 
-    /* If the files were read again after this connection was made, its context is not the present
-     * one. */
+    /* Keep no session of a connection that was made before the files were last read. */
     if (SSL_get_SSL_CTX(ssl) != tls->store->sites[0].context)
         return 0;
     host = strdup(c->host);
@@ -61,8 +60,8 @@ sxe__tls_keep_sessions(SSL_CTX *context)
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
-/* Offer the youngest session of this host, unless the server's certificate has expired since it
- * began. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False: no memory. */
+/* Offer the youngest session of this host, unless the server's certificate has expired since the
+ * session began. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False: no memory. */
 static bool
 offer_session(struct sxe_tls *tls, SSL *ssl, const char *host, bool *has_offered)
 {

@@ -164,7 +164,7 @@ static bool
 set_server(struct sxe_tls *tls, SSL_CTX *context)
 {
     /* Choose the first cipher of ours that the client has, but ChaCha20 for a client that puts it
-     * first, as those do that have no instructions for AES. */
+     * first: clients without instructions for AES do that. */
     SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                      SSL_OP_PRIORITIZE_CHACHA);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -174,7 +174,7 @@ set_server(struct sxe_tls *tls, SSL_CTX *context)
     SSL_CTX_set_tlsext_status_arg(context, tls);
     if (tls->protocols_length > 0)
         SSL_CTX_set_alpn_select_cb(context, on_protocols, tls);
-    /* One ticket is enough: a resumed handshake brings the next, and each takes time. */
+    /* One ticket is enough: a resumed handshake brings the next one, and making one takes time. */
     return SSL_CTX_set_num_tickets(context, 1) == 1 &&
            sxe__tls_tickets_set(context, tls->config.tickets);
 }

@@ -136,7 +136,8 @@ result_of(SXE *s, struct sxe__tls_connection *c)
     case SSL_ERROR_WANT_READ:
         return 0;
     case SSL_ERROR_ZERO_RETURN:
-        /* close_notify; or, for a server, the socket's end: SSL_OP_IGNORE_UNEXPECTED_EOF. */
+        /* The peer sent close_notify or, to a server, only the end of the socket:
+         * SSL_OP_IGNORE_UNEXPECTED_EOF makes these equal. */
         c->is_cut = sxe__tls_loop->in_is_over;
         break;
     default:
@@ -159,7 +160,8 @@ static void
 make_current(struct sxe__tls_connection *c)
 {
     sxe__tls_loop->current = c;
-    if (SXE_UNLIKELY(ERR_peek_error() != 0)) /* to look costs less than to clear */
+    /* Looking into the queue costs less than clearing it. */
+    if (SXE_UNLIKELY(ERR_peek_error() != 0))
         ERR_clear_error();
 }
 
@@ -200,7 +202,8 @@ decrypt_records(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size
         sxe__tls_shaken(s, c);
     if (done > 0)
         c->records = 0;
-    /* Bytes in `in` that OpenSSL did not take have no place: see sxe-tls-bio.c. */
+    /* OpenSSL takes all bytes of `in` unless too many records have no data. There is no place to
+     * keep the others, see sxe-tls-bio.c. */
     if (c->result == 0 && (is_flood(c) || sxe__tls_loop->in_at < sxe__tls_loop->in_length)) {
         SXE_DEBUG_ID(s->id, "closing: %u records without a byte", c->records);
         sxe__tls_note_failure(c, "too many records in a row without data");
@@ -328,7 +331,7 @@ tls_read(SXE *s, void *buffer, size_t size)
         return c->result == ENDED ? 0 : c->result;
     if (SXE_UNLIKELY(c->end_sent && sxe_get_state(s) == SXE_STATE_CLOSING)) {
         s->io_more = false;
-        return sxe_io_of_sockets()->read(s, buffer, size); /* the bytes will be ignored */
+        return sxe_io_of_sockets()->read(s, buffer, size); /* a closing socket drops these bytes */
     }
     if (s->io_shakes && !sxe__tls_may_shake())
         return -EINTR;
@@ -409,7 +412,7 @@ encrypt_bytes(SXE *s, struct sxe__tls_connection *c, struct plain *plain)
     size_t length;
     size_t n;
 
-    /* Any failure of SSL_write_ex ends the connection, so errors that others left do no harm. */
+    /* A failed SSL_write_ex always ends the connection, so old errors in the queue do no harm. */
     sxe__tls_loop->current = c;
     sxe__tls_loop->out_length = 0;
     take_held_records(s, c);

@@ -164,7 +164,8 @@ sxe_tls_reload(struct sxe_tls *tls)
     if (store == NULL)
         return -EINVAL;
     sxe__tls_store_delete(tls->store);
-    sxe__tls_drop_sessions(tls); /* the earlier authorities verified these sessions */
+    /* authorities that may have been removed verified these sessions */
+    sxe__tls_drop_sessions(tls);
     tls->store = store;
     return 0;
 }

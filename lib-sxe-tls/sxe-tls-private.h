@@ -42,8 +42,9 @@ extern struct sxe_log_control sxe__tls_log;
 #define SXE__TLS_HELD_MAX 4096u         /* most bytes of records that are held: see hold_records */
 #define SXE__TLS_OUT_SIZE (SXE__TLS_HELD_MAX + SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
 #define SXE__TLS_HEADER   5u
-/* More ACTIVE connections give their buffers back at once: allocating buffers again costs little
- * beside a record, and the heap does not grow by those of a wave of connections. */
+/* If more connections are ACTIVE, the oldest ones give their buffers back at once. Allocating
+ * buffers again costs little beside a record, and the heap does not grow by those of a wave of
+ * connections. */
 #define SXE__TLS_ACTIVE_MAX 128u
 #define SXE__TLS_READS_MAX  4u /* calls of recv(2) in one call of read */
 

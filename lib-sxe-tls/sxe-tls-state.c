@@ -38,7 +38,7 @@ memory_of_tls(void)
            in_state(SXE__TLS_QUIET) * (size_t)SXE__TLS_BYTES_QUIET;
 }
 
-/* The connection that the caller asks for is in SHAKING: its memory is included. */
+/* The connection for which the caller asks is in SHAKING already, so its memory is counted. */
 bool
 sxe__tls_has_memory(const struct sxe_tls *tls)
 {

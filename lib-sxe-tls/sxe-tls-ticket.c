@@ -192,7 +192,8 @@ asked_name(SSL *ssl, size_t *length)
 }
 
 /* In TLS 1.2 a session belongs to the name that it began with: a server must not resume it for
- * another one (RFC 6066, 3), and OpenSSL tells the session's name as the present one. */
+ * another one (RFC 6066, 3). OpenSSL reports the session's name in place of the name that the
+ * client asks for now. */
 static bool
 has_other_name(SSL *ssl, const SSL_SESSION *session)
 {
@@ -219,7 +220,7 @@ is_over(SSL_SESSION *session, const struct sxe_tls_tickets *tickets)
     return sxe_time_ns() - start >= tickets->lifetime || sxe__tls_session_is_stale(session);
 }
 
-/* OpenSSL has opened a ticket, or could not. A session that is over is not resumed. */
+/* OpenSSL has opened a ticket, or could not. A session that has lasted too long is not resumed. */
 static SSL_TICKET_RETURN
 judge_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
              SSL_TICKET_STATUS status, void *unused)

@@ -139,8 +139,8 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 
 /* ---- Questions ---- */
 
-/* The connection's SSL. NULL: it is not TLS, or its handshake is not done. An SSL that offers a
- * session has that session's facts already. */
+/* The connection's SSL. NULL: it is not TLS, or its handshake is not done. Before that, an SSL that
+ * offers a session already reports the facts of that session. */
 static SSL *
 ssl_when_secure(const SXE *s)
 {

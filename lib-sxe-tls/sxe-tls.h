@@ -32,7 +32,7 @@
  * Ends: a close sends close_notify. If the peer closes without close_notify, a server takes that as
  * an end; to a client it is an error (ECONNRESET), because the reply may have been cut.
  *
- * Limits: OpenSSL allocates: about 48 KiB for a connection in use, 15 KiB for a quiet one. Above
+ * Limits: OpenSSL allocates about 48 KiB for a connection in use, 15 KiB for a quiet one. Above
  * memory_max no further handshake begins. No renegotiation, no compression, no 0-RTT: early data
  * may be replayed, and only the program knows which requests that would harm.
  *
@@ -202,8 +202,7 @@ SXE_PUBLIC bool sxe_tls_peer_validity(const SXE *this_, int64_t *not_before, int
 /* The SHA-256 of the certificate, in hexadecimal digits. */
 SXE_PUBLIC unsigned sxe_tls_peer_fingerprint(const SXE *this_, char text[SXE_TLS_FINGERPRINT_SIZE]);
 
-/* Whether the peer sent close_notify. If it did not before the end of the input, bytes may be
- * missing. */
+/* Whether the peer sent close_notify. If the input ended without it, bytes may be missing. */
 SXE_PUBLIC bool sxe_tls_has_ended(const SXE *this_);
 
 /* ---- Memory ---- */

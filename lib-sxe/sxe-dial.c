@@ -71,8 +71,7 @@ uncount_attempt(struct sxe_dial *dial)
         CONTEXT->spares_used--;
 }
 
-/* Detach the socket from its attempt: give it back the user_data and on_close that the program set.
- * */
+/* Detach the socket from its attempt: give it back the user_data and on_close of the program. */
 static SXE *
 release_attempt(struct sxe__attempt *attempt)
 {

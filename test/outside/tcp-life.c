@@ -435,8 +435,7 @@ serve(SXE *this)
     sxe_close(this);
 }
 
-/* promise: lib-sxe/sxe.h: Listeners stop accepting while no socket or no file descriptor is free.
- * */
+/* promise: lib-sxe/sxe.h: Listeners stop accepting while no socket or no file descriptor is free */
 START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
