@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparing the files that a run writes with others. Names are not enough: a and ./a are one file,
- * and so are the names of a link.
+ * Comparing the files that a run writes with other files. Comparing their paths is not enough: a
+ * and ./a are one file, and so are a link and its target.
  */
 #include "outputs.h"
 
@@ -15,8 +15,8 @@ is_same_inode(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Find the folder of a file that does not exist; returns the file's name in it, or NULL: there is
- * no such folder. */
+/* Find the folder of a file that does not exist. Returns the file's name in the folder; NULL: the
+ * folder does not exist either. */
 static const char *
 find_folder(const char *path, struct stat *folder)
 {

@@ -22,7 +22,7 @@ next_text_room(void)
 }
 
 /* Write a number with three digits. The limits are not 10 and 100, because 9.995 would be rounded
- * to "10.00". */
+ * to "10.00", which has four digits. */
 static const char *
 three_digits(double value, const char *unit)
 {
@@ -105,7 +105,7 @@ load_duration_text(uint64_t ns)
 void
 load_sparkline(char *text, size_t size, const double *values, unsigned number)
 {
-    /* The bars. A value above 0 gets at least the lowest one. */
+    /* The bars of a sparkline. A value above 0 gets at least the lowest bar. */
     static const char blocks[][LOAD_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                                         "\u2585", "\u2586", "\u2587", "\u2588"};
     double highest = 0;

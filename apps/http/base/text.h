@@ -19,7 +19,7 @@
 /* A time with three digits and its unit: "41.0 us", "3.10 ms", "1.50 s". */
 const char *load_time_text(uint64_t ns);
 
-/* load_time_text, with "> " before it if the time is a lower bound only. */
+/* Like load_time_text, but with "> " before the time if it is only a lower bound. */
 const char *load_bound_text(uint64_t ns, bool is_at_least);
 
 /* A percentile, and the longest time, of a histogram: "n/a" if fewer than ten samples are beyond
@@ -33,17 +33,18 @@ const char *load_number_text(double value);
 /* A time that a user chose, exact and as short as possible: "10 s", "1.5 ms". */
 const char *load_duration_text(uint64_t ns);
 
-/* Write a block character for each value; its height is the value as a part of the highest one.
- * size must be more than number * LOAD_SPARK_BYTES. */
+/* Write a block character for each value. The block's height shows how large the value is, compared
+ * with the largest. size must be more than number * LOAD_SPARK_BYTES. */
 void load_sparkline(char *text, size_t size, const double *values, unsigned number);
 
 /* The columns that the text takes on a terminal: one for each UTF-8 character. */
 unsigned load_columns(const char *text);
 
-/* The hash FNV (Fowler, Noll, Vo): fast, but an attacker can choose texts that collide. */
+/* The hash FNV (Fowler, Noll, Vo) of a text. It is fast, but an attacker can find texts that have
+ * equal hashes. */
 uint64_t load_text_hash(const char *text, size_t length);
 
-/* Cut the text to at most that many columns, 3 or more; a cut text ends with "...". */
+/* Cut the text to at most `columns` columns, 3 or more; a cut text ends with "...". */
 void load_clip(char *text, unsigned columns);
 
 /* The terminal's width; 0: the file is no terminal, or its width is not known. */

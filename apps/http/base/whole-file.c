@@ -11,7 +11,7 @@
 
 enum { FIRST_ROOM = 16384 };
 
-/* Read until the end of the file. NULL, and errno. */
+/* Read until the end of the file. Returns the bytes; NULL: errno says why. */
 static char *
 read_descriptor(int fd, size_t *length)
 {

@@ -3,7 +3,8 @@
  * What: a text that says what is wrong with something the user gave. Place: returned by functions
  * that read URLs, requests, addresses and expectations. Control bytes in the text become "?".
  *
- * Limits: one text a thread, valid until the next call; a text over LOAD_WRONG_MAX bytes is cut.
+ * Limits: each thread has one text, which is valid until the thread's next call; a text over
+ * LOAD_WRONG_MAX bytes is cut.
  */
 #ifndef LOAD_WRONG_H
 #define LOAD_WRONG_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the hosts of several URLs, and options that cannot be combined with more than one host.
+ * What: collects the hosts of several URLs, and refuses options that cannot be combined with more
+ * than one host.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include "command-line.h"
 #include "command.h"
 
-/* Whether there is only one host: there is one URL, or -i or --unix give the address of all. */
+/* Whether there is only one host, because there is only one URL, or because -i or --unix give one
+ * address for all URLs. */
 static bool
 is_one(const struct load_command *command)
 {
@@ -46,16 +48,16 @@ load_command_look_up(const struct load_command *command, const struct load_url *
         return problem;
     if (command->plan.local_addresses != NULL)
         load_url_use_family(addresses, command->local_addresses.family);
-    /* The server of --server-cmd does not listen yet, so it is not known which address it will
-     * listen at: use the first one. */
+    /* The server of --server-cmd does not run yet, so nobody can tell at which of the name's
+     * addresses it will listen: use the first address. */
     if (command->plan.server_cmd != NULL)
         addresses->number = addresses->used = 1;
     memcpy(ip, addresses->ip[0], LOAD_IP_SIZE);
     return NULL;
 }
 
-/* Add the host of a URL, unless the plan has it. The first host's name has been looked up
- * already. */
+/* Add the host of a URL, unless the plan has it already. The addresses of the first host are in the
+ * plan already. */
 static const char *
 add_url_host(struct load_command *command, const struct load_url *url)
 {

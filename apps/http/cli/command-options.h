@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the values that getopt_long returns for the options of sxe-http that have no letter.
- * Place: the files of the command line alone.
+ * What: the values that getopt_long returns for the options of sxe-http that have no letter. Place:
+ * used only by the files of the command line, cli/command*.c.
  */
 #ifndef LOAD_COMMAND_OPTIONS_H
 #define LOAD_COMMAND_OPTIONS_H

@@ -24,12 +24,14 @@
 #define URL_SECONDS   4
 #define FIND_SECONDS  60 /* most seconds of a step of --find */
 #define UNTIL_CI_MOST 50 /* most trials of --until-ci */
-/* how many trials of each of the two servers of --baseline-cmd: they show a difference of 5 % */
+/* how many trials each of the two servers of --baseline-cmd gets: enough to show a difference of 5
+ * % */
 #define SIDE_TRIALS   10
 #define MANY          10000000 /* warn if -n is larger: the user may mean a total */
 #define OUT_OF_MEMORY "out of memory"
 
-/* --warmup auto takes at most as long as -d, but this limit is at least LEAST and at most MOST. */
+/* --warmup auto takes at most as long as -d. But it may always take LEAST, and never more than
+ * MOST. */
 #define WARMUP_LEAST_NS (2 * SXE_NS_PER_SECOND)
 #define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
 
@@ -53,8 +55,8 @@ format_text(char text[LOAD_TEXT_MAX], const char *format, ...)
 
 /* ---- The server's address ---- */
 
-/* Set the Host field: an IPv6 address stands in brackets, without its zone, which means nothing to
- * the peer (RFC 6874, 4). */
+/* Set the Host field. An IPv6 address is written in brackets and without its zone, because the zone
+ * means nothing to the peer (RFC 6874, 4). */
 static int
 set_host_field(struct load_command *command)
 {
@@ -91,7 +93,7 @@ refuse_url(const char *text, const char *problem)
     return load_command_refuse("the URL is '%s': %s", text, problem);
 }
 
-/* Take the address from the first URL, except parts that -i, -p or --unix give. */
+/* Take the server's address from the first URL, except the parts that -i, -p or --unix give. */
 static int
 take_first_url(struct load_command *command, const struct load_url *url, const char *text)
 {
@@ -109,7 +111,7 @@ take_first_url(struct load_command *command, const struct load_url *url, const c
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 
-/* Parse the first URL before the requests are made, since they need its authority. */
+/* Parse the first URL before the requests are made, because they need its authority. */
 static int
 set_url(struct load_command *command)
 {
@@ -182,7 +184,7 @@ set_plan_request(struct load_command *command)
     return load_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
 }
 
-/* The file that requests come from; NULL: they come from URLs. */
+/* The file that requests come from; NULL: they do not come from a file, but from URLs. */
 static const char *
 input_file_of(const struct load_typed *typed)
 {
@@ -258,7 +260,7 @@ add_url(struct load_command *command, const struct load_url *url, const char *te
     return load_command_refuse("the request for '%s' cannot be made: %s", text, problem);
 }
 
-/* Add a request for each URL; without any, one for "/", as in 2010. */
+/* Add a request for each URL. If there is no URL, add one request for "/", as in 2010. */
 static int
 add_urls(struct load_command *command)
 {
@@ -346,7 +348,7 @@ make_plan_requests(struct load_command *command)
     return input_file_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
 }
 
-/* Make the text of the report's first line. */
+/* Make the text that the report's first line has. */
 static int
 name_server(struct load_command *command)
 {
@@ -408,7 +410,7 @@ set_probe(struct load_command *command)
         return load_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
-    /* All shards together have one probe: the first shard sends it. */
+    /* All shards together have one probe, which the first shard sends. */
     if (plan->shard > 0)
         plan->probe_rate = 0;
     return COMMAND_LINE_GO_ON;
@@ -486,7 +488,8 @@ set_warmup(struct load_command *command)
 
 /* ---- The whole plan ---- */
 
-/* Whether there are options besides the words; --min-effect is no such option for a comparison. */
+/* Whether there are options, apart from words. For a comparison --min-effect does not count,
+ * because it is allowed there. */
 static bool
 has_options(const struct load_command *command, enum load_command_what what)
 {
@@ -512,7 +515,7 @@ set_files(struct load_command *command, enum load_command_what what, unsigned le
     return load_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
 }
 
-/* Without any output option, merge writes the sum as JSON to standard output. */
+/* If merge has no option for an output, write the sum as JSON to standard output. */
 static int
 set_merge(struct load_command *command)
 {

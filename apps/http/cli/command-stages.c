@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: parsing --stages RATE:TIME,... and rates such as 10k.
+ * What: parses --stages RATE:TIME,... and rates such as 10k.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ load_command_rate(const char *text, double *rate, const char **after)
     return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
 }
 
-/* Take ":10s" from the text, and move past it. False: there is no time. */
+/* Take a time such as ":10s" off the front of the text. False: the text does not begin with a
+ * time. */
 static bool
 take_stage_time(const char **text, uint64_t *ns)
 {
@@ -125,7 +126,8 @@ load_command_check_conditions(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Before the plan is made: refuse other options about how much is sent, and when. */
+/* Refuse options that contradict --stages, because they also say how much is sent, and when. Called
+ * before the plan is made. */
 int
 load_command_check_stages(struct load_command *command)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of TLS, and which options https allows.
+ * The options of TLS, and the check which options can be combined with https.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,8 @@ can_be_sought(const char *condition)
            load_threshold_can_be_sought(&threshold);
 }
 
-/* The probe repeats the load's queries at other times, so some suppliers refuse it. */
+/* The probe repeats the load's queries at other times than the load, so suppliers that cannot
+ * repeat a query refuse it. */
 static int
 check_probe(const struct load_command *command)
 {
@@ -41,7 +42,8 @@ check_probe(const struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* --baseline-cmd runs two servers in turn, at the same address. */
+/* --baseline-cmd measures two servers alternately, at the same address. Refuse options that
+ * contradict this. */
 static int
 check_baseline(const struct load_plan *plan)
 {
@@ -58,7 +60,8 @@ check_baseline(const struct load_plan *plan)
     return COMMAND_LINE_GO_ON;
 }
 
-/* A shard refuses options that decide by its own replies alone, or would run once for each part. */
+/* A shard sees only its own replies. Refuse options that decide by the replies, and options that
+ * each part of the load would execute once more. */
 static int
 check_shards(const struct load_command *command)
 {
@@ -136,7 +139,7 @@ load_command_check_together(struct load_command *command)
     return check_probe(command);
 }
 
-/* Refuse to write to a file that the run reads. */
+/* Refuse to write an output to a file that the run reads. */
 static int
 check_input(const struct load_command *command, const char *what, const char *path)
 {
@@ -149,7 +152,7 @@ check_input(const struct load_command *command, const char *what, const char *pa
                                output, what, path);
 }
 
-/* The path in "@FILE"; NULL: the text names no file. */
+/* The path in "@FILE"; NULL: the text does not begin with @. */
 static const char *
 path_of_text(const char *text)
 {

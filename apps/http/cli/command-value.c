@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of options that have a syntax of their own: thresholds, figures, metrics addresses.
+ * Values whose syntax only one option has: thresholds, figures, addresses for metrics.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ load_command_min_effect(struct load_command *command)
 
     percent = strtod(optarg, &end);
     command->plan.min_effect = percent / 100;
-    /* "--min-effect 2%" are two words, "--min-effect=2%" is one. */
+    /* "--min-effect 2%" is two words of the command line, "--min-effect=2%" is one. */
     command->typed.min_effect_words += command->plan.argv[optind - 1] == optarg ? 2 : 1;
     if (end != optarg && (*end == '\0' || strcmp(end, "%") == 0) && percent >= 0 && percent <= 100)
         return COMMAND_LINE_GO_ON;
@@ -91,8 +91,8 @@ load_command_min_effect(struct load_command *command)
                                optarg);
 }
 
-/* Find a figure by its name in the JSON; p99 means response.p99, as in a threshold. False: there is
- * no such figure. */
+/* Find a figure by the name that it has in the JSON output. As in a threshold, p99 means
+ * response.p99. False: no figure has this name. */
 static bool
 find_figure(const char *name, size_t length, unsigned *figure)
 {

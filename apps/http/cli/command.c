@@ -299,8 +299,8 @@ take_stop(struct load_command *command, const char *option, enum load_stop stop)
     return result;
 }
 
-/* Parse --ramp: "16" or "100/s". The "/" is overwritten only while the number is read, because the
- * command line is recorded later. */
+/* Parse --ramp: "16" or "100/s". The text is part of the command line, which the report shows
+ * later. So the "/" is overwritten only while the number is read. */
 static int
 take_ramp(struct load_plan *plan)
 {
@@ -368,7 +368,8 @@ take_judgement(struct load_command *command, int val)
 
     switch (val) {
     case EXPECT_STATUS:
-        /* The first --expect-status replaces the default; further ones add to the first. */
+        /* The first --expect-status replaces the default statuses; each further one adds to the
+         * first. */
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;
@@ -569,8 +570,8 @@ load_command_parse(struct load_command *command, int argc, char **argv)
     command->typed.url.target = "/";
     load_expect_add_status(&command->expect, LOAD_EXPECT_DEFAULT_STATUS);
     if (argc == 1) {
-        /* The status is not 0: a shell script that forgot the URL must notice that nothing was
-         * measured. */
+        /* The exit status is not 0, so that a shell script that forgot the URL notices that nothing
+         * was measured. */
         command_line_print_help(&line, false);
         return LOAD_EXIT_USAGE;
     }

@@ -24,9 +24,11 @@ enum load_command_what {
 };
 
 #define LOAD_REQUEST_FILES_MAX 16
-#define LOAD_DRAIN_TIMEOUT     UINT64_MAX /* drain_ns without --drain, until --timeout is known */
+/* the value of drain_ns if --drain is not given, until --timeout is known and replaces it */
+#define LOAD_DRAIN_TIMEOUT UINT64_MAX
 
-/* Options as they were typed, for load_command_plan; texts point into argv. */
+/* The options as they were typed, from which load_command_plan makes the plan. The texts point into
+ * argv. */
 struct load_typed {
     char **words; /* the URLs; for compare and html the files */
     unsigned words_number;
@@ -34,18 +36,18 @@ struct load_typed {
     unsigned fields_number;
     const char *method;
     const char *body;        /* a text, or @FILE */
-    const char *expect_body; /* a text, or @FILE: that of the last --expect-body */
+    const char *expect_body; /* a text, or @FILE: the value of the last --expect-body */
     const char *request_files[LOAD_REQUEST_FILES_MAX];
     unsigned request_files_number;
     const char *replay;
     const char *script;
     const char *scenario;
-    const char *stop_option; /* "-n", "--requests" or "-d" */
+    const char *stop_option; /* the option that was given: "-n", "--requests" or "-d" */
     const char *rate;
     const char *stages;
     const char *probe;
-    char *body_bytes;    /* the content of @FILE; owned */
-    struct load_url url; /* the first URL; without any, its target is "/" */
+    char *body_bytes;    /* the content of the file that --body @FILE names; owned */
+    struct load_url url; /* the first URL; if there is none, a URL whose target is "/" */
     unsigned thresholds;
     double speed;
     bool has_ip;
@@ -59,15 +61,16 @@ struct load_typed {
     bool is_selftest;
     /* how many words of the command line are --min-effect and its value */
     unsigned min_effect_words;
-    bool is_for_run; /* whether there is an option that a report of merged runs does not have */
+    /* whether an option was given that merge does not accept, because merged runs are over */
+    bool is_for_run;
 };
 
 struct load_command {
     enum load_command_what what;
-    int argc; /* files of compare, html and merge; or a script's own arguments */
+    int argc; /* the files of compare, html or merge, or the arguments for a script */
     char **argv;
-    struct load_plan plan; /* for RUN */
-    /* for RUN: the plan's requests, if a script makes them; or NULL */
+    struct load_plan plan; /* the plan of the run that LOAD_COMMAND_RUN makes */
+    /* for LOAD_COMMAND_RUN: the plan's requests if a script makes them; otherwise NULL */
     struct load_requests *script;
     struct load_typed typed; /* this member and all after it are private; the plan points to it */
     struct load_expect expect;
@@ -75,15 +78,16 @@ struct load_command {
     struct load_template_options request;
 };
 
-/* Workers without -t: 1, or the number of ranks (mpi/). */
+/* The number of workers if -t is not given: 1, or in sxe-http-mpi the number of ranks. */
 extern unsigned load_command_workers;
 
-/* -1: continue with *command. Otherwise the program ends with this exit status; messages have been
- * printed. The caller frees *command in either case. */
+/* Returns -1 if the program is to continue with *command. Otherwise the program must end with the
+ * exit status that is returned, and messages have been printed. The caller frees *command in either
+ * case. */
 int load_command_parse(struct load_command *command, int argc, char **argv);
 void load_command_free(struct load_command *command);
 
-/* ---- Between the files ---- */
+/* ---- Functions that the files of the command line share ---- */
 
 /* Make the plan from typed; argc and argv have the words after "--". Returns like
  * load_command_parse. */
@@ -95,54 +99,58 @@ int load_command_plan(struct load_command *command);
 int load_command_hosts(struct load_command *command);
 unsigned load_command_host_of(const struct load_plan *plan, const struct load_url *url);
 
-/* Look up the addresses of a URL's host, which connections of the plan take in turn; the first one
- * goes into ip, too. NULL, or why there are none. */
+/* Look up the addresses of a URL's host. The plan's connections take them in turn; the first one is
+ * also stored in ip. NULL, or why there are no addresses. */
 const char *load_command_look_up(const struct load_command *command, const struct load_url *url,
                                  uint16_t port, char ip[LOAD_IP_SIZE],
                                  struct load_addresses *addresses);
 
-/* Parse a rate from 0 to 1G at the beginning of the text, such as 500 or 10k; *after points to the
- * text after it. 0, or -1: there is no such rate. */
+/* Parse a rate from 0 to 1G at the beginning of the text, such as 500 or 10k; *after becomes the
+ * text after the rate. 0, or -1: the text begins with no such rate. */
 int load_command_rate(const char *text, double *rate, const char **after);
 
 /* Parse stages such as "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
 const char *load_stages_parse(struct load_plan *plan, const char *text);
 
-/* Put --stages, if given, into the plan; load_command_check_stages, to be called before, refuses
- * options that contradict it. Both return like load_command_plan. */
+/* load_command_stages puts --stages, if given, into the plan. Call load_command_check_stages before
+ * it: that function refuses options that contradict --stages. Both return like
+ * load_command_plan. */
 int load_command_stages(struct load_command *command);
 int load_command_check_stages(struct load_command *command);
-/* refuse conditions on a missing stage */
+/* Refuse a condition (--threshold, --find) about a stage that --stages does not have. */
 int load_command_check_conditions(struct load_command *command);
 
 /* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);
-int load_command_check_outputs(struct load_command *command); /* two into one, or into an input */
+/* Refuse to write two outputs to one file, or an output to a file that the run reads. */
+int load_command_check_outputs(struct load_command *command);
 
 /* Take optarg as the path of the output whose option has this val (command-options.h). */
 int load_command_output(struct load_plan *plan, int val);
 
-/* load_command_tls takes the option of TLS that has this val. load_command_check_tls refuses
- * options that https does not have, and options that need https. */
+/* load_command_tls stores the value of the option of TLS that has this val. load_command_check_tls
+ * refuses options that cannot be combined with https, and options that need https. */
 int load_command_tls(struct load_tls *tls, int val);
 int load_command_check_tls(struct load_command *command);
 
-/* Whether merge accepts the option with this val, too. */
+/* Whether the command merge accepts the option with this val. */
 bool load_command_is_for_report(int val);
 
-/* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
+/* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for a wrong command
+ * line. */
 int load_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
 
-/* Like load_command_refuse, unless problem is NULL. The message has `what`, optarg and problem. */
+/* Like load_command_refuse, but do nothing if problem is NULL. The message consists of `what`,
+ * optarg and problem. */
 int load_command_refuse_if(const char *what, const char *problem);
 
-/* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or an exit status after a message. For
- * load_command_positive the number may have `unit` after it. */
+/* Store optarg as the value of an option. Each function returns COMMAND_LINE_GO_ON, or an exit
+ * status after a message. For load_command_positive the number may have `unit` after it. */
 int load_command_ip(struct load_command *command);
 int load_command_arrivals(struct load_command *command);
 int load_command_positive(const char *what, const char *unit, double max, double *value);
 int load_command_min_effect(struct load_command *command);
-int load_command_until_ci(struct load_plan *plan); /* parse [FIGURE:]P% */
+int load_command_until_ci(struct load_plan *plan); /* parses [FIGURE:]P% */
 int load_command_condition(const char *what, const char **to);
 int load_command_threshold(struct load_command *command);
 int load_command_start_at(struct load_plan *plan);

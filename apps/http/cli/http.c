@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the program sxe-http: a load generator that says when its result is suspect. Place: main().
+ * What: the program sxe-http, a load generator that says when its result is suspect.
  *
- * Shape: the parts, in reading order; a file's name begins with its part's:
+ * Shape: the parts of the program, in reading order. The name of a part's main file begins with the
+ * name of the part; names of its other files follow the semicolon:
  *
- *     perform      one command, from its words to its exit status
- *     command      the command line -> plan.h, what one run is asked to do; url, address
- *     run          the whole: trials, workers, searches, a server to restart; selftest
- *     worker       one process of the load; ticker, heap, pace, reply, expect
- *     requests.h   what is sent: template, replay, script, scenario
+ *     perform      executes one command, from its words to its exit status
+ *     command      the command line -> plan.h, what one run is asked to do; url
+ *     run          the whole run: trials, workers, searches, a server to restart; selftest
+ *     worker       a process that makes a part of the load; ticker, heap, pace, reply, expect
+ *     requests.h   what is sent; template, replay, script, scenario
  *     result.h     what was counted; histogram, timeline
- *     verdict      was it the client? threshold, stats, fanout, compare, merge, fingerprint
+ *     verdict      whether the client was too slow; threshold, stats, fanout, compare, merge
  *     summary      what people read; live, output-* and page.html; text, json-writer, result-file
- *     checks       what a CI server reads: output-junit, output-markdown, annotations
- *     monitor      what programs read while it runs: tally, metrics-*, output-jsonl
- *     json-reader  what a --json file says: result-read, plan-read
+ *     checks       what a CI server reads; output-junit, output-markdown, annotations
+ *     monitor      what programs read while the load runs; tally, metrics-*, output-jsonl
+ *     json-reader  what a --json file says; result-read, plan-read
  */
 #include "perform.h"
 #include "program.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a command: a load, compare, merge, html or the self-test, with outputs and exit status.
+ * Executing a command (a run, compare, merge, html or the self-test), with its outputs and its exit
+ * status.
  */
 #include "perform.h"
 
@@ -33,7 +34,7 @@ rank_of_status(int status)
     return i;
 }
 
-/* Change the run's exit status, if a failure after the run is worse. */
+/* Replace the run's exit status by this one if it stands for a worse failure. */
 static void
 add_status(struct load_run *run, int status)
 {
@@ -41,7 +42,7 @@ add_status(struct load_run *run, int status)
         run->status = (enum load_exit)status;
 }
 
-/* Whether this is a step of a GitHub workflow, which reads annotations from the output. */
+/* Whether this process is a step of a GitHub workflow, which reads annotations from the output. */
 static bool
 is_in_github(void)
 {
@@ -50,7 +51,8 @@ is_in_github(void)
     return actions != NULL && strcmp(actions, "true") == 0;
 }
 
-/* Write the output files after the comparison, because they contain the exit status. */
+/* Compare the run with a baseline, and then write the output files, because they contain the exit
+ * status. Returns the exit status. */
 static int
 report_run(const struct load_command *command, struct load_run *run, FILE *out)
 {
@@ -73,19 +75,21 @@ report_run(const struct load_command *command, struct load_run *run, FILE *out)
     return (int)run->status;
 }
 
-/* Find unusable files before the run, which may take an hour. */
+/* Check before the run that all files can be used, because a run may take an hour. */
 static int
 check_files(const struct load_plan *plan)
 {
     int status = LOAD_EXIT_OK;
 
-    /* Read the baseline first: the check of the outputs creates files, maybe of the same name. */
+    /* Read the baseline before the outputs are checked: the check creates output files, perhaps at
+     * the baseline's path. */
     if (plan->baseline != NULL)
         status = load_compare_check(plan->baseline, stderr);
     return status == LOAD_EXIT_OK ? load_output_check(plan, stderr) : status;
 }
 
-/* If the sum's JSON goes to standard output, the report for people goes to standard error. */
+/* Merge runs, and report the sum. If its JSON goes to standard output, the report for people goes
+ * to standard error. */
 static int
 perform_merge(const struct load_command *command)
 {
@@ -109,7 +113,7 @@ perform_merge(const struct load_command *command)
     return status;
 }
 
-/* Find unusable files of TLS before the run. */
+/* Check before the run that the files of TLS can be used. */
 static int
 check_tls_files(const struct load_plan *plan)
 {
@@ -132,7 +136,8 @@ perform_load(const struct load_command *command)
         status = check_tls_files(&command->plan);
     if (status != LOAD_EXIT_OK)
         return status;
-    /* If the reader of the report is gone, the files must still be written. */
+    /* If the reader of the report is gone, SIGPIPE must not end the process: the output files must
+     * still be written. */
     signal(SIGPIPE, SIG_IGN);
     /* The report counts failures, so log lines about each are printed only if the user asks for
      * them. */
@@ -164,7 +169,7 @@ perform_command(const struct load_command *command)
     return perform_load(command);
 }
 
-/* Whether the reader of a pipe has closed it, as in "sxe-http ... | head -3": that is no error. */
+/* Whether the reader of a pipe has closed it, as in "sxe-http ... | head -3". This is no error. */
 static bool
 is_reader_gone(void)
 {

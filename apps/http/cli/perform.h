@@ -8,10 +8,11 @@
 
 #include "command.h"
 
-/* Called after the command line was parsed: -1 to continue, or an exit status after a message. */
+/* A function that is called after the command line was parsed. It returns -1 to continue, or an
+ * exit status after a message. */
 typedef int (*load_prepare)(struct load_command *command);
 
-/* Returns the exit status; prepare may be NULL. */
+/* Parse the command line, and execute its command. Returns the exit status. prepare may be NULL. */
 int load_perform(int argc, char **argv, load_prepare prepare);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <strings.h>
 
-/* The parts found so far; -1: not found yet. */
+/* The parts of the date that were found so far; -1: not found yet. */
 struct date {
     int hour;
     int minute;
@@ -22,7 +22,7 @@ is_date_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Bytes that separate tokens. */
+/* Whether this byte separates tokens. */
 static bool
 is_delimiter(char byte)
 {
@@ -30,7 +30,8 @@ is_delimiter(char byte)
            (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
 }
 
-/* Take a number of min to max digits off the front; -1: there is none, or it has more digits. */
+/* Read a number of min to max digits at the front of the text, and remove it; -1: the text begins
+ * with no number, or it has more digits. */
 static int
 take_cookie_number(struct sxe_span *token, size_t min, size_t max)
 {
@@ -88,8 +89,8 @@ month_of(struct sxe_span token)
     return -1;
 }
 
-/* Take a token as the first part that it fits, in the order of the RFC. The first token of each
- * kind counts. */
+/* Store the token as the part of the date that it fits first, in the order of the RFC. If several
+ * tokens fit a part, the first counts. */
 static void
 take_token(struct date *date, struct sxe_span token)
 {

@@ -12,7 +12,7 @@
 #define NEVER     INT64_MAX
 #define VALUE_MAX 1024 /* most bytes of an attribute's value; a longer attribute is ignored */
 
-/* The header of a cookie in the jar; the bytes of the cookie follow it. */
+/* The head of a cookie in the jar; the bytes of the cookie follow it. */
 struct head {
     int64_t expires_s;
     uint32_t serial; /* a cookie with a lower serial is older */
@@ -91,9 +91,9 @@ is_same_cookie(const struct cookie *a, const struct cookie *b)
            memcmp(a->path, b->path, a->head.path) == 0;
 }
 
-/* Remove the jar's cookie of the same name and path; the new cookie gets its age (RFC 6265, 5.3,
- * 11). True: the two cookies are equal, which is usual. Then the jar's cookie stays, and the new
- * one need not be stored. */
+/* Remove the cookie of the same name and path from the jar, and give its age to the new cookie (RFC
+ * 6265, 5.3, 11). True: the two cookies are equal, as they usually are. Then the cookie stays in
+ * the jar, and the new one need not be stored. */
 static bool
 remove_same(struct load_jar *jar, struct cookie *cookie)
 {
@@ -148,8 +148,8 @@ remove_oldest(struct load_jar *jar)
     remove_cookie_at(jar, oldest, oldest_size);
 }
 
-/* The place of a cookie in the Cookie field: cookies with longer paths come first, then older ones
- * (RFC 6265, 5.4). */
+/* The offset at which a cookie belongs, in the order of the Cookie field: cookies with longer paths
+ * come first, then older ones (RFC 6265, 5.4). */
 static size_t
 place_of_cookie(const struct load_jar *jar, const struct head *head)
 {
@@ -231,8 +231,8 @@ is_in_domain(struct sxe_span host, struct sxe_span domain)
     return before == 0 || (host.base[before - 1] == '.' && !(last >= '0' && last <= '9'));
 }
 
-/* Read the value of Max-Age (RFC 6265, 5.2.2); a very large number counts as 2^40 seconds or more.
- * False: it is no number. */
+/* Read the value of Max-Age (RFC 6265, 5.2.2). A very large number may become smaller, but not
+ * below 2^40 seconds. False: the value is no number. */
 static bool
 read_max_age(struct sxe_span value, int64_t now_s, int64_t *expires_s)
 {
@@ -251,7 +251,8 @@ read_max_age(struct sxe_span value, int64_t now_s, int64_t *expires_s)
     return true;
 }
 
-/* The Path of a cookie that has none: the request's, up to its last slash (RFC 6265, 5.1.4). */
+/* The path for a cookie without a Path attribute: the path of the request, up to its last slash
+ * (RFC 6265, 5.1.4). */
 static struct sxe_span
 default_path(struct sxe_span path)
 {
@@ -264,7 +265,7 @@ default_path(struct sxe_span path)
     return (struct sxe_span){path.base, (size_t)(slash - path.base)};
 }
 
-/* Values of the attributes; the last of each kind counts. */
+/* The values of a cookie's attributes. If an attribute is given twice, the last value counts. */
 struct attributes {
     struct sxe_span path;
     struct sxe_span domain;
@@ -300,14 +301,14 @@ read_attribute(struct attributes *attributes, struct sxe_span text, int64_t now_
     }
 }
 
-/* Read "name=value". False: there is no name, or both are too long. */
+/* Read "name=value". False: there is no name, or name and value together are too long. */
 static bool
 read_cookie_pair(struct cookie *cookie, struct sxe_span pair)
 {
     struct sxe_span value = pair;
     struct sxe_span name = trim_cookie_blanks(cut_span_at(&value, '='));
 
-    /* Without a "=" this is not a pair. */
+    /* A text without "=" is no pair. */
     if (value.base == pair.base + pair.length && pair.base[pair.length - 1] != '=')
         return false;
     value = trim_cookie_blanks(value);
@@ -348,7 +349,7 @@ load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const 
 
 /* ---- Cookie ---- */
 
-/* Whether the cookie's path is the request's, or a folder above it (RFC 6265, 5.1.4). */
+/* Whether the cookie's path is the request's path, or a folder above it (RFC 6265, 5.1.4). */
 static bool
 is_path_match(struct sxe_span path, const struct cookie *cookie)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the cookies of one virtual user (RFC 6265), of one server over http. Place: sessions put
- * each Set-Cookie of a reply in, and write the Cookie field of the next request from it. Pure: no
- * I/O, no allocation, no clock. A jar is one struct, which is empty if it is all zero.
+ * What: a jar: the cookies (RFC 6265) that one virtual user has of one server, over http. Place:
+ * sessions put the cookies of each reply into the jar, and write the Cookie field of the next
+ * request from it. The functions do no I/O, allocate nothing, and read no clock. A jar is one
+ * struct; a jar of zeros is empty.
  *
- * Shape: cookies lie one after the other in the order in which they are sent (5.4): those of the
- * longer path first, of equal ones the older first. A cookie that is set again, with the same name
- * and path, keeps its place; an expired cookie is removed.
+ * Shape: cookies lie one after the other in the order in which they are sent (RFC 6265, 5.4):
+ * cookies with longer paths first, and of cookies with equally long paths the older one first. A
+ * cookie that is set again, with the same name and path, keeps its place; an expired cookie is
+ * removed.
  *
  *     [head|name|value|path][head|name|value|path] ... room
  *
@@ -32,32 +34,34 @@
 #define LOAD_COOKIE_MAX      4096
 #define LOAD_COOKIE_PATH_MAX 1024
 
-/* An upper bound of a Cookie field's bytes: "; " and "=" take less room than the head that each
- * cookie has in the jar. */
+/* No Cookie field is longer than this: a cookie has a head in the jar, which takes more room than
+ * the "; " and "=" of the field. */
 #define LOAD_JAR_TEXT_MAX LOAD_JAR_BYTES
 
 struct load_jar {
     uint32_t serial; /* private: the newest cookie's serial */
     uint16_t used;   /* private: how many bytes are used */
     uint8_t number;  /* ro: how many cookies */
-    bool has_times;  /* ro: some cookies expire, so now_s matters */
+    /* ro: whether a cookie has a time at which it expires; only then now_s matters */
+    bool has_times;
     char bytes[LOAD_JAR_BYTES];
 };
 
 /* Where a reply came from. */
 struct load_jar_origin {
-    struct sxe_span host; /* without a port; an IPv6 address without brackets */
+    struct sxe_span host; /* the host's name without a port, or an IPv6 address without brackets */
     struct sxe_span path; /* the path of the request's target, without the part from a ? on */
 };
 
 void load_jar_clear(struct load_jar *jar);
 
-/* Put the cookie of a Set-Cookie field's value into the jar; now_s: seconds since 1970. */
+/* Put the cookie that the value of a Set-Cookie field describes into the jar. now_s: seconds since
+ * 1970. */
 void load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const char *field,
                    size_t length, int64_t now_s);
 
-/* Write "a=b; c=d", the cookies for a path, and return how long that is, at most
- * LOAD_JAR_TEXT_MAX; 0: there are none. */
+/* Write the cookies for a path as "a=b; c=d". Returns the length of this text, at most
+ * LOAD_JAR_TEXT_MAX; 0: the jar has no cookie for the path. */
 size_t load_jar_write(const struct load_jar *jar, struct sxe_span path, int64_t now_s, char *text);
 
 #endif

@@ -18,7 +18,8 @@
 
 enum { STATUS_MIN = 100, STATUS_MAX = 999, STATUS_DIGITS = 3 };
 
-/* The state after a byte that differs from a whole expected body: nothing can match any more. */
+/* The value of matched after a byte that differs from an expected whole body: later pieces cannot
+ * make the body good. */
 #define DIFFERENT UINT64_MAX
 
 /* ---- Status ---- */
@@ -212,7 +213,8 @@ compare_body(const struct load_expect *expect, struct load_expect_body *state, c
     return true;
 }
 
-/* While nothing matches, memchr looks for the text's first byte: it passes most of a body. */
+/* Search for the expected text. While no byte of it matches, memchr looks for its first byte,
+ * because that is the fastest way to skip most of a body. */
 static void
 match_body(const struct load_expect *expect, struct load_expect_body *state, const char *data,
            size_t length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing local addresses. All are handled as IPv6 addresses, with IPv4 in ::ffff:0:0/96, as in
- * sxe-cidr.h.
+ * Parsing local addresses. All are handled as IPv6 addresses; an IPv4 address is handled as an
+ * address in ::ffff:0:0/96, as in sxe-cidr.h.
  */
 #include "local-addresses.h"
 
@@ -20,8 +20,8 @@
 #define PART_MAX  100 /* room for a part of the list: two addresses and a hyphen fit */
 #define BLANKS    " \t"
 #define TRIES_MAX 1000u
-/* most addresses of a range, so that the sum of all ranges fits 64 bits; no test has as many
- * sockets */
+/* the most addresses that a range may have, so that the sum of all ranges fits into 64 bits; no
+ * test needs as many */
 #define RANGE_MAX (UINT64_C(1) << 56)
 
 enum { IPV4_AT = 12, ADDRESS_BITS = 128 };
@@ -100,7 +100,8 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     return NULL;
 }
 
-/* Leave out the first and the last address of a network that has others: no host may have them. */
+/* If a network has more than two addresses, leave out the first and the last, because no host may
+ * have them. */
 static void
 take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *number)
 {

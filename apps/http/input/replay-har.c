@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * HAR 1.2, which browsers save: {"log": {"entries": [{"startedDateTime": "...", "request": {...}},
- * ...]}}. Jansson reads the whole file into memory, with the replies, which are most of it.
+ * Reading a file in the format HAR 1.2, which browsers save: {"log": {"entries":
+ * [{"startedDateTime": "...", "request": {...}}, ...]}}. Jansson reads the whole file into memory,
+ * although most of it are replies, which are not used.
  */
 #include "replay-private.h"
 
@@ -30,7 +31,7 @@ read_block(void *buffer, size_t size, void *user)
     return number;
 }
 
-/* The string that is a member of the object; base NULL: there is none. */
+/* The object's member of this name, which must be a string; base NULL: there is no such string. */
 static struct sxe_span
 string_of(const json_t *object, const char *name)
 {
@@ -39,8 +40,8 @@ string_of(const json_t *object, const char *name)
     return (struct sxe_span){json_string_value(value), json_string_length(value)};
 }
 
-/* The part of a URL after http:// or https://: host, path, query. base NULL: the URL has another
- * scheme, no host, or a query without a path. */
+/* The part of a URL after http:// or https://: host, path and query. base NULL: the URL has another
+ * scheme, no host, or a query directly after the host. */
 static struct sxe_span
 after_scheme(struct sxe_span url)
 {
@@ -63,7 +64,7 @@ after_scheme(struct sxe_span url)
     return (struct sxe_span){0};
 }
 
-/* Whether a page loads this URL without an HTTP request. */
+/* Whether a page loads this URL without sending an HTTP request. */
 static bool
 is_unasked(struct sxe_span url)
 {
@@ -92,8 +93,8 @@ target_of(struct sxe_span rest)
     return slash == NULL ? sxe_http_span("/") : (struct sxe_span){slash, (size_t)(end - slash)};
 }
 
-/* Whether a field is not sent again: it is about the connection or HTTP/2, or this program writes
- * it. */
+/* Whether a field of the entry is not sent: it is about the connection or HTTP/2, or this program
+ * writes the field itself. */
 static bool
 is_left_out(struct sxe_span name)
 {
@@ -108,7 +109,8 @@ is_left_out(struct sxe_span name)
     return name.length > 0 && *name.base == ':';
 }
 
-/* Copy the fields to send. False: there are too many, or one has no name and value. */
+/* Copy the fields that are to be sent. False: there are too many, or one of them lacks its name or
+ * value. */
 static bool
 take_har_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
 {
@@ -125,7 +127,8 @@ take_har_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *num
     return true;
 }
 
-/* Add the Content-Type that the fields lack but the body states. False: one field too many. */
+/* If the body states a Content-Type, but the fields have none, add the field. False: there are too
+ * many fields. */
 static bool
 take_body_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
 {
@@ -145,7 +148,7 @@ take_body_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *num
 
 /* ---- Bodies that are given as params ---- */
 
-/* Append text as a browser writes it into a form, after `before`. */
+/* Append `before`, and then the text, encoded as browsers encode the fields of a form. */
 static char *
 append_form_text(char *at, char before, struct sxe_span text)
 {
@@ -169,8 +172,8 @@ append_form_text(char *at, char before, struct sxe_span text)
     return at;
 }
 
-/* Encode params as the body of a form; *form becomes memory that the caller frees. NULL, or why
- * they cannot be sent. */
+/* Encode the params of an entry as the body of a form; *form becomes memory that the caller frees.
+ * NULL, or why they cannot be sent. */
 static const char *
 encode_params(const json_t *params, struct sxe_span *body, char **form)
 {
@@ -198,8 +201,8 @@ encode_params(const json_t *params, struct sxe_span *body, char **form)
     return NULL;
 }
 
-/* Take the body: its text, or the params that an entry has in place of the text (HAR 1.2). NULL, or
- * why it cannot be sent. */
+/* Set the body to the entry's text, or to its params, which it has instead of a text (HAR 1.2).
+ * NULL, or why the body cannot be sent. */
 static const char *
 take_har_body(const json_t *data, struct sxe_span *body, char **form)
 {
@@ -251,7 +254,7 @@ compose_request(struct load_replay *replay, const json_t *request, struct load_t
     return NULL;
 }
 
-/* Keep the entry. NULL, or why no more entries can be kept. */
+/* Add the entry to the replay. NULL, or why no more entries can be added. */
 static const char *
 take_entry(struct load_replay *replay, const json_t *entry)
 {

@@ -5,8 +5,8 @@
  *     127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.0" 200 2326 "referer" "agent"
  *                    ^ time                       ^ request; what is around them is not looked at
  *
- * Where a client sent nothing until it timed out, the request is "-" (Apache) or "" (nginx, with
- * 400 or 408): nothing was asked, and nothing can be sent.
+ * If a client sent nothing until it timed out, the log has "-" (Apache) or "" (nginx, with status
+ * 400 or 408) in place of the request. Such a line cannot be replayed.
  */
 #include "replay-private.h"
 
@@ -18,7 +18,7 @@
 
 struct log_line {
     uint64_t at_ns;
-    bool is_unasked;      /* the client closed its connection without a request: "-" or "" */
+    bool is_unasked;      /* whether the line has no request, but "-" or "" */
     struct sxe_span text; /* the request line, "GET /a?b" */
     struct sxe_span method;
     struct sxe_span target;
@@ -33,13 +33,13 @@ hex_digit_of_log(char c)
     return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Decode the escape at the front of the text, which begins after the backslash: store the byte and
- * return the length of the escape. nginx and Apache write \xHH; Apache also writes the escapes of
- * C, such as \t. */
+/* Decode the escape whose backslash was read, and whose other bytes begin the text. Store the byte,
+ * and return how many bytes of the text belong to the escape. nginx and Apache write \xHH; Apache
+ * also writes the escapes of C, such as \t. */
 static size_t
 unescape_one_byte(struct sxe_span text, char *byte)
 {
-    /* the letters for \b, which is 8, and the bytes after it */
+    /* the letters of \b, \t, \n, \v, \f and \r, whose codes are 8 to 13 */
     static const char letters[] = "btnvfr";
     const char *letter = memchr(letters, *text.base, strlen(letters));
     int high;
@@ -60,7 +60,7 @@ unescape_one_byte(struct sxe_span text, char *byte)
     return 3;
 }
 
-/* Copy the quoted string at the front of the text into room, which is large enough, without its
+/* Copy the quoted string that begins the text to `room`, which is large enough, and decode its
  * escapes. False: the closing quote is missing. */
 static bool
 unquote_text(struct sxe_span text, char *room, struct sxe_span *result)
@@ -79,7 +79,8 @@ unquote_text(struct sxe_span text, char *room, struct sxe_span *result)
     return false;
 }
 
-/* Split "GET /a HTTP/1.1": the first blank is after the method, the last one before the version. */
+/* Split "GET /a HTTP/1.1". The method ends at the first blank, and the version begins after the
+ * last one. */
 static bool
 split_request(struct sxe_span request, struct log_line *line)
 {
@@ -123,7 +124,7 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
     return false;
 }
 
-/* Whether lib-sxe-http's parser accepts the request. CONNECT is refused, because it would open a
+/* Whether lib-sxe-http can write the request. CONNECT is refused, because it would open a
  * tunnel. */
 static bool
 is_sendable(const struct log_line *line)
@@ -135,8 +136,8 @@ is_sendable(const struct log_line *line)
            sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 
-/* Find the index of the line's request, or add it. SXE_NONE: the line is not to be sent, or *wrong
- * is set. */
+/* Find the index of the line's request in texts, or add the request. SXE_NONE: the line is not to
+ * be sent, or *wrong is set. */
 static uint32_t
 find_text(struct load_replay *replay, const struct log_line *line, const char **wrong)
 {

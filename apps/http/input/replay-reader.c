@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a log line by line, or a file that may be a pipe.
+ * Reading a log line by line, or any file piece by piece; both may be a pipe.
  */
 #include "replay-private.h"
 
@@ -44,7 +44,7 @@ load_reader_more(struct load_reader *reader)
     return reader->to - there;
 }
 
-/* Take a line, or a part of one that is longer than the room. */
+/* Return a line, or, if a line is longer than the room, a part of it. */
 static bool
 take_line_part(struct load_reader *reader, struct sxe_span *line)
 {

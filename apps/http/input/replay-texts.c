@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hash table with open addressing and linear probing, at most half full.
+ * A set of texts: a hash table with open addressing and linear probing, at most half full.
  */
 #include "replay-private.h"
 
@@ -11,7 +11,8 @@
 
 enum { FIRST_ROOM = 1024, FIRST_BYTES = 4096 };
 
-/* A hash without a secret: a log made to fill one slot would only make its own reading slow. */
+/* A hash that depends on no secret: if somebody makes a log whose texts collide, only the reading
+ * of this log becomes slow. */
 static uint32_t
 hash_of_text(struct sxe_span text)
 {
@@ -20,7 +21,7 @@ hash_of_text(struct sxe_span text)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Find the slot of the text, or the free slot where it belongs. */
+/* Find the slot that has the text, or the free slot into which it belongs. */
 static uint32_t
 slot_of_text(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
 {

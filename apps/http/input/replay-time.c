@@ -11,8 +11,8 @@
 
 enum { YEAR_MAX = 2200 };
 
-/* The next byte, or '\0' at the end of the text. After an error the text's base is NULL: then every
- * read fails. */
+/* Read the next byte of the text; '\0' at its end. After an error the text's base is NULL, and then
+ * every read fails. */
 static char
 peek_byte(const struct sxe_span *text)
 {
@@ -74,7 +74,7 @@ take_time_of_day(struct sxe_span *text, struct tm *tm)
     tm->tm_sec = take_log_number(text, 2, 0, 60);
 }
 
-/* Read by how many seconds the zone is ahead of UTC: "Z", "-0700", "-07:00". */
+/* Read a zone: "Z", "-0700", "-07:00". Returns how many seconds it is ahead of UTC. */
 static int
 take_zone(struct sxe_span *text)
 {
@@ -109,7 +109,8 @@ take_fraction(struct sxe_span *text)
     return ns;
 }
 
-/* Add the zone, which ends the text. False: the text is no time, or has more after it. */
+/* Read the zone, with which the text must end, and apply it to the time. False: the text is no
+ * time, or does not end there. */
 static bool
 end_time(struct sxe_span *text, struct tm *tm, uint64_t *ns)
 {

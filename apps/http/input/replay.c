@@ -14,7 +14,7 @@
 #include "wrong.h"
 
 #define NO_MEMORY "out of memory"
-#define DUE_MAX   9e18 /* the latest time, three centuries in ns */
+#define DUE_MAX   9e18 /* the largest time in ns, about three centuries */
 
 enum { FIRST_ROOM = 256 };
 
@@ -34,8 +34,8 @@ begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, ui
     return 0;
 }
 
-/* Make the request "GET /target ...": its own text, and then the part that follows the target in
- * the method's request for "/". */
+/* Make the request "GET /target ...": the line's own text, and after it all that the request for
+ * "/" of the same method has after its target. */
 static void
 join_request_texts(struct load_replay *replay, const struct load_text *text,
                    struct load_query *query)
@@ -135,7 +135,9 @@ load_replay_refuse(struct load_replay *replay, struct sxe_span line)
     replay->bad_at = replay->lines;
     snprintf(replay->bad_text, sizeof(replay->bad_text), "%.*s", (int)line.length, line.base);
     for (char *p = replay->bad_text; *p != '\0'; p++)
-        *p = (*p & 0x80) != 0 ? '?' : *p; /* the line may have any bytes, and goes to a terminal */
+        /* The message goes to a terminal, and the line may have any bytes: replace those above
+         * 127. */
+        *p = (*p & 0x80) != 0 ? '?' : *p;
 }
 
 /* ---- The order of the requests ---- */
@@ -151,7 +153,8 @@ compare_entries(const void *a, const void *b)
     return one->line < other->line ? -1 : 1;
 }
 
-/* Sort by time if needed: a log of one server is mostly in order, one of several servers is not. */
+/* Sort by time if needed. In the log of one server most entries are in order; in a log that was
+ * merged from several servers they need not be. */
 static void
 sort_entries(struct load_replay *replay)
 {
@@ -220,8 +223,8 @@ finish_replay(struct load_replay *replay, double speed)
     return NULL;
 }
 
-/* Check that there is something to replay. NULL, or why there is not. Prints which requests are
- * left out. */
+/* Check that there is something to replay, and print a message about requests that are left out.
+ * NULL, or why there is nothing to replay. */
 static const char *
 judge_replay(const struct load_replay *replay, const char *path, FILE *err)
 {
@@ -252,7 +255,8 @@ judge_replay(const struct load_replay *replay, const char *path, FILE *err)
     return NULL;
 }
 
-/* Whether the file is a HAR: a JSON object, perhaps after a byte order mark. */
+/* Read the file as a HAR file if it begins with a JSON object, perhaps after a byte order mark;
+ * otherwise as a log. NULL, or what is wrong. */
 static const char *
 read_replay_file(struct load_replay *replay, struct load_reader *reader)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where the bytes of the next query come from. Place: the worker asks next() for each query
- * it sends, and tells replied() about each reply, if the supplier wants that. The worker does not
- * know whether the queries come from a template, a file, a log or a script.
+ * What: the interface of a supplier of requests: it makes the bytes of the next query. Place: the
+ * worker calls next() for each query that it sends, and, if the supplier wants that, replied() for
+ * each reply. The worker does not know whether the queries come from a template, a file, a log or a
+ * script.
  *
  * Shape: one struct of functions, as a base that each supplier has as its first member:
  *
@@ -10,8 +11,8 @@
  *     access log, HAR               replay.c     a list with times
  *     script, scenario              script.c     what a Lua function returns
  *
- * A supplier is made in the parent; begin() is called once in each worker process, before its first
- * next(), and end() when it is done.
+ * A supplier is made in the parent. In each worker process begin() is called once, before the first
+ * next(), and end() is called when the worker has ended its load.
  *
  * Limits: one thread. The bytes are the supplier's, and stay until the next call of next().
  */
@@ -28,18 +29,19 @@ struct load_expect;
 struct load_query {
     const char *bytes;
     unsigned length;
-    uint16_t kind; /* below requests->kinds */
-    bool is_head;  /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
-    /* whether it asks to close the connection, which then sends no other query after it (RFC 9112,
+    uint16_t kind; /* the query's kind, an index in requests->kind_names */
+    bool is_head;  /* whether the method is HEAD: then the reply has no body (RFC 9110, 9.3.2) */
+    /* whether the query asks to close the connection, so that no query can follow on it (RFC 9112,
      * 9.6) */
     bool is_last;
-    /* how long to hold it back before writing it (a script's delay()); 0: not at all */
+    /* how long the worker holds the query back before it writes it (a script's delay()); 0: not at
+     * all */
     uint64_t delay_ns;
-    const struct load_expect *expect; /* what the reply must be; NULL: the plan says so */
+    const struct load_expect *expect; /* what the reply must be; NULL: what the plan says */
     uint32_t client;  /* set by the worker before next(): index of the socket that will send it;
                          below requests->clients */
-    bool skips_reply; /* whether not to show its reply to the supplier */
-    bool skips_body;  /* whether to keep only the head of its reply */
+    bool skips_reply; /* whether the supplier does not want to see the reply */
+    bool skips_body;  /* whether the supplier wants only the head of the reply */
 };
 
 /* A whole reply, for a supplier that wants them. */
@@ -54,62 +56,67 @@ struct load_exchange {
     uint64_t service_ns;
 };
 
-/* How a scenario with steps (session.c) goes on after a whole reply. */
+/* How a scenario with steps (session.c) wants a whole reply to be judged. */
 enum load_reading {
-    LOAD_READ_JUDGE,  /* the reply has every value that the step takes from it (take-*.c); status,
-                         fields and body are judged as always */
-    LOAD_READ_FAILED, /* the reply lacks a value: judged as always, but a reply that would be good
-                         counts as a failed check */
-    LOAD_READ_FOLLOW, /* a redirect that the client follows next: good, whatever is expected */
-    LOAD_READ_ASTRAY, /* a redirect that cannot be followed: a failed check, whatever is expected */
+    /* the reply has every value that the step takes from it (take-*.c): judge its status, fields
+     * and body as usual */
+    LOAD_READ_JUDGE,
+    /* the reply lacks a value: judge it as usual, but if it would be good, count it as a failed
+     * check */
+    LOAD_READ_FAILED,
+    /* the client follows this redirect next: the reply is good, whatever is expected */
+    LOAD_READ_FOLLOW,
+    /* this redirect cannot be followed: the reply is a failed check, whatever is expected */
+    LOAD_READ_ASTRAY,
 };
 
-/* Flags: how the end of a query changes its client's session. */
+/* Flags that tell what the end of a query means for its client's session. */
 enum load_session_end {
     LOAD_SESSION_COMPLETED = 1,
     LOAD_SESSION_FAILED = 2,
-    LOAD_SESSION_LAST = 4, /* the client asks for nothing more */
+    LOAD_SESSION_LAST = 4, /* the client sends no more queries */
 };
 
 struct load_requests {
     unsigned kinds;                /* ro: 1 to LOAD_KINDS_MAX */
     const char *const *kind_names; /* ro: an array of `kinds` names */
     bool wants_replies; /* ro, after begin(): whether replied() or read() is to be called */
-    uint32_t clients;   /* rw: before begin() how many sockets this worker has; after
-                                      it how many a supplier of sessions has something for */
-    uint64_t number;    /* ro: how many requests a log has; 0: the supplier has no end */
+    /* rw: before begin() the number of sockets of this worker; after it the number of sockets for
+     * which a supplier of sessions has queries */
+    uint32_t clients;
+    uint64_t number; /* ro: how many requests a log has; 0: the supplier has no end */
     /* ro: when each of the `number` requests is due; NULL: the supplier is no log */
     const uint64_t *times_ns;
     /* ro, after begin(): the address that this worker connects to; NULL: the plan's ip */
     const char *ip;
-    uint16_t port; /* ro: the port at that ip */
+    uint16_t port; /* ro: the port of that address */
 
-    /* With several hosts, set in the worker process before begin(). */
+    /* With several hosts these members are set in the worker process before begin(). */
     unsigned host;  /* the index of the host that this worker loads */
     unsigned turn;  /* this worker's number among those that load the same host, from 0 */
-    unsigned turns; /* how many workers load that host; 0: there is one host */
+    unsigned turns; /* how many workers load that host; 0: the run has only one host */
 
-    /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
-     * stderr what is wrong. */
+    /* Called in the worker process before its first query. shard is the number of the worker, from
+     * 0, and shards the number of all workers. 0, or -errno after a message on stderr. */
     int (*begin)(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
 
-    /* Get the next query of this worker. Its nth query has the sequence shard + n * shards; a query
-     * of a log may be asked for again. 0, or -1: the supplier wants the run to end (a script called
-     * thread:stop, or failed and said so on stderr). */
+    /* Get the next query of this worker. Its nth query has the sequence shard + n * shards. The
+     * worker may ask for the same query of a log more than once. 0, or -1: the run must end,
+     * because a script called thread:stop, or failed and printed a message on stderr. */
     int (*next)(struct load_requests *requests, uint64_t sequence, struct load_query *query);
 
     /* Called for each reply, if wants_replies. False: the reply is a failed check. May be NULL. */
     bool (*replied)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* Called instead of replied() by suppliers of sessions; NULL in others. */
+    /* Only suppliers of sessions have this function; it is called instead of replied(). */
     enum load_reading (*read)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* In suppliers of sessions, too: a query of this client has ended, as enum load_end says.
-     * Returns flags of enum load_session_end. */
+    /* Only suppliers of sessions have this function: a query of this client has ended, and `end`
+     * (enum load_end) tells how. Returns flags of enum load_session_end. */
     unsigned (*ended)(struct load_requests *requests, uint32_t client, unsigned end);
 
-    /* Called in the worker, at its end. *calls and *ns become the calls and the CPU time of its
-     * script. May be NULL. */
+    /* Called in the worker when its load has ended. *calls becomes the number of calls of the
+     * worker's script, *ns their CPU time. May be NULL. */
     void (*end)(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 
     /* Called in the parent, when the supplier is no longer needed. */

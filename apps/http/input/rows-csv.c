@@ -6,8 +6,9 @@
 
 #include "rows-private.h"
 
-/* `at` is where reading is; `to` is where the next value goes once its quotes are removed, never
- * after `at`. */
+/* A reader of the file. Values are copied to the front of the same bytes, to remove their quotes:
+ * `at` is the next byte to read; `to`, which is never after `at`, is where the next byte is
+ * written. */
 struct csv {
     struct load_rows_reader *reader;
     size_t at;
@@ -20,7 +21,7 @@ is_at_end(const struct csv *csv)
     return csv->at == csv->reader->length;
 }
 
-/* How many bytes the next line end has (CR LF or LF); 0: there is none here. */
+/* The length of the line end (CR LF or LF) at which the reader is; 0: it is at no line end. */
 static size_t
 line_end_length(const struct csv *csv)
 {
@@ -39,7 +40,7 @@ put_byte(struct csv *csv, char byte)
     csv->at++;
 }
 
-/* Read a value in quotes, from after the first quote to after the last. */
+/* Read a value in quotes, whose first quote was read, up to and including its last quote. */
 static bool
 read_quoted_value(struct csv *csv)
 {
@@ -75,7 +76,7 @@ read_plain(struct csv *csv)
     return true;
 }
 
-/* Read one value; *is_more: another follows in the line. */
+/* Read one value. *is_more: the line has another value after it. */
 static bool
 read_csv_value(struct csv *csv, size_t *begin, bool *is_more)
 {

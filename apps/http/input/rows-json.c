@@ -10,8 +10,8 @@
 #include "rows-private.h"
 #include "take-json.h"
 
-/* Names and values are copied out of the lines into memory of the file's size: none is longer than
- * it is in its line. */
+/* Names and values are copied from the lines into memory of the file's size. That is enough,
+ * because no name or value becomes longer than it is in its line. */
 struct lines {
     struct load_rows_reader *reader;
     const char *at;
@@ -19,7 +19,7 @@ struct lines {
     size_t to;
 };
 
-/* Add the names of the first line, in their order, which jansson keeps. */
+/* Add the names of the first line as columns, in the order that they have there. */
 static bool
 read_json_names(struct lines *lines, json_t *row)
 {
@@ -50,7 +50,7 @@ refuse_row_value(struct load_rows_reader *reader, const json_t *value, struct sx
                                                     : "an array");
 }
 
-/* Take a value as it is written (1.10 stays 1.10), but a string without its quotes. */
+/* Read a value as it is written, so that 1.10 stays 1.10; but a string loses its quotes. */
 static bool
 read_json_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the rows of a file of data, CSV (RFC 4180) or JSON lines, whose columns have names. Place:
- * a session reads it once, before the workers are forked; each user has a row.
+ * What: reads the rows of a data file, CSV (RFC 4180) or JSON lines. The columns have names. Place:
+ * a scenario with steps reads the file once, before the workers are forked; each session of a user
+ * gets a row.
  *
  * Shape: CSV         the first line has the names; lines end with CR LF or LF; a field in quotes
  *                    may have commas, line ends and "" for a quote; empty lines are left out
@@ -45,15 +46,16 @@ struct load_rows {
     unsigned columns; /* ro */
     uint64_t number;  /* ro: how many rows */
     struct load_cell names[LOAD_COLUMNS_MAX];
-    size_t longest[LOAD_COLUMNS_MAX]; /* ro: how many bytes the longest value of a column has */
-    char *text;                       /* private, like all members after it */
+    /* ro: the length of the longest value of each column, in bytes */
+    size_t longest[LOAD_COLUMNS_MAX];
+    char *text; /* private, like all members after it */
     struct load_cell *cells;
     size_t used;
     size_t room;
 };
 
-/* Read a file. The caller frees the rows with load_rows_free. NULL: why has a sentence that names
- * the file and, if one line is at fault, the line. */
+/* Read a file. The caller frees the rows with load_rows_free. NULL: `why` is a sentence that says
+ * what is wrong; it names the file, and the line if one line is wrong. */
 struct load_rows *load_rows_read(const char *path, char why[LOAD_ROWS_WHY]);
 void load_rows_free(struct load_rows *rows); /* free rows; NULL is allowed */
 

@@ -18,22 +18,24 @@
 #define PLACE     "{n}"
 
 struct kind {
-    uint64_t times; /* how many times in a row the kind is sent */
-    uint64_t sent;  /* how many times this worker has sent it */
-    int request;    /* the function request() in the registry, or LUA_NOREF */
-    int check;      /* the function check() in the registry, or LUA_NOREF */
+    uint64_t times; /* how many times in a row a request of this kind is sent */
+    uint64_t sent;  /* how many times this worker has sent a request of this kind */
+    int request;    /* the kind's function request() in the registry, or LUA_NOREF */
+    int check;      /* the kind's function check() in the registry, or LUA_NOREF */
     bool has_expect;
-    struct load_expect expect; /* used instead of the command line's */
-    struct load_query *fixed;  /* an array of `files` queries; NULL: the function makes them */
+    /* what replies must be, used in place of the command line's options */
+    struct load_expect expect;
+    /* an array with a query for each of the `files`; NULL: request() makes the queries */
+    struct load_query *fixed;
 };
 
 struct load_scenario {
     uint64_t files;
-    uint64_t first; /* the file at which this worker begins */
-    unsigned turn;  /* the kind that is next */
-    uint64_t run;   /* how many times in a row it was sent */
-    unsigned kind;  /* the kind that was sent last */
-    uint64_t n;     /* the number of the file in that query */
+    uint64_t first; /* the number of the file at which this worker begins, less 1 */
+    unsigned turn;  /* the index of the kind that is sent next */
+    uint64_t run;   /* how many times in a row the kind `turn` was sent */
+    unsigned kind;  /* the index of the kind that was sent last */
+    uint64_t n;     /* the number of the file in the query that was sent last */
     struct kind kinds[LOAD_KINDS_MAX];
 };
 
@@ -91,7 +93,7 @@ read_scenario_kind(lua_State *L, struct load_script *script, lua_Integer nth)
 
 /* ---- Requests that never change ---- */
 
-/* Push the text at the index, with the digits of n in place of each {n}. */
+/* Push the text that is at the index, with each {n} replaced by the digits of n. */
 static void
 push_numbered(lua_State *L, int index, uint64_t n)
 {
@@ -122,7 +124,8 @@ push_kind_field(lua_State *L, int table, const char *where, const char *name, ui
     }
 }
 
-/* Push the headers of the command line, replaced by those of the kind. */
+/* Push the headers of the command line, in which the headers of the kind replace those of the same
+ * name. */
 static void
 push_kind_headers(lua_State *L, int table, const char *where, uint64_t n)
 {
@@ -228,9 +231,8 @@ ask_function(lua_State *L)
     return 0;
 }
 
-/* Choose the kind and the file of the next request. Each kind counts the
- * files for itself. With one count for all kinds, some files could be only read and others only
- * written. */
+/* Choose the kind and the file of the next request. Each kind counts its files separately: with one
+ * count for all kinds, some files could only be read and others only written. */
 static void
 take_turn(struct load_scenario *scenario, unsigned kinds)
 {
@@ -286,7 +288,7 @@ take_scenario_reply(struct load_requests *requests, const struct load_exchange *
            load_script_tell(script, "check()", check_reply, exchange);
 }
 
-/* Begin a worker. Workers begin at different files. */
+/* Begin a worker. Each worker begins at another file. */
 static int
 begin_scenario(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {

@@ -40,8 +40,8 @@ push_address_text(lua_State *L)
     return 1;
 }
 
-/* Look up addresses. The caller frees the list with freeaddrinfo; while it has the list, no error
- * of Lua may be raised. */
+/* Look up addresses. The caller frees the list with freeaddrinfo, and must not raise an error of
+ * Lua before that, because then the list would not be freed. */
 static struct addrinfo *
 look_up_address(lua_State *L, const char *host, const char *service)
 {

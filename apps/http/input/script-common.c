@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code that scripts of wrk, scenarios and sessions share: how a worker begins and ends, and kinds.
+ * Code that scripts of wrk, scenarios and sessions share: the begin and the end of a worker, and
+ * kinds of requests.
  */
 #include <fcntl.h>
 #include <netdb.h>
@@ -26,8 +27,8 @@ load_script_divert_stdout(struct load_script *script)
         dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* Let standard output go where it went before. Flush first: otherwise each worker would write the
- * buffered text once more, to the new place. */
+/* Let stdout lead again where it led originally. Flush it first, before the fork: otherwise each
+ * worker would write the buffered text once more. */
 void
 load_script_restore_stdout(struct load_script *script)
 {
@@ -41,7 +42,7 @@ load_script_restore_stdout(struct load_script *script)
 
 /* ---- In a worker ---- */
 
-/* Use thread.addr, if setup() has set it. */
+/* If setup() has set thread.addr, let the worker connect to that address. */
 static void
 set_thread_address(struct load_script *script)
 {
@@ -56,8 +57,9 @@ set_thread_address(struct load_script *script)
     }
 }
 
-/* Whether no other worker has printed this text yet. A text takes the first free place. If two
- * workers have the same text at the same time, both try the same place, and one loses. */
+/* Whether no other worker has printed this text yet. The hash of a text is stored in the first free
+ * slot. If two workers have the same text at the same time, both try to store it in the same slot;
+ * one of them fails, and finds the hash there. */
 static bool
 is_news(void *user, const char *what, const char *text)
 {
@@ -126,7 +128,8 @@ load_script_seed(struct load_script *script, uint64_t seed)
     return load_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
 }
 
-/* End a worker. Flush the script's output, which would be lost with the process. */
+/* End a worker. Flush the script's output, because the buffered part would be lost when the process
+ * ends. */
 void
 load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {

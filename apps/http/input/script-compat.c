@@ -11,7 +11,8 @@
 
 #include "script-lua.h"
 
-/* coroutine.resume is replaced, so that the watchdog knows which coroutine runs. */
+/* Lua code that replaces coroutine.resume, so that the time limit (script-lua.h) knows which
+ * coroutine runs. */
 static const char prelude[] =
     "local truncated, truncated_format, watch = ...\n"
     "unpack = unpack or table.unpack\n"
@@ -77,7 +78,7 @@ static const char prelude[] =
     "    return function(...) return results(coroutine.resume(co, ...)) end\n"
     "end\n";
 
-/* Cut the fraction of a number where an integer is wanted, as LuaJIT does; Lua 5.4 raises an
+/* Cut the fraction of a number that must be an integer, as LuaJIT does; Lua 5.4 would raise an
  * error. */
 static bool
 has_fraction(lua_State *L, int index)
@@ -99,7 +100,7 @@ cut_fraction(lua_State *L, int index)
     }
 }
 
-/* Call the function in upvalue 1, which this one replaces, with all arguments. */
+/* Call the original function, which is in upvalue 1, with all arguments. */
 static int
 call_original(lua_State *L)
 {
@@ -117,7 +118,7 @@ call_truncated(lua_State *L)
     return call_original(L);
 }
 
-/* A string.format that cuts the fraction of each argument that is converted as an integer. */
+/* A string.format that cuts the fractions of arguments that are formatted as integers. */
 static int
 call_format(lua_State *L)
 {
@@ -162,7 +163,7 @@ void
 load_compat_open(lua_State *L)
 {
     if (luaL_loadbuffer(L, prelude, sizeof(prelude) - 1, "=prelude") != LUA_OK)
-        lua_error(L); /* there was no memory */
+        lua_error(L); /* this happens only if there is no memory */
     lua_pushcfunction(L, l_truncated);
     lua_pushcfunction(L, truncated_format);
     lua_pushcfunction(L, compat_watch);

@@ -79,12 +79,12 @@ raise_error(lua_State *L, lua_Debug *where)
     SXE_UNUSED_PARAMETER(where);
     if (ticks >= TICKS_MAX)
         luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)load_lua_patience_ms);
-    /* The hook is left over from an earlier call, in which this coroutine yielded just in time. */
+    /* No time limit has passed. The hook is left from an earlier call that was to end, but in which
+     * this coroutine yielded just before the hook could run. */
     lua_sethook(L, NULL, 0, 0);
 }
 
-/* The handler of SIGVTALRM. Setting a hook is the one thing that a Lua state allows in a signal
- * handler. */
+/* The handler of SIGVTALRM. A signal handler may do nothing with a Lua state but set a hook. */
 static void
 on_tick(int signal_number)
 {
@@ -97,7 +97,8 @@ on_tick(int signal_number)
 void
 load_lua_watch(bool is_on)
 {
-    /* The handler stays installed: a tick that comes late must not end the process. */
+    /* The handler also stays installed when the timer is stopped, because a late signal must not
+     * end the process. */
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct itimerval timer = {0};
     uint64_t period_us = UINT64_C(1000) * load_lua_patience_ms / TICKS_MAX;
@@ -132,8 +133,8 @@ is_in_lua(lua_State *L)
     return false;
 }
 
-/* The message handler: it makes a text of the error, which may be any value, and adds the place in
- * the script. */
+/* The message handler of lua_pcall. It makes a text of the error, which may be any value, and adds
+ * a traceback. */
 static int
 add_traceback(lua_State *L)
 {
@@ -186,7 +187,8 @@ load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *
     return status == LUA_OK;
 }
 
-/* Read the CPU time, so that time of another process on this CPU does not count as the script's. */
+/* Read the CPU time of this thread. Unlike a wall clock, it does not count the time of other
+ * processes on the same CPU. */
 static uint64_t
 script_cpu_ns(void)
 {
@@ -196,8 +198,8 @@ script_cpu_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Measure how long an empty measurement takes: reading this clock is a system call, which takes as
- * long as a short function. */
+/* Measure how long an empty measurement takes. Reading this clock is a system call, which takes as
+ * long as a short function of a script. */
 static uint64_t
 cost_of_clock(void)
 {
@@ -283,7 +285,7 @@ load_lua_run_chunk(lua_State *L)
     const char *name = lua_pushfstring(L, "@%s", chunk->path);
     const char *begin = chunk->bytes, *end = begin + chunk->length;
 
-    /* skip a first line for the shell, but not its end, because lines are counted */
+    /* Skip a first line that is for the shell, but not its newline, because lines are counted. */
     if (begin < end && *begin == '#') {
         begin = memchr(begin, '\n', chunk->length);
         begin = begin == NULL ? end : begin;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a Lua state that cannot hurt the load generator: its memory is counted and limited, its
- * errors become messages with a traceback, a function of it that never ends is ended.
+ * What: a Lua state that cannot harm the load generator. Its memory is limited, its errors become
+ * messages with a traceback, and a function that never returns is ended.
  *
- * Place: script.c and scenario.c, one state a worker; everything that may raise an error, and that
- * is nearly all of Lua's C API, runs inside load_lua_call.
+ * Place: script.c and scenario.c use it; each worker has one state. Nearly all functions of Lua's C
+ * API may raise an error, so they are called only inside load_lua_call.
  *
  * Shape: a hook that counts instructions would make every script half as fast. Instead, a timer of
- * the CPU time (SIGVTALRM) looks once in a while; only when a call has been in Lua for too long it
- * sets a hook, which raises an error at the next instruction. Sleeping is not counted, and what C
- * functions of Lua do (a pattern that backtracks) is not interrupted.
+ * CPU time (SIGVTALRM) ticks, and its handler sets a hook only if a call has run for too long. The
+ * hook raises an error at the next instruction of Lua. Sleeping does not count, and a C function of
+ * Lua, such as one with a pattern that backtracks, is not interrupted.
  *
  *     call: watched = L, ticks = 0 -> ... Lua ... -> watched = NULL
  *     timer:        ticks++, at the fifth: lua_sethook(watched, raise)
  *
- * Limits: LOAD_SCRIPT_MEMORY bytes a state; one thread.
+ * Limits: each state gets LOAD_SCRIPT_MEMORY bytes; only one thread may use states.
  */
 #ifndef LOAD_SCRIPT_LUA_H
 #define LOAD_SCRIPT_LUA_H
@@ -31,8 +31,8 @@
 struct load_lua {
     lua_State *L;     /* ro */
     const char *path; /* ro: the path of the script */
-    FILE *err;        /* ro: where its errors go */
-    /* rw: decides whether an error is to be printed; NULL: all errors are */
+    FILE *err;        /* ro: the file to which error messages are written */
+    /* rw: decides whether an error is printed; NULL: all errors are printed */
     bool (*is_news)(void *user, const char *what, const char *text);
     void *user; /* rw: the argument of is_news */
     struct counted_memory memory;
@@ -48,19 +48,22 @@ struct load_lua_cost {
     uint64_t clock_ns; /* private: how long reading the clock takes, which is not part of ns */
 };
 
-/* Make a state with Lua's libraries. path is borrowed. NULL: no memory, and err says so. */
+/* Make a state with Lua's libraries. path must stay valid. NULL: no memory, after a message on
+ * err. */
 struct load_lua *load_lua_new(const char *path, FILE *err);
 void load_lua_free(struct load_lua *lua);
 
-/* Run body(L), whose argument, at stack index 1, is `argument` as a light userdata. False: it
- * raised an error; err has it with what it was ("request()") and a traceback. */
+/* Run body(L). Its argument, at stack index 1, is `argument` as a light userdata. False: body
+ * raised an error. Then err got a message with the error, a traceback, and `what`, which names the
+ * call ("request()"). */
 bool load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument);
 
-/* Whether to print this error: no other worker has printed the same one. */
+/* Whether to print this error, because no other worker has printed it. */
 bool load_lua_is_news(struct load_lua *lua, const char *what, const char *text);
 
-/* Like load_lua_call, but add the call and its CPU time to cost. The clock is read for the first 16
- * calls and then for each 16th, whose time counts 16 times. */
+/* Like load_lua_call, but add the call and its CPU time to cost. Reading the clock takes time, so
+ * only the first 16 calls and then every 16th call are measured; the time of such a 16th call
+ * counts 16 times. */
 bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char *what,
                          lua_CFunction body, void *argument);
 
@@ -81,15 +84,15 @@ void load_lua_put(lua_State *L, const char *bytes, size_t length);
 /* Start or stop the timer that ends functions which use too much CPU time. */
 void load_lua_watch(bool is_on);
 
-/* The script resumes this coroutine, or returns to it: from now on the timer ends functions in
- * it. */
+/* Tell the timer that the script resumes this coroutine, or returns to it: from now on the timer
+ * ends functions in this coroutine. */
 void load_lua_watch_coroutine(lua_State *L);
 
 /* how many ms of CPU time a call may take: 5000; less in tests */
 extern unsigned load_lua_patience_ms;
 
-/* The argument of a call's body that runs a text, without a first line that begins with #. The
- * values that the text returns are pushed by load_lua_push_result. */
+/* The argument of load_lua_run_chunk, a body for load_lua_call that runs a text, without a first
+ * line that begins with #. load_lua_push_result pushes the value that the text returned. */
 struct load_lua_chunk {
     const char *path;
     const char *bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the parts of a script, for the files that make it up. Place: inside of script.h.
+ * What: declarations that the files which implement script.h share.
  *
  * Shape: script.c         loads it, setup() and done(), what workers leave for the parent
  *        script-common.c  what all kinds of scripts need in a worker
@@ -14,9 +14,9 @@
  *        script-compat.c  what LuaJIT had  script-query.c    where a request ends
  *        script-lua.c     a state that cannot hurt        script-values.c  values as bytes
  *
- * A script has a state for the parent and one for each worker, all made before the workers are
- * forked, so that thread:set can write into them. A scenario has one, of which each worker's is the
- * copy that fork makes.
+ * A script has a Lua state for the parent and one for each worker. All are made before the workers
+ * are forked, so that thread:set can write into them. A scenario has only one state; fork gives
+ * each worker a copy of it.
  */
 #ifndef LOAD_SCRIPT_PRIVATE_H
 #define LOAD_SCRIPT_PRIVATE_H
@@ -32,12 +32,14 @@
 /* A worker's results for the parent, in shared memory. */
 struct load_script_slot {
     uint64_t failed_checks;
-    char reason[200];      /* the reason of the first failed check */
-    bool has_failed;       /* whether a function of the script raised an error */
-    _Atomic uint64_t said; /* the hash of an error that some worker has printed; 0: none */
-    bool is_over; /* whether the worker has ended, so that globals are those that it had then */
+    char reason[200]; /* the reason of the first failed check */
+    bool has_failed;  /* whether a function of the script raised an error */
+    /* the hash of an error that a worker has printed; 0: none; see is_news in script-common.c */
+    _Atomic uint64_t said;
+    bool is_over; /* whether the worker has ended, so that `globals` has the values at its end */
     size_t globals_length;
-    /* see script-values.h; before the run they are those that thread:set sent */
+    /* the worker's globals, in the format of script-values.h; before the run the globals that
+     * thread:set sent to the worker */
     char globals[LOAD_SCRIPT_GLOBALS_MAX];
 };
 
@@ -45,12 +47,14 @@ struct load_scenario;
 struct load_sessions;
 
 struct load_script {
-    /* the first member, so that a pointer to it is one to the script */
+    /* must be the first member, because a pointer to it is converted to a pointer to the script */
     struct load_requests requests;
     struct load_script_options options;
     FILE *err;
-    int diverted; /* a copy of stdout, while stdout goes to stderr; -1: stdout is as it was */
-    /* the state in which setup() and done() run; or the state of the scenario */
+    /* a descriptor of the original stdout while stdout leads to stderr; -1: stdout leads where it
+     * should */
+    int diverted;
+    /* the state in which setup() and done() run, or, in a scenario, its only state */
     struct load_lua *parent;
     struct load_lua **lua;          /* an array of options.workers states; NULL in a scenario */
     struct load_script_slot *slots; /* an array of options.workers slots */
@@ -60,28 +64,34 @@ struct load_script {
     char names[LOAD_KINDS_MAX][LOAD_SCRIPT_NAME_MAX];
     const char *name_pointers[LOAD_KINDS_MAX];
 
-    /* In a worker */
+    /* Members for the worker process */
     struct load_lua *own; /* the worker's state; NULL in the parent */
-    unsigned shard;       /* the number of this worker among those of this process, from 0 */
-    unsigned nth;         /* its number among those of all processes that share the load */
-    bool is_stopped;      /* whether thread:stop() was called, or an error was raised */
-    char ip[64];          /* the text that requests.ip points to */
+    unsigned shard;       /* the number of this worker among the workers of this process, from 0 */
+    /* the number of this worker among the workers of all processes that share the load */
+    unsigned nth;
+    bool is_stopped; /* whether thread:stop() was called, or an error was raised */
+    char ip[64];     /* the text that requests.ip points to */
     struct load_lua_cost requesting;
     struct load_lua_cost replying;
-    int anchor;        /* an entry of the registry that keeps the bytes alive */
-    const char *bytes; /* the bytes that request() returned, one request or several */
+    /* a key of the registry whose value is the string that has `bytes`, so that Lua does not free
+     * it */
+    int anchor;
+    const char *bytes; /* the bytes that request() returned: one request or several */
     size_t length;
-    size_t at;         /* how many of these bytes were sent already */
+    size_t at;         /* how many of `bytes` were sent already */
     const char *fixed; /* the bytes that wrk.format() made after init() */
     size_t fixed_length;
-    struct load_query query; /* the query of `fixed`, if nothing else is ever sent */
+    /* the query that consists of the bytes `fixed`, if the script never sends another one */
+    struct load_query query;
     uint64_t delay_ns;
     uint16_t kind;
     bool calls_lua; /* whether Lua is called for each query */
-    bool has_noted; /* whether a problem of these bytes was printed; a worker prints only one */
+    /* whether a message about bytes that request() returned was printed; a worker prints only
+     * one */
+    bool has_noted;
 };
 
-/* Fill script->requests; in script-worker.c and scenario.c. */
+/* Fill in script->requests; in script-worker.c and scenario.c. */
 void load_script_worker_init(struct load_script *script);
 bool load_scenario_load(struct load_script *script); /* load a scenario; false: err says why not */
 void load_scenario_free(struct load_scenario *scenario);
@@ -90,34 +100,34 @@ void load_scenario_free(struct load_scenario *scenario);
 void load_sessions_load(lua_State *L, struct load_script *script);
 void load_sessions_free(struct load_sessions *sessions);
 
-/* script-common.c: while scripts run, send the output of the scripts and of programs that they
- * start to stderr if stdout is for data. */
+/* script-common.c: if stdout is for data, send the output of scripts, and of programs that they
+ * start, to stderr while scripts run. */
 void load_script_divert_stdout(struct load_script *script);
 void load_script_restore_stdout(struct load_script *script);
 
-/* script-common.c, in a worker: set its shard, the number of shards, and its Lua state. */
+/* script-common.c, called in a worker: store its shard, the number of shards, and its Lua state. */
 void load_script_begin(struct load_script *script, unsigned shard, unsigned shards,
                        struct load_lua *own);
 
-/* The index of a shard among the shards of this process (plan.h: shards). */
+/* The number that a worker has in this process, if it is worker `shard` of all `shards` workers. */
 static inline unsigned
 load_script_slot(const struct load_script *script, unsigned shard, unsigned shards)
 {
     return (unsigned)((uint64_t)shard * script->options.workers / shards);
 }
-void load_script_fail(struct load_script *script); /* an error was printed: end the run */
+void load_script_fail(struct load_script *script); /* end the run, after an error was printed */
 void load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 /* seed math.random for this shard */
 bool load_script_seed(struct load_script *script, uint64_t seed);
 
-/* script-worker.c: get the script's next query. body: a lua_CFunction that calls the script and
- * then load_script_keep_request; NULL: the last call returned several requests, so take the next of
- * these. 0, or -1: the run ends. */
+/* script-worker.c: get the script's next query. body is a lua_CFunction that calls the script and
+ * then load_script_keep_request. If the script's last call returned several requests, pass NULL to
+ * get the next of them. 0, or -1: the run ends. */
 int load_script_ask(struct load_script *script, lua_CFunction body, struct load_query *query);
 
-/* script-worker.c: pass a reply to the script. body: a lua_CFunction that calls the script; it gets
- * a struct load_script_reply. what: the script's function, for messages. Returns whether the reply
- * passed. */
+/* script-worker.c: pass a reply to the script. body is a lua_CFunction that calls the script; it
+ * gets a struct load_script_reply. `what` names the script's function in messages. Returns whether
+ * the reply passed the script's check. */
 struct load_script_reply {
     struct load_script *script;
     const struct load_exchange *exchange;
@@ -128,9 +138,9 @@ bool load_script_tell(struct load_script *script, const char *what, lua_CFunctio
 
 /* ---- Inside load_lua_call ---- */
 
-/* script-worker.c: load_script_new_anchor makes, once in each state, an entry of the registry that
- * keeps a string alive. load_script_keep_request pops what request() returned, and keeps it as
- * script->bytes. */
+/* script-worker.c: load_script_new_anchor adds an entry to the registry, once in each state.
+ * load_script_keep_request pops the result of request(), keeps it in this entry, so that Lua does
+ * not free it, and sets script->bytes to it. */
 int load_script_new_anchor(lua_State *L);
 void load_script_keep_request(lua_State *L, struct load_script *script);
 
@@ -138,14 +148,14 @@ void load_script_keep_request(lua_State *L, struct load_script *script);
  * the name is too long. */
 void load_script_add_kind(lua_State *L, struct load_script *script, const char *name);
 
-/* script-thread.c: load_thread_open makes the methods, once in each state; load_thread_push pushes
- * the object of a worker. */
+/* script-thread.c: load_thread_open makes the methods of thread objects, once in each state;
+ * load_thread_push pushes the thread object of a worker. */
 void load_thread_open(lua_State *L);
 void load_thread_push(lua_State *L, struct load_script *script, unsigned worker);
 
 /* script-reply.c: load_reply_respond and load_reply_check pop the function at the top of the stack,
- * and call it with a reply. load_reply_check returns whether the check passed, and counts one that
- * did not. */
+ * and call it with a reply. load_reply_check returns whether the check passed, and counts a check
+ * that failed. */
 void load_reply_open(lua_State *L);
 void load_reply_respond(lua_State *L, struct load_script *script,
                         const struct load_exchange *exchange);

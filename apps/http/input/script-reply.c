@@ -13,8 +13,8 @@ static const char type_name[] = "wrk.headers";
 
 #define ARGUMENTS_MAX 4
 
-/* The __index of headers: headers["x-token"] finds the value of X-Token, because names have no case
- * (RFC 9110, 5.1). */
+/* The metamethod __index of the table of headers. Names of fields have no case (RFC 9110, 5.1), so
+ * headers["x-token"] finds the value of X-Token. */
 static int
 find_ignoring_case(lua_State *L)
 {
@@ -38,8 +38,8 @@ load_reply_open(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Store a line, without its LF, in the table on top of the stack. If a name comes again, the last
- * value counts, as in wrk. */
+/* Store a header line, without its LF, in the table on top of the stack. If the same name comes
+ * again, the last value counts, as in wrk. */
 static void
 add_reply_header(lua_State *L, const char *line, size_t length)
 {
@@ -60,7 +60,7 @@ static void
 push_reply_headers(lua_State *L, const char *head, size_t length)
 {
     const char *end = head + length;
-    /* the end of the status line */
+    /* first the end of the status line, then of each header line */
     const char *line = length == 0 ? NULL : memchr(head, '\n', length);
 
     lua_createtable(L, 0, 8);
@@ -75,7 +75,8 @@ push_reply_headers(lua_State *L, const char *head, size_t length)
     luaL_setmetatable(L, type_name);
 }
 
-/* Push the arguments of response(), but only as many as the function declares. */
+/* Call a function with the arguments of response(): status, headers, body and kind. Push only as
+ * many as the function declares, because making them takes time. */
 static void
 call_response(lua_State *L, struct load_script *script, const struct load_exchange *exchange,
               int results)
@@ -104,8 +105,8 @@ load_reply_respond(lua_State *L, struct load_script *script, const struct load_e
     call_response(L, script, exchange, 0);
 }
 
-/* Call check(). If it returns no value, the reply has passed. If it returns nil, as body:find("x")
- * does if there is no x, the reply has failed. */
+/* Call check(). If it returns no value at all, the reply has passed. If its first value is nil or
+ * false, the reply has failed; body:find("x") returns nil if the body has no x. */
 bool
 load_reply_check(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {

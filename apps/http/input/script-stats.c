@@ -7,7 +7,8 @@
 
 #include "script-private.h"
 
-/* The arguments latency and requests of done(): sorted values, each with its count. */
+/* The arguments latency and requests of done() are of this type: sorted values, each with its
+ * count. */
 static const char type_name[] = "wrk.stats";
 
 struct point {
@@ -47,7 +48,7 @@ l_percentile(lua_State *L)
     return 1;
 }
 
-/* latency(i): the ith value, and how often it occurred. */
+/* latency(i) returns the ith value, and how often it occurred. */
 static int
 point_at(lua_State *L)
 {
@@ -139,7 +140,8 @@ insert_point(struct stats *stats, lua_Integer value)
     stats->points[at] = (struct point){value, 1};
 }
 
-/* Push the rates of the trials, where wrk has those of its threads. */
+/* Push the argument requests: it has the rates of the trials, where wrk has the rates of its
+ * threads. */
 static void
 push_rates(lua_State *L, const struct load_run *run)
 {
@@ -191,7 +193,7 @@ push_errors(lua_State *L, const struct load_result *total)
                          ends[LOAD_END_FAILED_CHECK]);
 }
 
-/* Push the summary, of requests that got a complete reply, good or not. Times are in us. */
+/* Push the summary. It counts requests that got a complete reply, good or not. Times are in us. */
 static void
 push_summary(lua_State *L, const struct load_run *run)
 {

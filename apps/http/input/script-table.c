@@ -8,7 +8,7 @@
 
 #include "script-lua.h"
 
-/* Refuse other names, because a misspelt name would silently do nothing. */
+/* Refuse unknown names, because a misspelt name would be ignored silently. */
 void
 load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names)
 {

@@ -14,15 +14,15 @@
 /* Raise an error if the table has a name that is not in this list, which ends with NULL. */
 void load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names);
 
-/* Push the field, which is nil or has that type; a text may be a number. Returns whether the field
- * is there. */
+/* Push the field, which must be nil or have that type; a number is accepted as a text. Returns
+ * whether the field is there. */
 bool load_table_field(lua_State *L, int table, const char *where, const char *name, int type);
 
-/* Raise an error unless the table at this index is a list without holes: a name in it that is
- * misspelt is nil, and what stands after it would silently do nothing. */
+/* Raise an error unless the table at this index is a list without holes. A misspelt global in a
+ * list is nil, and the items after it would be ignored silently. */
 void load_table_check_list(lua_State *L, int table, const char *where);
 
-/* A whole number from 1 to max; 1 if it is not there. */
+/* A field that is a whole number from 1 to max; 1 if the field is missing. */
 uint64_t load_table_number(lua_State *L, int table, const char *where, const char *name,
                            lua_Integer max);
 

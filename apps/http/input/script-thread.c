@@ -14,12 +14,12 @@ struct thread {
     unsigned worker;
 };
 
-/* A global on its way into, or out of, the state of a worker. */
+/* A global that goes into the state of a worker, or comes from it. */
 struct transfer {
-    const char *name; /* the global's name, in which Lua allows zero bytes */
+    const char *name; /* the global's name, which may contain zero bytes */
     size_t name_length;
     struct load_values values;
-    const char *why; /* why the global cannot be sent; NULL: it can */
+    const char *why; /* why the global cannot be copied; NULL: it can be copied */
 };
 
 static struct thread *
@@ -28,8 +28,8 @@ check_thread(lua_State *L)
     return luaL_checkudata(L, 1, type_name);
 }
 
-/* The memory for the worker's globals. Until the run begins, it is free for the globals that
- * thread:set sends. */
+/* The memory for a worker's globals. At the end of the run the worker stores its globals there;
+ * before the run, thread:set uses the memory for the global that it sends. */
 static struct transfer
 transfer_of(lua_State *L, const struct thread *thread)
 {
@@ -135,7 +135,7 @@ thread_stop(lua_State *L)
     return 0;
 }
 
-/* Whether the key is "addr", and has no zero byte. */
+/* Whether the key is "addr". In Lua a string may have a zero byte, so compare the length, too. */
 static bool
 is_addr(lua_State *L, int index)
 {

@@ -173,8 +173,8 @@ load_values_push(lua_State *L, const char **at)
 
 /* ---- Globals ---- */
 
-/* After the name of a global whose value cannot be copied, append the reason. If there is no room
- * for it, leave the global out. */
+/* Append the name and the value of a global. If the value cannot be copied, append the reason in
+ * its place. If there is no room for the reason, leave the global out. */
 static void
 put_global_name(lua_State *L, struct load_values *values)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: plain values of Lua (nil, booleans, numbers, strings, tables of them) as bytes, to go from
- * one state to another, or from a worker to its parent. Place: thread:set and thread:get.
+ * What: converts plain values of Lua (nil, booleans, numbers, strings, tables of them) to bytes, so
+ * that they can go from one state to another, or from a worker to its parent. Place: used by
+ * thread:set and thread:get.
  *
- * Shape: a letter and its value; a table is keys and values in turn, up to the brace.
+ * Shape: a value is a letter and then bytes. A table is its keys and values in turn, up to the
+ * brace.
  *
  *     n   t   f   i <8 bytes>   d <8 bytes>   s <length> <bytes>   { key value ... }   ! <reason>
  *
@@ -26,20 +28,20 @@ struct load_values {
     size_t room;
 };
 
-/* Inside load_lua_call. Append the value at stack index `index`. NULL; or why the value cannot be
- * copied, as a static text ("a function"), and nothing is appended. */
+/* Call it inside load_lua_call. Append the value at stack index `index`. NULL; or the reason why
+ * the value cannot be copied, as a static text ("a function"), and nothing is appended. */
 const char *load_values_put(lua_State *L, int index, struct load_values *values);
 
-/* Inside load_lua_call. Push the value at *at, and move *at to the next one. False: the value was
- * not copied, and the reason was pushed instead. */
+/* Call it inside load_lua_call. Push the value at *at, and move *at to the next one. False: the
+ * value could not be copied, and the reason is pushed instead. */
 bool load_values_push(lua_State *L, const char **at);
 
-/* Inside load_lua_call: append all globals but those that the table at stack index `without`
- * names. */
+/* Call it inside load_lua_call. Append all globals, except those that are keys of the table at
+ * stack index `without`. */
 void load_values_put_globals(lua_State *L, int without, struct load_values *values);
 
-/* Push the global whose name is at stack index `name`, nil if there is none. NULL; or why its value
- * was not copied, a text that is pushed instead. */
+/* Push the global whose name is at stack index `name`, or nil if there is none. Returns NULL. If
+ * the global's value could not be copied, push nothing but the reason, and return the reason. */
 const char *load_values_push_global(lua_State *L, const struct load_values *values, int name);
 
 #endif

@@ -29,7 +29,7 @@ call_delay(lua_State *L)
     return (uint64_t)(ms * 1e6);
 }
 
-/* Read the second value that request() returned. */
+/* Read the kind, which is the second value that request() returned. */
 static uint16_t
 kind_of_request(lua_State *L, const struct load_script *script)
 {
@@ -91,7 +91,8 @@ note_problem(struct load_script *script, const char *what, const char *why)
     script->has_noted = true;
 }
 
-/* Take the request at script->at; several requests in the bytes are sent one by one. */
+/* Make a query of the request at script->at. If the bytes have several requests, they are sent one
+ * by one. */
 static int
 take_query(struct load_script *script, struct load_query *query)
 {
@@ -143,7 +144,7 @@ next_script_query(struct load_requests *requests, uint64_t sequence, struct load
     return load_script_ask(script, script->at == script->length ? ask_script : NULL, query);
 }
 
-/* Reuse the query of a script that made its one request in init(): it never changes. */
+/* Return the same query each time: the script made its only request in init(). */
 static int
 next_fixed(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
@@ -198,8 +199,8 @@ is_function(lua_State *L, const char *name)
     return is;
 }
 
-/* Push the init function that the script has. wrk calls wrk.init(), which calls init(): a script
- * may replace either. False: it replaced neither. */
+/* Push the script's own init function. wrk calls wrk.init(), which calls init(); a script may
+ * replace either function. False: the script replaced neither. */
 static bool
 push_init(lua_State *L)
 {
@@ -208,7 +209,7 @@ push_init(lua_State *L)
     return lua_getglobal(L, "init") == LUA_TFUNCTION;
 }
 
-/* Call init(args), which is on top of the stack; args[0] is the URL, as in wrk. */
+/* Call init(args); the function is on top of the stack. args[0] is the URL, as in wrk. */
 static void
 call_init(lua_State *L, const struct load_script_options *options)
 {
@@ -223,7 +224,8 @@ call_init(lua_State *L, const struct load_script_options *options)
     lua_call(L, 1, 0);
 }
 
-/* wrk.request(), for scripts that call it. */
+/* The function wrk.request(), for scripts that call it: it returns the request that was made after
+ * init(). */
 static int
 fixed_request(lua_State *L)
 {
@@ -253,7 +255,7 @@ begin_worker_script(lua_State *L)
     lua_pushvalue(L, 3);
     lua_pushcclosure(L, fixed_request, 1);
     lua_setfield(L, 2, "request");
-    /* keep the fixed request, even if the script changes wrk.request */
+    /* keep the string of script->fixed, even if the script replaces wrk.request */
     luaL_ref(L, LUA_REGISTRYINDEX);
     script->anchor = load_script_new_anchor(L);
     script->calls_lua = is_function(L, "request") || is_function(L, "delay");
@@ -261,8 +263,8 @@ begin_worker_script(lua_State *L)
     return 0;
 }
 
-/* A script that calls Lua for no query always sends the request that wrk.format() made, unless that
- * is several requests in one. */
+/* Choose the function that makes queries. If no query needs Lua, it always returns the request that
+ * wrk.format() made, unless those bytes are several requests. */
 static bool
 choose_next_request(struct load_script *script)
 {

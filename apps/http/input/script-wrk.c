@@ -67,7 +67,7 @@ is_named(lua_State *L, int index, const char *name)
            strcasecmp(lua_tostring(L, index), name) == 0;
 }
 
-/* Push the value of a header, whatever the case of its name; or nil. */
+/* Push the value of a header, or nil. The case of its name does not matter. */
 static bool
 push_header(lua_State *L, int headers, const char *name)
 {
@@ -137,7 +137,7 @@ put_headers(lua_State *L)
         put_wrk_text(L, "\r\n");
         lua_pop(L, 1);
     } else if (!is_coded && *lua_tostring(L, METHOD) == 'P') {
-        /* POST, PUT and PATCH without a body need this field (RFC 9110, 8.6) */
+        /* a POST, PUT or PATCH without a body needs this field (RFC 9110, 8.6) */
         put_wrk_text(L, "Content-Length: 0\r\n");
     }
 }
@@ -193,8 +193,8 @@ set_wrk_text(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
-/* Add a header to the table on top of the stack. If a name comes again, its value becomes a list.
- * "Name:" has no value. */
+/* Add a header to the table on top of the stack. If the same name was added before, its value
+ * becomes a list. "Name:" is a header without a value: it gets none. */
 static void
 add_header(lua_State *L, const char *field)
 {
@@ -255,7 +255,8 @@ remember_names(lua_State *L)
     lua_setfield(L, LUA_REGISTRYINDEX, names_key);
 }
 
-/* wrk.init(), which scripts for wrk 3 call in their init(); it has nothing left to do. */
+/* The function wrk.init(), which scripts for wrk 3 call in their init(). It has nothing to do
+ * here. */
 static int
 l_wrk_init(lua_State *L)
 {

@@ -44,7 +44,7 @@ new_state(struct load_script *script, struct load_lua_chunk *chunk)
     return lua;
 }
 
-/* Take wrk.kinds; without it there is one kind. */
+/* Read wrk.kinds. If the script has not set it, there is one kind of requests. */
 static int
 read_script_kinds(lua_State *L)
 {
@@ -168,8 +168,8 @@ call_done_function(lua_State *L)
     return 0;
 }
 
-/* Count the workers whose script failed, and print what their check() found. Returns whether any
- * failed. */
+/* Count the workers whose script failed, and print how many checks failed. Returns whether any
+ * worker's script failed. */
 static bool
 say_slots(const struct load_script *script)
 {

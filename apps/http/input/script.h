@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: requests and checks written in Lua 5.4: scripts of wrk run as they are, and scenarios.
- * Place: -s script.lua and --scenario file.lua; a supplier of requests, see requests.h.
+ * What: requests and checks that are written in Lua 5.4, as scripts of wrk, which run unchanged, or
+ * as scenarios. Place: the options -s script.lua and --scenario file.lua; a supplier of requests,
+ * see requests.h.
  *
  * Shape: a script is loaded once for the parent and once for each worker, before they are forked;
  * none of them sees the globals of another one, except by thread:set and thread:get.
@@ -47,29 +48,32 @@ struct load_script_options {
     bool is_scenario;
     int argc; /* the arguments after -- on the command line */
     char **argv;
-    /* host, port and target: the first values of wrk.host, wrk.port and wrk.path */
+    /* host, port and target: the initial values of wrk.host, wrk.port and wrk.path */
     const char *host;
     uint16_t port;
     const char *target;
     const char *authority;
-    const char *scheme; /* the first wrk.scheme; NULL: "http" */
-    /* the first wrk.method, wrk.headers and wrk.body */
+    const char *scheme; /* the initial value of wrk.scheme; NULL: "http" */
+    /* the initial values of wrk.method, wrk.headers and wrk.body */
     const struct load_template_options *request;
     unsigned workers;
-    bool is_stdout_data;          /* stdout has a report: the script prints to stderr */
-    const struct load_plan *plan; /* whose outputs may not be the rows; NULL: there are none */
+    /* whether stdout has a report: then the script's output goes to stderr */
+    bool is_stdout_data;
+    /* the plan, whose output files must not be the file of rows; NULL: there are no outputs */
+    const struct load_plan *plan;
 };
 
-/* Load the script and call setup(); NULL after saying on err what is wrong, with a traceback. */
+/* Load the script and call setup(). NULL after a message on err, with a traceback if the script
+ * failed. */
 struct load_requests *load_script_new(const struct load_script_options *options, FILE *err);
 
-/* Call this in the parent, after the run: it calls done(), if the script has one, whose output goes
- * to stdout, or stderr. Then it prints on err how many checks failed. LOAD_EXIT_OK; or
- * LOAD_EXIT_ERRORS: a function of the script, here or in a worker, raised an error. */
+/* Call this in the parent after the run. It calls done(), if the script has one; its output goes to
+ * stdout, or to stderr. Then it prints on err how many checks failed. Returns LOAD_EXIT_OK, or
+ * LOAD_EXIT_ERRORS if a function of the script raised an error, here or in a worker. */
 int load_script_done(struct load_requests *requests, const struct load_run *run);
 void load_script_free(struct load_requests *requests);
 
-/* The results of a shard's worker for done(), as bytes that can be copied to another process, which
+/* The results of a worker for done(), as bytes that can be copied to another process. That process
  * must have loaded the same script for as many workers. */
 void *load_script_left(struct load_requests *requests, unsigned shard, unsigned shards,
                        size_t *size);

@@ -13,7 +13,8 @@
 
 /* ---- Pairs ---- */
 
-/* Copy the string or number at the top of the stack into memory that stays, and pop it. */
+/* Keep the string or number at the top of the stack in the registry, so that its bytes stay valid,
+ * and pop it. */
 static struct sxe_span
 take_string_copy(lua_State *L, const char *where)
 {
@@ -76,8 +77,8 @@ add_body_word(lua_State *L, struct load_sessions *sessions, struct load_pieces *
     load_session_add_literal(L, sessions, to, word, strlen(word));
 }
 
-/* Write a name as browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become
- * %XX. */
+/* Write a name of a part as browsers do (WHATWG HTML, multipart/form-data): quotes and line ends
+ * become %XX. */
 static void
 add_quoted_text(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
                 struct sxe_span text)
@@ -101,7 +102,7 @@ add_quoted_text(lua_State *L, struct load_sessions *sessions, struct load_pieces
     }
 }
 
-/* Read a file into memory that stays, as pieces. */
+/* Read a file into memory that Lua keeps, and add its bytes as pieces. */
 static void
 read_part_file(lua_State *L, struct load_script *script, struct load_form_part *part,
                const char *where, const char *name)
@@ -130,7 +131,8 @@ name_in_path(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Read a part that is a file: {file = "photo.png", name = "a.png", type = "image/png"}. */
+/* Read a part that is an uploaded file: {file = "photo.png", name = "a.png", type =
+ * "image/png"}. */
 static void
 read_upload(lua_State *L, struct load_script *script, struct load_form_part *part,
             const char *where, int table)

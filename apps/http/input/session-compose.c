@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a query from a step's pieces and a user's values.
+ * What: composes a query from a step's pieces and a user's values.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,10 +10,11 @@
 #include "session-private.h"
 #include "sxe-json.h"
 
-/* The most bytes that one byte becomes by an escape. */
+/* One byte becomes at most as many bytes by an escape. */
 #define ESCAPED_MAX 6
 
-/* Room for the rest of a head: version, Content-Length, Content-Type with a boundary. */
+/* Room for the part of a head whose length is not measured: version, Content-Length, Content-Type
+ * with a boundary. */
 #define HEAD_ROOM   512
 #define LENGTH_ROOM 48
 
@@ -59,7 +60,8 @@ put_url(struct load_bytes *to, char byte)
         put_percent(to, byte);
 }
 
-/* Escape bytes that RFC 9112 does not allow in a target, and #, since fragments are not sent. */
+/* Escape bytes that RFC 9112 does not allow in a target. # is escaped, too, because it would begin
+ * a fragment, which is not sent. */
 static void
 put_raw(struct load_bytes *to, char byte)
 {
@@ -97,7 +99,7 @@ put_field(struct load_bytes *to, char byte)
     to->bytes[to->length++] = is_control ? ' ' : byte;
 }
 
-/* Whether a % begins a %XX, which a target may have. */
+/* Whether a % begins an escape %XX, which is allowed in a target. */
 static bool
 is_escaped(struct sxe_span value, size_t at)
 {
@@ -222,9 +224,9 @@ has_boundary(const struct load_sessions *sessions, const char *bytes, size_t len
     return memmem(bytes, length, sessions->boundary, strlen(sessions->boundary)) != NULL;
 }
 
-/* Check that no part contains the boundary (RFC 2046, 5.1.1). Constant parts were checked before
- * the run, so they are checked again only if the boundary is another one. False: a part contains
- * it. */
+/* Write all parts of the body. False: a part contains the boundary (RFC 2046, 5.1.1), and another
+ * boundary is needed. A constant part was checked before the run, so it is checked again only if
+ * the boundary has changed. */
 static bool
 put_parts(const struct load_sessions *sessions, const struct load_user *user,
           const struct load_user_step *step, struct load_bytes *to)
@@ -264,7 +266,7 @@ put_body(struct load_sessions *sessions, const struct load_user *user,
 
 /* ---- Heads ---- */
 
-/* Write the target, and keep it in the user: cookies and redirects need it. */
+/* Write the target, and store it in the user, because cookies and redirects need it. */
 static void
 put_target(const struct load_sessions *sessions, struct load_user *user,
            const struct load_user_step *step, struct load_bytes *to)
@@ -276,7 +278,7 @@ put_target(const struct load_sessions *sessions, struct load_user *user,
         return;
     }
     put_pieces(sessions, user, to, step->target);
-    /* If the target begins with a value, it may lack the slash. */
+    /* If the target begins with a value, its first slash may be missing. */
     if (to->length == begin || to->bytes[begin] != '/') {
         memmove(to->bytes + begin + 1, to->bytes + begin, to->length - begin);
         to->bytes[begin] = '/';
@@ -325,7 +327,7 @@ put_content(const struct load_sessions *sessions, const struct load_user *user,
             const struct load_user_step *step, struct load_bytes *to, struct sxe_span body)
 {
     put_type(sessions, user, step, to);
-    /* POST, PUT and PATCH without a body send a Content-Length of 0 (RFC 9110, 8.6). */
+    /* a POST, PUT or PATCH without a body sends Content-Length: 0 (RFC 9110, 8.6) */
     if (step->content != LOAD_CONTENT_NONE || *step->method == 'P')
         to->length += (size_t)snprintf(to->bytes + to->length, LENGTH_ROOM,
                                        "Content-Length: %zu\r\n", body.length);

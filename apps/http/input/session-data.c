@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the file of rows that a session has.
+ * What: reads `data` of a scenario, which names the file of rows.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where a redirect leads: Location (RFC 9110, 10.2.2) resolved against the target of the
- * query (RFC 3986, 5.2), on the same server.
+ * What: finds the target to which a redirect leads: the Location (RFC 9110, 10.2.2) is resolved
+ * against the target of the query (RFC 3986, 5.2). It must be on the same server.
  */
 #include <string.h>
 #include <strings.h>
@@ -50,8 +50,8 @@ length_before(struct sxe_span text, const char *ends)
     return length;
 }
 
-/* Take "http://authority" off the front; if no path follows, the path is "/". NULL, or what is
- * wrong. */
+/* Remove "http://authority" from the front. If no path follows, the path becomes "/". NULL, or what
+ * is wrong. */
 static const char *
 take_server(const struct load_sessions *sessions, struct sxe_span *location, struct load_bytes *to)
 {
@@ -94,7 +94,7 @@ put_joined_path(struct load_bytes *to, struct sxe_span path)
     }
 }
 
-/* The part of the target to which a relative Location is appended. */
+/* The part of the query's target to which a relative Location is appended. */
 static struct sxe_span
 base_of_target(struct sxe_span target, struct sxe_span location)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the table of a scenario with steps.
+ * What: reads the table of a scenario with steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ compile_pattern(lua_State *L, const char *where, const char *text)
     return pattern;
 }
 
-/* Find the index of a name, or add the name. */
+/* Find the index of a value's name, or add the name. */
 static uint16_t
 name_value(lua_State *L, struct load_sessions *sessions, const char *where, const char *name)
 {
@@ -74,7 +74,7 @@ name_value(lua_State *L, struct load_sessions *sessions, const char *where, cons
     return (uint16_t)sessions->names_number++;
 }
 
-/* Read the pair at the top of the stack: {name, {json = "$.id"}}. */
+/* Read a value to take, which is the pair at the top of the stack: {name, {json = "$.id"}}. */
 static void
 read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
           const char *where)
@@ -116,7 +116,8 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     step->wants_body |= take->header == NULL;
 }
 
-/* Read the step's `take` table, sorted by name, so that messages are the same in each run. */
+/* Read the table `take` of the step. It is sorted by name, so that messages are the same in each
+ * run. */
 static void
 read_takes(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int table)
 {
@@ -156,8 +157,8 @@ is_method_token(const char *text)
     return *text != '\0';
 }
 
-/* Raise an error for a bad name, and for a field that this program writes itself: it would be sent
- * twice. */
+/* Raise an error if the name is no name of a field, or if this program writes the field itself, so
+ * that it would be sent twice. */
 static void
 check_header_field(lua_State *L, const struct load_sessions *sessions,
                    const struct load_user_step *step, struct sxe_span name)
@@ -191,11 +192,11 @@ add_header_line(lua_State *L, struct load_sessions *sessions, struct load_pieces
     load_session_add_literal(L, sessions, to, "\r\n", 2);
 }
 
-/* Adds headers to a step's pieces. Content-Type comes last, because it is left out after a redirect
- * that changed the request to a GET. */
+/* How headers are added to a step's pieces. Content-Type is stored apart from the others, because
+ * it is left out after a redirect that changed the request to a GET. */
 struct adding {
     bool has_places;
-    bool is_type; /* whether to add Content-Type now, or the others */
+    bool is_type; /* true: add only Content-Type; false: add only the other headers */
 };
 
 /* Add the header that is the pair at the top of the stack. */
@@ -220,7 +221,7 @@ add_step_header(lua_State *L, struct load_sessions *sessions, struct load_user_s
     add_header_line(L, sessions, to, step->where, name, value, adding.has_places);
 }
 
-/* Whether the list at the index has a header of that name. */
+/* Whether the list at the index has a header with this name. */
 static bool
 has_listed_name(lua_State *L, int list, const char *text)
 {
@@ -239,8 +240,8 @@ has_listed_name(lua_State *L, int list, const char *text)
     return is_there;
 }
 
-/* Add the header of -H at the top of the stack. If its name was given twice, its value is a
- * list. */
+/* Add the header of -H that is the pair at the top of the stack. If its name was given several
+ * times, the pair's value is a list. */
 static void
 add_common_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
                    struct adding adding)
@@ -273,7 +274,7 @@ add_host_header(lua_State *L, struct load_sessions *sessions, struct load_user_s
     load_session_add_literal(L, sessions, &step->fields, "\r\n", 2);
 }
 
-/* Add the step's headers, and those of the command line that the step does not have. */
+/* Add the step's headers, and the headers of the command line whose names the step does not use. */
 static void
 add_step_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int own,
                  bool is_type)
@@ -320,7 +321,7 @@ read_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step
 
 /* ---- A step ---- */
 
-/* Read a time such as "1.5s". Returns where it ends; NULL: it is no time. */
+/* Read a time such as "1.5s". Returns the text after it; NULL: the text begins with no time. */
 static const char *
 read_time(const char *text, uint64_t *ns)
 {
@@ -413,7 +414,7 @@ read_step_body(lua_State *L, struct load_script *script, struct load_user_step *
     load_session_read_parts(L, script, step, table);
 }
 
-/* Set the step's row of the report; steps with equal names share a row. */
+/* Set the kind of the step, which has a row in the report. Steps with equal names share a kind. */
 static void
 name_kind(lua_State *L, struct load_script *script, struct load_user_step *step, const char *name)
 {
@@ -487,8 +488,8 @@ read_step(lua_State *L, struct load_script *script, lua_Integer nth)
 
 /* ---- The whole session ---- */
 
-/* Check that the step makes a valid request with empty values. Other values are escaped, so they
- * cannot make it invalid. */
+/* Check that the step makes a valid request if all values are empty. If this request is valid,
+ * others are valid, too, because values are escaped. */
 static void
 check_step_request(lua_State *L, struct load_sessions *sessions, unsigned step)
 {
@@ -507,7 +508,8 @@ check_step_request(lua_State *L, struct load_sessions *sessions, unsigned step)
     lua_pop(L, 2);
 }
 
-/* Check the request of each step. The boundary changes until no part of any step contains it. */
+/* Check the request of each step. If a part contains the boundary, the boundary changes, and all
+ * steps are checked again. */
 static void
 check_requests(lua_State *L, struct load_sessions *sessions)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a reply gives to a user: cookies, values, where to go next.
+ * What: reads what a user needs from a reply: cookies, values, and the target of a redirect.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "session-private.h"
 
-/* Note what is wrong with the reply, unless something was noted already. */
+/* Store what is wrong with the reply, unless a reason was stored already. */
 SXE_PRINTF(3, 4)
 static void
 fail_user(struct load_sessions *sessions, struct load_user *user, const char *format, ...)
@@ -77,7 +77,7 @@ take_cookies(const struct load_sessions *sessions, struct load_user *user, struc
 
 /* ---- Values ---- */
 
-/* Remove the bytes that the value with this index has from an earlier reply. */
+/* Remove the bytes of the value with this index, which it has from an earlier reply. */
 static void
 remove_value(struct load_sessions *sessions, struct load_user *user, unsigned value)
 {
@@ -172,7 +172,7 @@ follow_redirect(struct load_sessions *sessions, struct load_user *user, unsigned
                   (int)(location.length < 80 ? location.length : 80), location.base, wrong);
     if (user->has_failed)
         return;
-    /* 307 and 308 keep the method of the query before. That may be a GET already, because of an
+    /* 307 and 308 keep the method of the last query, which may already be a GET because of an
      * earlier redirect. */
     user->is_get = status < 307 || (user->is_hop && user->is_get);
     user->is_hop = true;

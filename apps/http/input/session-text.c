@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: texts with places like {token}, as pieces; and tables of names and values.
+ * What: splits texts with places like {token} into pieces, and reads tables of names and values.
  */
 #include <string.h>
 
@@ -47,9 +47,10 @@ load_session_has_values(const struct load_sessions *sessions, struct load_pieces
 
 /* A place: {name} or {raw:name}. */
 struct place {
-    size_t at; /* the offset of its first brace */
+    size_t at; /* the offset of the opening brace */
     size_t length;
-    struct sxe_span form; /* the word before the colon, "raw"; base NULL: there is none */
+    /* the word before the colon, such as "raw"; if its base is NULL, there is no colon */
+    struct sxe_span form;
     struct sxe_span name;
 };
 
@@ -89,7 +90,8 @@ is_place_form(const struct place *place, const char *form)
            memcmp(place->form.base, form, place->form.length) == 0;
 }
 
-/* Choose an escape with which the place's value cannot end its part of the request. */
+/* Choose the escape of a place. An escaped value cannot end the part of the request that it is
+ * in. */
 static enum load_escape
 escape_of(lua_State *L, const char *where, const struct place *place, enum load_escape escape)
 {
@@ -129,7 +131,7 @@ find_user_value(lua_State *L, const struct load_sessions *sessions, const char *
         lua_tostring(L, -1));
 }
 
-/* Add the text between two places. The text of a form is encoded. */
+/* Add the constant text between two places. In a form it is encoded. */
 static void
 add_between(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
             struct sxe_span text, enum load_escape escape)
@@ -174,7 +176,8 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
 
 /* ---- Names and values ---- */
 
-/* Insert the pair on top of the stack into the list below it, in the order of names. */
+/* Insert the pair on top of the stack into the list below it, so that the list stays ordered by
+ * name. */
 static void
 insert_pair(lua_State *L, int list)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sessions as a supplier of requests: which step each user is at.
+ * What: sessions as a supplier of requests. It knows at which step each user is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 /* ---- Rows ---- */
 
-/* How many rows of this worker's share no session has used yet; UINT64_MAX if rows may be used
- * again. */
+/* How many of this worker's rows were given to no session yet; UINT64_MAX if rows may be used
+ * again, or if there are none. */
 static uint64_t
 rows_left(const struct load_sessions *sessions)
 {
@@ -27,8 +27,8 @@ rows_left(const struct load_sessions *sessions)
     return share - sessions->given;
 }
 
-/* The index of a row: worker i of n takes rows i, i + n, i + 2n ..., so that n workers use each row
- * as often as one worker would. */
+/* Choose the row of the next session. In turn, worker i of n takes the rows i, i + n, i + 2n ...,
+ * so all workers together use the rows as one worker would. */
 static uint64_t
 take_row(struct load_sessions *sessions)
 {
@@ -39,7 +39,7 @@ take_row(struct load_sessions *sessions)
     return sessions->order == LOAD_RANDOM ? load_session_random(sessions) % number : row;
 }
 
-/* Begin a session at the first step, with the next row, and without cookies and values of the last
+/* Begin a session at the first step, with a new row, and without the cookies and values of the last
  * session. False: no row is left. */
 static bool
 start_session(struct load_sessions *sessions, struct load_user *user)
@@ -130,7 +130,8 @@ end_step(struct load_requests *requests, uint32_t client, unsigned end)
     return start_session(sessions, user) ? went : went | LOAD_SESSION_LAST;
 }
 
-/* Map room for all users, which takes memory only as users are used. False: there is no memory. */
+/* Map memory for all users. Physical memory is needed only for users that are used. False: there is
+ * no memory. */
 static bool
 map_users(struct load_sessions *sessions, uint32_t clients)
 {
@@ -165,7 +166,7 @@ begin_sessions(struct load_requests *requests, unsigned shard, unsigned shards, 
     sessions->shards = shards;
     sessions->given = 0;
     sessions->random = seed ^ (uint64_t)shard << 32;
-    /* mmap(2) refuses an empty map. */
+    /* mmap(2) refuses a length of 0 */
     sessions->users_number = requests->clients > 0 ? requests->clients : 1;
     if (!map_users(sessions, sessions->users_number)) {
         give_memory_back(sessions);

@@ -29,7 +29,7 @@ read_index(struct path_reader *reader, uint64_t *index)
            *reader->at++ == ']';
 }
 
-/* Read "name"] or 'name'], after a [. */
+/* Read a name and its end, as in "name"] or 'name'], after a [. */
 static bool
 read_quoted_name(struct path_reader *reader, const char **name, size_t *length)
 {
@@ -104,7 +104,7 @@ skip_json_blanks(struct json *json)
         json->at++;
 }
 
-/* Skip blanks, and take the next byte if it is `byte`. */
+/* Skip blanks. If the next byte is `byte`, take it and return true. */
 static bool
 take_json_byte(struct json *json, char byte)
 {
@@ -165,7 +165,8 @@ put_code_point(char bytes[4], uint32_t code)
     return more + 1;
 }
 
-/* Read the escape after a backslash. Returns how many bytes it stands for; 0: it is no escape. */
+/* Read the rest of an escape, after its backslash. Returns how many bytes its character has in
+ * UTF-8; 0: it is no valid escape. */
 static unsigned
 read_json_escape(struct json *json, char bytes[4])
 {
@@ -186,8 +187,8 @@ read_json_escape(struct json *json, char bytes[4])
     return code == BAD ? 0 : put_code_point(bytes, code);
 }
 
-/* Read the next byte or escape of a string. Returns how many bytes it stands for; 0: the string
- * ended, or is broken. */
+/* Read the next byte or escape of a string. Returns how many bytes of the value it is; 0: the
+ * string has ended, or is broken. */
 static unsigned
 read_bytes(struct json *json, char bytes[4], bool *is_broken)
 {
@@ -204,7 +205,7 @@ read_bytes(struct json *json, char bytes[4], bool *is_broken)
     return 1;
 }
 
-/* How many bytes come before the next quote, backslash or control byte. */
+/* How many bytes there are before the next quote, backslash or control byte. */
 static size_t
 plain_length(const struct json *json)
 {
@@ -223,8 +224,8 @@ add_json_bytes(struct load_json_value *value, const char *bytes, size_t number)
     value->length += number;
 }
 
-/* Read a string, after its opening quote. The value gets the bytes that fit into its room, and the
- * whole length. */
+/* Read a string after its opening quote. The value gets the bytes that fit into its room, and the
+ * length of the whole string. */
 static bool
 read_json_string(struct json *json, struct load_json_value *value)
 {
@@ -316,7 +317,8 @@ skip_name(struct json *json)
     return take_json_byte(json, '"') && skip_json_string(json) && take_json_byte(json, ':');
 }
 
-/* The open objects and arrays: one bit for each, which is 1 for an object. */
+/* The open objects and arrays: a bit for each, the innermost in the lowest bit; 1 is an object, 0
+ * an array. */
 struct nesting {
     uint64_t are_objects;
     unsigned depth;
@@ -328,8 +330,8 @@ is_in_object(const struct nesting *nesting)
     return nesting->are_objects & 1;
 }
 
-/* Call after a value: skip closing brackets, then a comma and the next member's name. False: the
- * outermost value is complete (depth is 0), or the text is broken. */
+/* Call this function after a value. It skips closing brackets, and then a comma and the name of the
+ * next member. False: the outermost value is complete (depth is 0), or the text is broken. */
 static bool
 go_on_after_value(struct json *json, struct nesting *nesting)
 {
@@ -343,8 +345,8 @@ go_on_after_value(struct json *json, struct nesting *nesting)
 
 enum begun { OPENED, ENDED, BROKEN };
 
-/* Skip a scalar, or an empty array or object; of an array or object with values inside, skip only
- * the beginning. */
+/* Begin to skip a value. A scalar, or an empty array or object, is skipped whole. Of another array
+ * or object only the opening bracket is skipped, and the name of the first member. */
 static enum begun
 begin_value(struct json *json, struct nesting *nesting)
 {
@@ -361,7 +363,8 @@ begin_value(struct json *json, struct nesting *nesting)
     return !is_object || skip_name(json) ? OPENED : BROKEN;
 }
 
-/* Skip any value. There is no recursion, because the server decides how deep a value is. */
+/* Skip any value. The function is not recursive, because the server decides how deep a value is,
+ * and could overflow the stack. */
 static bool
 skip_value(struct json *json)
 {
@@ -394,7 +397,7 @@ enter_element(struct json *json, uint64_t index)
     return LOAD_JSON_FOUND;
 }
 
-/* Read a member's name, after its opening quote. *is_it becomes whether it equals `name`. */
+/* Read a member's name after its opening quote. *is_it becomes whether the name equals `name`. */
 static bool
 read_member(struct json *json, const char *name, size_t length, bool *is_it)
 {

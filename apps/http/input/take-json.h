@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds one value in JSON (RFC 8259) by its path, without a tree. Place: steps of a session
- * take values out of bodies with it, and rows of JSON lines are read with it. Pure: no I/O, no
- * memory.
+ * What: finds one value in JSON (RFC 8259) by its path, without building a tree. Place: steps of a
+ * session take values out of bodies with it, and rows of JSON lines are read with it. The functions
+ * do no I/O and allocate nothing.
  *
  * Shape: a path is a part of JSONPath (RFC 9535): names and indexes from 0.
  *
  *     $.user.emails[0]    $["a b"].id    $
  *
- * The text before the value must be JSON, and is read once; the text after it is not read. Of equal
- * names the first counts. A string gives its text, with escapes replaced; a number, true, false, an
- * object and an array give their bytes as they are. null is no value.
+ * The text before the value must be JSON, and is read once; the text after the value is not read.
+ * If an object has equal names, the first counts. If the value is a string, the result is its text,
+ * with escapes replaced; if it is a number, true, false, an object or an array, the result is its
+ * bytes. null is no value.
  *
  * Limits: LOAD_JSON_PARTS parts; LOAD_JSON_DEPTH arrays and objects inside each other.
  *
@@ -45,7 +46,8 @@ struct load_json_path {
 struct load_json_value {
     char *text;
     size_t room;
-    size_t length; /* the whole length of the value that was found */
+    /* the length of the value that was found, also if the room is too small for it */
+    size_t length;
 };
 
 enum load_json_found {
@@ -56,7 +58,7 @@ enum load_json_found {
     LOAD_JSON_TOO_LONG, /* the value does not fit into its room */
 };
 
-/* Parse a path, which borrows `text`. NULL, or what is wrong, as a static text. */
+/* Parse a path. `text` must stay valid. NULL, or what is wrong, as a static text. */
 const char *load_json_path_compile(struct load_json_path *path, const char *text, size_t length);
 
 enum load_json_found load_json_find(const struct load_json_path *path, const char *json,

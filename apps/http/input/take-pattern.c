@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matching a subset of Lua's patterns in bounded time, by stepping all ways at once.
+ * Matching a subset of Lua's patterns in bounded time: for each byte of the text, all possible
+ * matches are continued together.
  */
 #include "take-pattern.h"
 
@@ -36,11 +37,12 @@ invert_set(uint64_t set[4])
         set[i] = ~set[i];
 }
 
-/* Add the bytes of a class, %d or %s, as the C locale has them. False: no class has that letter. */
+/* Add the bytes of a class, such as %d or %s, to the set, as the C locale defines the class. False:
+ * no class has this letter. */
 static bool
 add_class(uint64_t set[4], char letter)
 {
-    /* The classes as ranges, each by its first and last byte. */
+    /* the ranges of each class, as pairs of their first and last bytes */
     static const struct {
         char letter;
         const char *ranges;
@@ -76,7 +78,7 @@ struct reader {
     const char *end;
 };
 
-/* Read the item after a %. */
+/* Read an item that begins with %, after the %. */
 static const char *
 read_class_escape(struct reader *reader, uint64_t set[4])
 {
@@ -88,7 +90,7 @@ read_class_escape(struct reader *reader, uint64_t set[4])
     return NULL;
 }
 
-/* Read the set after a [. As in Lua, a ] that comes first is a member of the set. */
+/* Read an item that is a set, after its [. As in Lua, a ] that comes first belongs to the set. */
 static const char *
 read_set(struct reader *reader, uint64_t set[4])
 {
@@ -153,7 +155,7 @@ add_item(struct load_pattern *pattern, const uint64_t set[4], char repeat)
     return NULL;
 }
 
-/* Add an item. An item with + becomes two: the item once, and the item with *. */
+/* Add an item. An item with + becomes two items: one that matches once, and one with *. */
 static const char *
 read_item(struct reader *reader)
 {
@@ -191,7 +193,7 @@ read_parenthesis(struct reader *reader)
     return NULL;
 }
 
-/* Collect the bytes with which each match begins; the search skips to them. */
+/* Find the bytes with which each match begins, so that the search can skip to them. */
 static void
 find_prefix(struct load_pattern *pattern)
 {
@@ -242,14 +244,16 @@ load_pattern_compile(struct load_pattern *pattern, const char *text, size_t leng
 
 /* A match in progress: the items before `item` have matched. */
 struct way {
-    unsigned item; /* the next item to match; the number of all items: the match is complete */
+    /* the next item to match; if it is the number of all items, the match is complete */
+    unsigned item;
     const char *from;
     const char *to;
 };
 
 /* The matches in progress at one byte, in the order in which Lua would try them. */
 struct ways {
-    uint64_t has; /* a bit for each item, so that no two ways have the same next item */
+    /* a bit for each item that is the next one of a way, so that no second way is added for it */
+    uint64_t has;
     unsigned number;
     struct way all[LOAD_PATTERN_ITEMS + 1];
 };
@@ -263,10 +267,10 @@ pass_parentheses(const struct load_pattern *pattern, struct way *way, const char
         way->to = place;
 }
 
-/* Add a way, and the ways that skip its next items as long as these may match nothing. A greedy
- * item (with * or ?) is tried before the way that skips it, an item with - after that way. If an
- * item is in the list already, so are the ways that skip it. is_again: the way repeats its item, so
- * it has already passed the parentheses in front of that item. */
+/* Add a way. If its next item may match nothing, also add the way that skips the item, and so on. A
+ * greedy item (with * or ?) is tried before the way that skips it, an item with - after it. If an
+ * item is in `has` already, the ways that skip it were added with it. is_again: the way repeats its
+ * item, so it has already passed the parentheses in front of the item. */
 static void
 add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, const char *place,
          bool is_again)
@@ -295,8 +299,8 @@ add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, 
         ways->all[ways->number++] = reluctant[--number];
 }
 
-/* Step all ways over the byte at place. True: a way is complete; Lua would not try the ways after
- * it. */
+/* Continue all ways with the byte at `place`. True: a way is complete, and is the match, because
+ * Lua would not try the ways after it. */
 static bool
 step_ways(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
           const char *place, const char *end, struct sxe_span *found)
@@ -323,7 +327,7 @@ step_ways(const struct load_pattern *pattern, const struct ways *now, struct way
     return false;
 }
 
-/* The first place, at or after `place`, at which a match may begin; NULL: there is none. */
+/* The first place, from `place` on, at which a match may begin; NULL: there is none. */
 static const char *
 next_place(const struct load_pattern *pattern, const char *place, const char *end)
 {

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds a text in a reply by a pattern of Lua's (Lua 5.4 manual, 6.4.1), in a time that is
- * bounded. Place: steps of a session take values out of bodies with it. Pure: no I/O, no memory.
+ * What: finds a text in a reply with a pattern of Lua (Lua 5.4 manual, 6.4.1), in a bounded time.
+ * Place: steps of a session take values out of bodies with it. The functions do no I/O and allocate
+ * nothing.
  *
- * Shape: Lua's own matcher goes back and tries again, which may take for ever. Here a pattern is a
- * row of items, and all items at which a match may be are moved on together, byte by byte:
+ * Shape: Lua's own matcher goes back and tries again, which may take extremely long. Here a pattern
+ * is a sequence of items. For each byte, all matches that are in progress go on to their next item
+ * together:
  *
  *     value="([^"]+)"     items  v a l u e = " [^"] [^"]* "
  *                         open before item 7, close before item 9
  *
- * Of several ways to match it takes the one that Lua takes: places are kept in the order in which
- * Lua would try them. memmem(3) finds a pattern's first plain bytes.
+ * If a pattern can match in several ways, the result is the match that Lua finds: the matches in
+ * progress are kept in the order in which Lua would try them. memmem(3) finds the plain bytes with
+ * which a pattern begins.
  *
- * Limits: LOAD_PATTERN_ITEMS items, of which a + is two; one capture, which is the value, or none:
- * the value is then all that matched; no %b, %f, %1 and (), which are refused. Time: at most bytes
- * times items.
+ * Limits: LOAD_PATTERN_ITEMS items; an item with + counts as two. A pattern has one capture, which
+ * is the value, or none, and then the value is the whole match. %b, %f, %1 and () are refused.
+ * Time: at most bytes times items.
  *
  * Example:
  *     struct load_pattern pattern;
@@ -37,13 +40,15 @@
 
 struct load_pattern_item {
     uint64_t set[4]; /* one bit for each byte that the item matches */
-    char repeat;     /* 0: once; '*' and '?': as often as possible; '-': as seldom as possible */
+    /* 0: the item matches once; '*' and '?': as often as possible; '-': as seldom as possible */
+    char repeat;
 };
 
 /* All members are private. */
 struct load_pattern {
     unsigned number;
-    unsigned open;  /* the item before which the capture begins; above number: there is none */
+    /* the item before which the capture begins; above number: the pattern has no capture */
+    unsigned open;
     unsigned close; /* the item before which the capture ends */
     bool is_anchored;
     bool is_to_end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Composes a request. Its texts are expanded into one draft; the writer of lib-sxe-http makes the
- * head of them, and the parser of lib-sxe-http says where each text is in the head. So the request
- * is valid, and no code here counts bytes.
+ * Composes a request. Its texts are expanded into one draft. lib-sxe-http's function that writes
+ * requests makes the head from them, and lib-sxe-http's parser tells where each text is in the
+ * head. So the request is valid, and no code here counts bytes.
  */
 #include "template-private.h"
 
@@ -16,7 +16,7 @@
 
 #define NO_MEMORY "out of memory"
 
-enum { FIELDS_MAX = 254 /* most fields besides Host */, PARTS_MAX = FIELDS_MAX + 2 };
+enum { FIELDS_MAX = 254 /* the most fields, without Host */, PARTS_MAX = FIELDS_MAX + 2 };
 enum part { TARGET, HOST, FIRST_FIELD };
 
 struct composition {
@@ -25,10 +25,10 @@ struct composition {
     struct sxe_span host;
     struct sxe_http_pair pairs[FIELDS_MAX];
     bool is_literal[FIELDS_MAX];
-    unsigned number; /* how many pairs */
+    unsigned number; /* the number of pairs */
     struct load_draft draft;
     struct {
-        size_t offset; /* offset in the draft */
+        size_t offset; /* where the text begins in the draft */
         size_t length;
     } text[PARTS_MAX];
     struct load_draft body;
@@ -91,7 +91,7 @@ add_pair(struct composition *c, struct sxe_span name, struct sxe_span value, boo
     return NULL;
 }
 
-/* Add the default headers that neither the options nor the parts have. */
+/* Add the default headers that are neither in the options nor in the parts. */
 static void
 add_defaults(struct composition *c)
 {
@@ -211,7 +211,7 @@ is_refused(const struct sxe_http_request_head *request)
     return sxe_http_request_write(request, head, sizeof(head)) < 0;
 }
 
-/* The writer refused the request: find the part that is wrong, by adding the parts one after the
+/* lib-sxe-http refused to write the request: find the wrong part, by adding one part after the
  * other. */
 static const char *
 explain_problem(const struct composition *c)
@@ -241,7 +241,7 @@ explain_problem(const struct composition *c)
     return "the headers together are more than 64 KiB";
 }
 
-/* Move the places of one text to where the text is in the request. */
+/* Move the places of a text to the position that the text has in the request. */
 static void
 move_places(const struct composition *c, unsigned part, size_t to, struct load_draft *request)
 {
@@ -267,7 +267,7 @@ move_all_places(const struct composition *c, const struct sxe_http_parser *head,
         move_places(c, FIRST_FIELD + i, head->fields[1 + i].value, request);
 }
 
-/* Write the head, and parse it to find its parts; sets *is_last. */
+/* Write the head, and then parse it to find the texts in it. Sets *is_last. */
 static const char *
 make_head(struct composition *c, struct load_draft *request, bool *is_last)
 {

@@ -30,12 +30,12 @@ struct reading {
 };
 
 struct raw_request {
-    struct sxe_span head; /* the head's lines, without the empty line after them */
+    struct sxe_span head; /* the lines of the head, without the empty line that ends it */
     struct sxe_span body;
     bool has_host;
 };
 
-/* Take a line, without its end. */
+/* Read a line, and return it without its end. */
 static struct sxe_span
 take_file_line(struct reading *reading)
 {
@@ -50,7 +50,7 @@ take_file_line(struct reading *reading)
     return (struct sxe_span){line, length};
 }
 
-/* Skip empty lines and comments before the next request. False: there is no further request. */
+/* Skip empty lines and comments before the next request. False: the file has no further request. */
 static bool
 find_request(struct reading *reading)
 {
@@ -96,7 +96,7 @@ read_length(struct sxe_span line, size_t *length)
     return strspn(digits, "0123456789") == number && *length <= LOAD_TEMPLATE_BODY_MAX;
 }
 
-/* Read one request as it stands in the file. NULL, or what is wrong. */
+/* Read one request, whose placeholders are not replaced yet. NULL, or what is wrong. */
 static const char *
 read_raw_request(struct reading *reading, struct raw_request *raw)
 {
@@ -125,8 +125,8 @@ read_raw_request(struct reading *reading, struct raw_request *raw)
     return NULL;
 }
 
-/* Add the request's head, with CRLF after each line, and the Content-Length of the body after its
- * places were replaced. */
+/* Add the request's head to the draft. Each line gets CRLF, and Content-Length gets the length that
+ * the body has after its placeholders were replaced. */
 static const char *
 draft_head(struct load_draft *draft, const struct raw_request *raw, size_t body_length,
            const char *authority)
@@ -167,7 +167,7 @@ draft_request(struct load_draft *draft, const struct raw_request *raw, const cha
     return wrong;
 }
 
-/* Parse the head as a server does, and set is_head and is_last of *found. NULL, or what is
+/* Parse the head as a server would, and set is_head and is_last of *found. NULL, or what is
  * wrong. */
 static const char *
 check_template_request(const struct load_draft *draft, struct load_query *found)
@@ -188,7 +188,8 @@ check_template_request(const struct load_draft *draft, struct load_query *found)
     return NULL;
 }
 
-/* Write the name of the request's kind: "GET /a", as it stands in the file. */
+/* Write the name of the request's kind, such as "GET /a", with the target as it stands in the
+ * file. */
 static void
 name_request(const struct raw_request *raw, char *name, size_t size)
 {
@@ -227,8 +228,8 @@ add_request_template(struct load_requests *requests, const struct raw_request *r
     return wrong;
 }
 
-/* Put the file and the line in front of a message, which may be in the buffer of load_wrong
- * itself. */
+/* Put the names of the file and the line before a message. The message may be in the buffer of
+ * load_wrong, which is overwritten. */
 static const char *
 in_line(const char *path, unsigned line, const char *wrong)
 {

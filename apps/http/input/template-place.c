@@ -16,7 +16,8 @@ enum { DIGITS_MAX = 19, SEQ_WIDTH = 10, UUID_WIDTH = 36, FIRST_ROOM = 512, FIRST
 
 /* ---- The words of a placeholder ---- */
 
-/* How many digits the number at the front of the text has; 0: none, or more than DIGITS_MAX. */
+/* The number of digits that the text begins with; 0: it begins with none, or with more than
+ * DIGITS_MAX. */
 static size_t
 read_place_number(struct sxe_span text, uint64_t *value)
 {
@@ -27,7 +28,7 @@ read_place_number(struct sxe_span text, uint64_t *value)
     return i <= DIGITS_MAX ? i : 0;
 }
 
-/* Read the rest of a placeholder after SEQ: nothing, or ":width". */
+/* Read the rest of the placeholder SEQ: nothing, or ":width". */
 static bool
 read_seq(struct load_place *place, struct sxe_span text)
 {
@@ -43,7 +44,7 @@ read_seq(struct load_place *place, struct sxe_span text)
     return true;
 }
 
-/* Read the rest of a placeholder after RAND: ":a:b". */
+/* Read the rest of the placeholder RAND: ":a:b". */
 static bool
 read_rand(struct load_place *place, struct sxe_span text)
 {
@@ -77,8 +78,8 @@ static const struct {
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* The kind of placeholder whose word begins the text, followed by ":" or "}", even if the rest is
- * wrong. KINDS: none. */
+/* The kind of the placeholder that begins the text: its word, followed by ":" or "}". The rest may
+ * be wrong. KINDS: the text begins with no placeholder. */
 static unsigned
 kind_of_placeholder(struct sxe_span text)
 {
@@ -151,8 +152,7 @@ load_draft_add_place(struct load_draft *draft, const struct load_place *place)
     draft->places[draft->places_number++] = *place;
 }
 
-/* Write the value of the first query into the place, so that the draft is a valid request from the
- * beginning. */
+/* Write the value of the first query into the place, so that the draft makes a valid request. */
 static void
 add_first_value(struct load_draft *draft, struct load_place *place)
 {
@@ -167,8 +167,7 @@ add_first_value(struct load_draft *draft, struct load_place *place)
     load_draft_add_place(draft, place);
 }
 
-/* Expand the placeholder of this kind at the front of the text. Returns its length; 0: it is
- * wrong. */
+/* Expand the placeholder of this kind that begins the text. Returns its length; 0: it is wrong. */
 static size_t
 expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
 {
@@ -184,7 +183,8 @@ expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
     return (size_t)(close - text.base) + 1;
 }
 
-/* Copy a placeholder, or a brace that begins none. Returns the bytes of text that were used. */
+/* The text begins with a brace: expand its placeholder, or copy the brace if it begins none.
+ * Returns how many bytes of the text were used. */
 static size_t
 expand_brace(struct load_draft *draft, struct sxe_span text)
 {
@@ -194,7 +194,7 @@ expand_brace(struct load_draft *draft, struct sxe_span text)
     if (kind < KINDS)
         return expand_place(draft, text, kind);
     load_draft_add(draft, (struct sxe_span){text.base, 1});
-    /* Two braces before a placeholder's word stand for one brace, and the word is sent as it is. */
+    /* "{{" before a placeholder's word stands for "{": the word is sent as text. */
     return kind_of_placeholder(after) < KINDS ? 2 : 1;
 }
 
@@ -271,7 +271,7 @@ load_places_patch(char *bytes, const struct load_place *places, unsigned number,
         char *to = bytes + place->offset;
 
         switch ((enum load_place_type)place->type) {
-        case LOAD_PLACE_SEQ: /* digits beyond the width are not written */
+        case LOAD_PLACE_SEQ: /* digits that do not fit the width are not written */
             write_digits(to, place->width, sequence);
             break;
         case LOAD_PLACE_RAND:

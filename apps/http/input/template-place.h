@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: texts with places. Placeholders are found in what the user wrote, replaced by as many bytes
- * as their values have, and overwritten with a value before each query. Place: template.c makes
- * requests of drafts; see template.h for the placeholders.
+ * What: texts with places. A placeholder in the user's text becomes a place, which has as many
+ * bytes as its values. Before each query a place is overwritten with its next value. Place:
+ * template.c makes requests of drafts; template.h describes the placeholders.
  *
- * Shape: a draft is bytes, and where in them the places are:
+ * Shape: a draft consists of bytes, and of the positions of the places in them:
  *
  *     "/item/{RAND:100:999}?n={SEQ:2}"   ->   /item/100?n=00      places at 6 (3 bytes), 12 (2)
  *
- * Limits: once an allocation has failed, a draft takes nothing more, and is_out_of_memory is set.
+ * Limits: after an allocation has failed, is_out_of_memory is set, and nothing more is added to the
+ * draft.
  */
 #ifndef LOAD_TEMPLATE_PLACE_H
 #define LOAD_TEMPLATE_PLACE_H
@@ -24,8 +25,8 @@ struct load_place {
     uint32_t offset;
     uint8_t type;    /* enum load_place_type */
     uint8_t width;   /* how many bytes the value has */
-    uint64_t first;  /* RAND: the least value */
-    uint64_t number; /* RAND: how many values */
+    uint64_t first;  /* of RAND: the least value */
+    uint64_t number; /* of RAND: how many different values there are */
 };
 
 /* A draft of all zeros is empty. */
@@ -48,13 +49,14 @@ void load_draft_add(struct load_draft *draft, struct sxe_span text);
  * a placeholder. */
 const char *load_draft_expand(struct load_draft *draft, struct sxe_span text);
 
-/* Add a place. The caller adds its bytes. */
+/* Add a place. Its bytes are added by the caller. */
 void load_draft_add_place(struct load_draft *draft, const struct load_place *place);
 
 /* Add all bytes and places of another draft. */
 void load_draft_append(struct load_draft *draft, const struct load_draft *other);
 
-/* Overwrite the places with their values in query `sequence`; load_random_init made random. */
+/* Overwrite the places with the values that they have in the query with this sequence number.
+ * random was made by load_random_init. */
 void load_places_patch(char *bytes, const struct load_place *places, unsigned number,
                        uint64_t sequence, uint64_t random[2]);
 

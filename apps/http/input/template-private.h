@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files that make requests share.
+ * What: declarations that the files which make requests share.
  *
  *     template-place.c     placeholders, and texts that have them
  *     template-compose.c   one request: method, target, fields and body become bytes with places
@@ -20,7 +20,7 @@
 
 /* A request's bytes, complete except for the values of its places. */
 struct load_template {
-    struct load_place *places; /* allocated in one block with the bytes */
+    struct load_place *places; /* allocated together with the bytes, in one block */
     char *bytes;
     uint32_t length;
     uint32_t places_number;
@@ -30,13 +30,13 @@ struct load_template {
     uint8_t host; /* index of the host that gets the request; 0 if there is one host */
 };
 
-/* The parts of one request that do not come from the options. */
+/* The parts of a request that do not come from the options of the command line. */
 struct load_template_parts {
     struct sxe_span method;
     struct sxe_span target;
-    struct sxe_span body; /* base NULL: there is no body */
+    struct sxe_span body; /* if its base is NULL, there is no body */
     const char *authority;
-    /* header fields; those of the options replace fields of the same name */
+    /* header fields; a field of the options replaces a field of the same name */
     const struct sxe_http_pair *pairs;
     unsigned pairs_number;
     bool is_literal; /* whether the target, the pairs and the body have no placeholders */
@@ -52,13 +52,13 @@ const char *load_template_compose(struct load_template *template,
 const char *load_template_take(struct load_template *template, const struct load_draft *draft);
 void load_template_free(struct load_template *template);
 
-/* Make the query with that sequence number: the template's bytes with the values in their
- * places. */
+/* Make the query with this sequence number: the template's bytes, whose places have the values for
+ * this number. */
 void load_template_query(const struct load_template *template, uint64_t sequence,
                          uint64_t random[2], struct load_query *query);
 
-/* load_template_is_name ignores case, because names of fields have none; load_template_is_method
- * does not. */
+/* Compare a text with a name of a field, or with a method. load_template_is_name ignores case,
+ * because names of fields have none; load_template_is_method does not. */
 bool load_template_is_name(struct sxe_span name, const char *text);
 bool load_template_is_method(struct sxe_span method, const char *text);
 

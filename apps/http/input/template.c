@@ -24,10 +24,13 @@ struct load_templates {
     struct load_template *all;
     size_t number;
     size_t room;
-    size_t here;     /* the first `here` requests of `all` are for this worker's host */
+    /* how many requests are for this worker's host; they are the first ones in `all` */
+    size_t here;
     unsigned shards; /* how many workers there are */
-    uint64_t round; /* after so many queries of all workers, each worker begins one request later */
-    uint8_t host;   /* the host of the requests that are added next */
+    /* the number of queries of all workers after which each worker begins one request later; see
+     * round_of */
+    uint64_t round;
+    uint8_t host; /* the host for which the next requests are added */
     uint64_t random[2];
     char *names[LOAD_KINDS_MAX]; /* the names of the kinds */
     bool is_one_kind;            /* there were too many kinds, so all requests are of one kind */
@@ -53,7 +56,7 @@ load_template_query(const struct load_template *template, uint64_t sequence, uin
                                  .is_last = template->is_last};
 }
 
-/* Move the requests of this worker's host to the front. */
+/* Move the requests for this worker's host to the front. */
 static void
 take_worker_host(struct load_templates *set)
 {
@@ -68,9 +71,10 @@ take_worker_host(struct load_templates *set)
     }
 }
 
-/* The workers of a host take turns, as all workers do if there is one host. If their number and
- * that of the requests have a common factor, a worker would send only some of the requests; so each
- * round begins one request later. */
+/* After how many queries all workers begin one request later. The requests are dealt to the workers
+ * in turn. If the number of workers and the number of requests have a common factor, each worker
+ * would always send the same few requests; shifting by one request after each round prevents
+ * that. */
 static uint64_t
 round_of(const struct load_templates *set)
 {
@@ -86,7 +90,7 @@ round_of(const struct load_templates *set)
     return factor == 1 ? UINT64_MAX : workers / factor * set->here;
 }
 
-/* The number of the next request, which the caller takes modulo `here`. */
+/* The number of this query in the sequence of requests; the caller takes it modulo `here`. */
 static uint64_t
 turn_of(const struct load_templates *set, uint64_t sequence)
 {
@@ -108,7 +112,8 @@ begin_templates(struct load_requests *requests, unsigned shard, unsigned shards,
         return -EINVAL;
     }
     set_of(requests)->round = round_of(set_of(requests));
-    /* The pace uses the seed itself: placeholders must not repeat its random numbers. */
+    /* The pace also makes random numbers from the seed: placeholders must not repeat them, so use
+     * ~seed. */
     load_random_init(set_of(requests)->random, ~seed + shard);
     return 0;
 }
@@ -156,7 +161,7 @@ load_templates_free(struct load_requests *requests)
     free(set);
 }
 
-/* There are too many names: from now on all requests count as one kind. */
+/* There are more names than kinds: from now on all requests count as one kind. */
 static void
 join_kinds(struct load_templates *set)
 {
@@ -173,7 +178,7 @@ join_kinds(struct load_templates *set)
     set->is_one_kind = true;
 }
 
-/* Find the kind with that name, or add it, and set *kind. False: no memory. */
+/* Find the kind with this name, or add it, and set *kind to it. False: no memory. */
 static bool
 find_kind(struct load_templates *set, const char *name, uint16_t *kind)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: queries whose bytes are made once, from the command line or a request file, with places
- * that are patched before each is sent. Place: the usual supplier of requests, see requests.h.
+ * What: makes queries from the command line or from a request file. The bytes of a query are made
+ * once; before it is sent, only its places are overwritten. Place: the usual supplier of requests,
+ * see requests.h.
  *
  * Shape:  GET /item/{RAND:100:999} HTTP/1.1 CR LF Host: ...      URL, header, body may have places
  *                   ^~~ three digits, overwritten in place: the length never changes
@@ -20,8 +21,8 @@
  * Fields: "Name: value" replaces a field that this program adds (Host, User-Agent, Accept); "Name:"
  * leaves that field out, except that Host is then empty. Content-Length is counted here.
  *
- * Limits: LOAD_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
- * than LOAD_KINDS_MAX of them, all requests are of one kind.
+ * Limits: LOAD_TEMPLATES_MAX requests; a head of 64 KiB. Requests with the same name are of one
+ * kind; if there are more than LOAD_KINDS_MAX names, all requests are of one kind.
  */
 #ifndef LOAD_TEMPLATE_H
 #define LOAD_TEMPLATE_H
@@ -30,10 +31,12 @@
 
 #define LOAD_TEMPLATES_MAX 100000
 
-/* The options and their texts are borrowed, as long as requests made with them exist. */
+/* The options and their texts must stay valid as long as requests that were made with them
+ * exist. */
 struct load_template_options {
-    const char *method; /* never NULL; not needed for requests of a file */
-    /* "Name: value"; a field replaces the one of this program with the same name */
+    const char *method; /* never NULL; requests of a file do not use it */
+    /* texts like "Name: value"; such a field replaces the field of the same name that this program
+     * adds */
     const char *const *fields;
     unsigned fields_number;
     const char *body; /* NULL: there is no body */
@@ -45,7 +48,8 @@ struct load_template_options {
 struct load_requests *load_templates_new(const struct load_template_options *options);
 void load_templates_free(struct load_requests *requests);
 
-/* Requests that are added from now on are for this host, and only its workers send them. */
+/* Requests that are added from now on are for this host: only the workers that load it send
+ * them. */
 void load_templates_set_host(struct load_requests *requests, unsigned host);
 
 /* Add a request for a target ("/a?b") at an authority; name is the name of its kind ("GET /a").
@@ -53,7 +57,7 @@ void load_templates_set_host(struct load_requests *requests, unsigned host);
 const char *load_templates_add(struct load_requests *requests, const char *authority,
                                const char *target, const char *name);
 
-/* Add the requests of a file; authority is the Host of requests that have none. Returns like
+/* Add the requests of a file. Requests that have no Host get authority as Host. Returns like
  * load_templates_add. */
 const char *load_templates_add_file(struct load_requests *requests, const char *path,
                                     const char *authority);

@@ -28,7 +28,7 @@ has_prefix(const char *text, const char *with)
     return strncasecmp(text, with, strlen(with)) == 0;
 }
 
-/* Copy bytes; the room has at least one byte. False: the bytes do not fit. */
+/* Copy a part of the URL. size is at least 1. False: the part does not fit. */
 static bool
 copy_url_part(char *room, size_t size, const char *bytes, size_t length)
 {
@@ -39,8 +39,8 @@ copy_url_part(char *room, size_t size, const char *bytes, size_t length)
     return true;
 }
 
-/* Whether authority and target can be written into a request. Braces of placeholders are allowed:
- * they are replaced later. */
+/* Whether authority and target can be written into a request. Braces are allowed here, because
+ * placeholders are replaced later. */
 static bool
 is_writable_url(const char *authority, const char *target)
 {
@@ -102,8 +102,8 @@ set_port(struct load_url *url, const char *text, size_t length)
     return NULL;
 }
 
-/* Read "[::1]", perhaps with a zone, whose percent sign may be escaped (RFC 6874). The Host field
- * gets no zone. */
+/* Read "[::1]", perhaps with a zone, whose percent sign may be written as %25 (RFC 6874). The Host
+ * field gets the address without its zone. */
 static bool
 set_ipv6(struct load_url *url, const char *text, size_t length)
 {
@@ -119,7 +119,7 @@ set_ipv6(struct load_url *url, const char *text, size_t length)
     return true;
 }
 
-/* Read the authority before the path: host, or host and port. */
+/* Read the authority, which comes before the path: a host, or a host and a port. */
 static const char *
 set_url_host(struct load_url *url, const char *text, size_t length)
 {
@@ -155,7 +155,7 @@ set_url_host(struct load_url *url, const char *text, size_t length)
     return NULL;
 }
 
-/* Read the URL of a unix socket, after its scheme: path[:/target]. */
+/* Read the URL of a unix socket, after its scheme: path, or path:/target. */
 static const char *
 set_unix(struct load_url *url, const char *text)
 {
@@ -216,7 +216,7 @@ load_url_accepts(const struct sockaddr *address, socklen_t length)
     return error == 0;
 }
 
-/* Whether an address of this family accepts a connection. */
+/* Whether an address of this family (IPv4 or IPv6) accepts a connection. */
 static bool
 is_family_accepting(const struct addrinfo *found, int family)
 {

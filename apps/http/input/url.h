@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a URL of the command line, taken apart. Place: command-plan.c; pure, but for what looks for
- * the server.
+ * What: splits a URL of the command line into its parts. Place: command-plan.c uses it.
  *
  * Shape: http://host:port/path?query     the port is 80 if there is none
  *        https://host:port/path?query    the port is 443 if there is none
@@ -23,12 +22,14 @@
 
 struct load_url {
     char host[256]; /* the host without brackets, perhaps with %zone; "" for a unix socket */
-    uint16_t port;  /* 0 for a unix socket */
+    uint16_t port;  /* the port; 0 for a unix socket */
     bool is_tls;    /* whether the scheme is https */
-    /* the Host field: with the port only if it is not 80 or 443, IPv6 in brackets */
+    /* the Host field: the host, an IPv6 address in brackets, and the port unless it is the scheme's
+     * default, 80 or 443 */
     char authority[272];
     char path[108]; /* the path of a unix socket, "@name" is abstract; otherwise "" */
-    /* points into target_text: "/a?b"; a fragment is cut off; "/" if the URL has none */
+    /* the path and query, such as "/a?b", without a fragment; "/" if the URL has none; points into
+     * target_text */
     const char *target;
     char target_text[4096];
 };
@@ -36,9 +37,10 @@ struct load_url {
 /* Parse a URL. NULL, or what is wrong: a text that is valid until this thread's next call. */
 const char *load_url_parse(struct load_url *url, const char *text);
 
-/* Look up the addresses of host; NULL, or getaddrinfo's reason. If addresses of one family accept
- * connections to the port, and none of the other family does, the other family is not used:
- * localhost, for example, has ::1 and 127.0.0.1, and a server may listen at one of them only. */
+/* Look up the addresses of host. NULL, or getaddrinfo's error. localhost, for example, has the
+ * addresses ::1 and 127.0.0.1, but a server may listen at one of them only. So if a server accepts
+ * connections at addresses of one family (IPv4 or IPv6), but at none of the other, only the first
+ * family is used. */
 const char *load_url_resolve(const char *host, uint16_t port, struct load_addresses *addresses);
 
 /* Use the addresses of this family only, unless there are none. */
