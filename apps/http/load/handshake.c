@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS of the load's connections, by lib-sxe-tls.
+ * TLS for the connections of the load, with lib-sxe-tls.
  */
 #include "handshake.h"
 

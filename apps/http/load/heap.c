@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A binary heap of times.
+ * A binary heap of timed events.
  */
 #include "heap.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: timed events, the earliest first. Place: the worker keeps here the events of sockets (next
- * query, next connect, timeout of the reply) and of the run; a ticker wakes it for the top. Pure:
- * no clock.
+ * What: timed events, the earliest first. Place: the worker's heap has the events of its sockets
+ * (next query, next connect, timeout of the reply) and of the run. A ticker wakes the worker for
+ * the event at the top. The heap reads no clock.
  *
  * Shape: a binary heap in an array; entries with the same time come out in any order. No entry is
  * removed from the middle: the code that pops an entry checks whether it still applies.
@@ -11,7 +11,8 @@
  *             5      4         a parent is due no later than its two children
  *            9 7    8 6
  *
- * Limits: as many entries as load_heap_init was told; more is a programming error.
+ * Limits: the heap has room for as many entries as load_heap_init was told. To push more is an
+ * error of the program.
  */
 #ifndef LOAD_HEAP_H
 #define LOAD_HEAP_H

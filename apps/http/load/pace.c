@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrival times of a Poisson or fixed process along a line of rates.
+ * Times of arrivals, of a Poisson process or at fixed distances, whose rate may change along a line
+ * of straight pieces.
  */
 #include "pace.h"
 
@@ -10,7 +11,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* One step of splitmix64, which makes unrelated numbers even from consecutive seeds. */
+/* One step of splitmix64, which turns even consecutive seeds into unrelated numbers. */
 static uint64_t
 next_random(uint64_t *seed)
 {
@@ -68,8 +69,8 @@ step_of(struct load_pace *pace)
                                         : -log1p(-load_random_fraction(pace->random));
 }
 
-/* Fixed arrivals of a shard use the rate of all shards, so that their times are exactly those of a
- * run without shards. */
+/* The rate with which this shard computes its arrivals. For fixed arrivals it is the rate of all
+ * shards, so that the arrivals have exactly the times that they have without shards. */
 static double
 own_rate(const struct load_pace *pace, double rate, unsigned shards)
 {
@@ -92,7 +93,8 @@ begin_plan(struct load_pace *pace, const struct load_plan *plan)
 {
     begin_piece(pace, 0, plan->rate);
     if (plan->stages_number > 0) {
-        /* Begin with an empty piece, so that begin_next_piece begins the first stage. */
+        /* The present piece becomes an empty one, so that begin_next_piece begins the first
+         * stage. */
         pace->length_ns = 0;
         pace->rate = pace->rate_end = 0;
         pace->stages = plan->stages;
@@ -113,8 +115,8 @@ load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned sh
     pace->area = pace->arrivals == LOAD_FIXED ? shard : step_of(pace);
 }
 
-/* The number of arrivals in a piece that has an end. It is computed without rounding the length to
- * seconds first: 100/s for 0.29 s must be exactly 29. */
+/* The area under the rate in a piece that has an end. The length is not converted to seconds first,
+ * because the rounding would be visible: 100/s for 0.29 s must be exactly 29 arrivals. */
 static double
 area_of(const struct load_pace *pace)
 {
@@ -122,7 +124,8 @@ area_of(const struct load_pace *pace)
                     (long double)pace->length_ns / 2e9L);
 }
 
-/* Begin the next piece; after the last one its rate is held. */
+/* Begin the next piece. After the last piece, begin one without an end, which keeps its last
+ * rate. */
 static void
 begin_next_piece(struct load_pace *pace)
 {
@@ -136,7 +139,7 @@ begin_next_piece(struct load_pace *pace)
         return;
     pace->length_ns = pace->stages->end_ns - end_ns;
     pace->rate_end = own_rate(pace, pace->stages->rate, pace->shards);
-    /* A stage without length is a step of the rate. */
+    /* a stage without a length changes the rate at once */
     if (pace->length_ns == 0)
         pace->rate = pace->rate_end;
     pace->stages++;
@@ -149,8 +152,9 @@ slope_of(const struct load_pace *pace)
     return (pace->rate_end - pace->rate) / ((double)pace->length_ns / NS_A_SECOND);
 }
 
-/* The time at which the area under the present piece reaches `area`; INFINITY: never. This form of
- * the quadratic's solution subtracts no nearly equal numbers, so it is exact for slopes near 0. */
+/* The time at which the area under the present piece reaches `area`; INFINITY: it never does. This
+ * form of the solution of the quadratic equation does not subtract nearly equal numbers, so it is
+ * exact even for slopes near 0. */
 static double
 seconds_of_area(const struct load_pace *pace, double area)
 {
@@ -164,7 +168,8 @@ seconds_of_area(const struct load_pace *pace, double area)
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
-/* The area from the start of the run to `seconds` after the present piece began. */
+/* The area under the rate from the start of the run to a time `seconds` after the begin of the
+ * present piece. */
 static double
 area_in(const struct load_pace *pace, double seconds)
 {

@@ -39,8 +39,8 @@ begin_reply_body(struct load_reply *reply, const struct sxe_http_parser *head)
     reply->status = head->status;
 }
 
-/* Whether the data begin with the remembered head. Never true for a reply to HEAD, which has no
- * body whatever its head says. */
+/* Whether the data begin with the remembered head. For a reply to HEAD the answer is no, because
+ * such a reply has no body, whatever its head says. */
 static bool
 is_head_remembered(const struct load_reply *reply, const char *data, size_t length,
                    const struct load_reply_memo *memo)
@@ -56,13 +56,13 @@ remember_head(const struct load_reply *reply, const struct sxe_http_parser *head
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
     memo->head = *head;
-    memo->head.fields = NULL; /* those fields were in the memory of the caller, which is gone */
+    memo->head.fields = NULL; /* the fields were in memory of the function that parsed the head */
     memo->length = length;
     memcpy(memo->bytes, data, length);
 }
 
-/* A head that comes in pieces, which is rare, is parsed from its beginning each time, so that
- * connections need no memory for fields. */
+/* Parse the head. If it comes in pieces, which is rare, it is parsed from its beginning again with
+ * each piece, so that connections need no memory for fields. */
 static ssize_t
 take_head(struct load_reply *reply, const char *data, size_t length,
           struct load_reply_viewer *viewer, struct load_reply_memo *memo)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waking the loop by a timerfd, or by spinning just before the time.
+ * Waking the loop with a timerfd, or, just before the time, by spinning.
  */
 #include "ticker.h"
 
@@ -12,8 +12,8 @@
 
 #define UNSET UINT64_C(0) /* no time is set: the timerfd expired, or was never set */
 
-/* Tick, if the time has come. libev calls this for the timer, or by ev_invoke; lib-sxe then flushes
- * what on_tick writes. */
+/* Tick. libev calls this function for its timer; the other functions call it with ev_invoke,
+ * because lib-sxe then sends what on_tick writes. */
 static void
 on_ticker(struct sxe_timer *timer)
 {
@@ -59,7 +59,8 @@ stop_spinning(struct load_ticker *ticker)
     ev_idle_stop(sxe_loop(), &ticker->spin);
 }
 
-/* Use libev's timer from now on. libev may have stopped `readable` itself, after an error. */
+/* Use libev's timer from now on. If the timerfd had an error, libev may have stopped `readable`
+ * already. */
 static void
 give_up_timerfd(struct load_ticker *ticker)
 {
@@ -71,7 +72,7 @@ give_up_timerfd(struct load_ticker *ticker)
     ticker->set_ns = UNSET;
 }
 
-/* Set the timerfd to asked_ns. That also makes it unreadable until then. */
+/* Set the timerfd to asked_ns. If it had expired, this also ends its being readable. */
 static void
 set_timerfd(struct load_ticker *ticker)
 {
@@ -107,8 +108,8 @@ on_readable(struct ev_loop *loop, ev_io *readable, int events)
         return;
     }
     ticker->set_ns = UNSET;
-    /* Read the timerfd, or it stays readable in each turn of a spin. Reading is cheaper than
-     * setting it. */
+    /* Read the timerfd, because otherwise it stays readable, and wakes each turn of the loop.
+     * Reading it takes less time than setting it again. */
     SXE_UNUSED_PARAMETER(read(ticker->fd, &expirations, sizeof(expirations)) < 0);
     if (ticker->asked_ns <= sxe_time_ns())
         ev_invoke(loop, &ticker->timer.ev, EV_TIMER);
@@ -123,7 +124,8 @@ load_ticker_open(struct load_ticker *ticker,
     ticker->timer.user = ticker;
     sxe_timer_init(&ticker->timer, on_ticker, 0, 0);
     ev_idle_init(&ticker->spin, on_spin);
-    /* Run before the events that read replies, so that many replies do not delay a tick. */
+    /* Handle this event before the events that read replies, so that many replies do not delay a
+     * tick. */
     ev_set_priority(&ticker->spin, EV_MAXPRI);
     ticker->spin.data = ticker;
     ticker->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -153,7 +155,8 @@ load_ticker_at(struct load_ticker *ticker, uint64_t ns)
 void
 load_ticker_move(struct load_ticker *ticker, uint64_t ns)
 {
-    /* Never 0: a timerfd set to 0 does not tick, and UNSET is 0. */
+    /* asked_ns is never 0, because a timerfd that is set to 0 does not tick, and because UNSET is
+     * 0 */
     ticker->asked_ns = ns > 0 ? ns : 1;
 }
 
@@ -164,7 +167,7 @@ load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns)
         ticker->asked_ns != LOAD_NEVER && ticker->asked_ns < now_ns + LOAD_TICKER_SPIN_NS;
 
     if (ticker->fd >= 0 && is_near) {
-        /* The timerfd stays set to another time, which causes at most one needless turn. */
+        /* The timerfd may still be set to another time. That causes at most one needless turn. */
         start_spinning(ticker);
         return;
     }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: wakes the loop at a given time, to the microsecond. libev rounds the waits for its timers
- * up to whole milliseconds, so a timerfd is used. Place: the worker has one, for its next event.
+ * What: wakes the loop at a given time, with an error of microseconds. libev rounds the waits for
+ * its timers up to whole milliseconds, so the ticker uses a timerfd. Place: the worker has one, for
+ * its next event.
  *
- * Shape: a ticker has one time, the earliest that was asked for. on_tick is called after it, with
- * the time asked for, so that the difference to now is the timer's error. Data that on_tick writes
- * to sockets is sent before the loop waits.
+ * Shape: a ticker has one time, the earliest that was asked for. When this time has come, on_tick
+ * is called with it; the difference between it and the clock is the timer's error. Data that
+ * on_tick writes to sockets is sent before the loop waits.
  *
  *     at(30) at(10) at(20)        ->  on_tick(10), which asks for the next
  *
- * A short sleep costs more CPU than spinning, and ends late. So the last microseconds are spun: the
- * loop's turns do not wait, and each looks at the clock. Setting a timerfd is expensive, too: the
- * kernel programs a timer of the CPU. So it is set at most once a turn, before the wait.
+ * A short sleep takes more CPU time than spinning, and ends late. So the ticker spins in the last
+ * microseconds: the turns of the loop do not wait, and each turn reads the clock. Setting a timerfd
+ * takes much time, too, because the kernel programs a timer of the CPU. So the timerfd is set at
+ * most once a turn, before the loop waits.
  *
  *     asked in  >= 50 us: timerfd      < 50 us: spin
  *
@@ -22,8 +24,9 @@
 
 #include "sxe.h"
 
-#define LOAD_NEVER          UINT64_MAX
-#define LOAD_TICKER_SPIN_NS UINT64_C(50000) /* a shorter wait than this is spun */
+#define LOAD_NEVER UINT64_MAX
+/* the ticker spins if it waits for less than this time */
+#define LOAD_TICKER_SPIN_NS UINT64_C(50000)
 
 struct load_ticker {
     struct sxe_timer timer; /* private; used if there is no timerfd, and to call on_tick */
@@ -37,20 +40,21 @@ struct load_ticker {
     void *user;                                               /* rw */
 };
 
-/* Open on this thread's loop, after sxe_init; close before sxe_fini. A ticker does not keep the
- * loop running. */
+/* Open a ticker for this thread's loop, after sxe_init; close it before sxe_fini. A ticker does not
+ * keep the loop running. */
 void load_ticker_open(struct load_ticker *ticker,
                       void (*on_tick)(struct load_ticker *, uint64_t asked_ns), void *user);
 void load_ticker_close(struct load_ticker *ticker);
 
-/* Tick at ns, or at an earlier time that was asked for before. A past time ticks at once. */
+/* Tick at ns, or at an earlier time that was asked for before. If the time has passed, tick in the
+ * next turn of the loop. */
 void load_ticker_at(struct load_ticker *ticker, uint64_t ns);
 
 /* Tick at ns instead of the time that was asked for; LOAD_NEVER: do not tick. */
 void load_ticker_move(struct load_ticker *ticker, uint64_t ns);
 
-/* Call it at the end of each turn, before the loop waits: it sets the timer to the time asked for,
- * with at most one system call. */
+/* Call it at the end of each turn, before the loop waits. It sets the timer to the time that was
+ * asked for, with at most one system call. */
 void load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns);
 
 #endif

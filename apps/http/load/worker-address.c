@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The addresses of the host's name: which one a connection takes, and what became of it.
+ * The addresses of the host's name: choosing one for each connection, and counting which
+ * connections opened or failed.
  */
 #include <string.h>
 

@@ -5,8 +5,8 @@
  */
 #include "worker-private.h"
 
-#define ARRIVE_MAX 1024 /* most arrivals that are sent in one event */
-/* most arrivals that are counted in a turn of the loop, which takes 2 ms */
+#define ARRIVE_MAX 1024 /* the most arrivals that are sent at once, before replies are read */
+/* the most arrivals that are counted in one call, which then takes 2 ms */
 #define WALK_MAX 65536
 
 void
@@ -42,7 +42,7 @@ is_one_ahead(const struct load__worker *worker, uint64_t now_ns)
            worker->ahead.next_ns < worker->end_ns;
 }
 
-/* Count `number` arrivals as offered and waiting, beginning with worker->ahead. */
+/* Count `number` arrivals as offered and waiting, beginning with the next one of worker->ahead. */
 static void
 count_ahead(struct load__worker *worker, uint64_t number)
 {
@@ -60,8 +60,9 @@ count_ahead(struct load__worker *worker, uint64_t number)
     load__pass_arrival(worker, &worker->ahead);
 }
 
-/* Count the arrivals that are due but not sent: move worker->ahead from worker->arrivals, the next
- * one to be sent, up to now. A call counts at most WALK_MAX; the next call continues. */
+/* Count the arrivals that are due but were not sent. worker->arrivals is at the next arrival to be
+ * sent; worker->ahead moves from there to the first arrival after now_ns. A call counts at most
+ * WALK_MAX; the next call continues. */
 void
 load__count_waiting(struct load__worker *worker, uint64_t now_ns)
 {
@@ -73,7 +74,7 @@ load__count_waiting(struct load__worker *worker, uint64_t now_ns)
         count_ahead(worker, 1);
 }
 
-/* The end of the stage to which the time ns belongs; LOAD_NEVER: there are no stages. */
+/* When the stage of the time ns ends; LOAD_NEVER: there are no stages. */
 static uint64_t
 stage_end_ns(const struct load__worker *worker, uint64_t ns)
 {
@@ -128,7 +129,7 @@ load__may_arrive(const struct load__worker *worker)
            worker->left + worker->waiting > 0 && worker->arrivals.next_ns < worker->end_ns;
 }
 
-/* When to look at the next arrival again, unless a socket becomes free before. */
+/* When to look at the next arrival, unless a socket becomes free earlier. */
 static uint64_t
 arrival_due_ns(const struct load__worker *worker)
 {
@@ -147,12 +148,12 @@ ask_for_tick(struct load__worker *worker)
     const struct load_due *top = load_heap_top(&worker->heap);
     uint64_t due_ns = arrival_due_ns(worker);
 
-    /* Move the tick to the next arrival, which may be later than before: a reply may have freed a
-     * socket for the arrival that the tick was for. */
+    /* The tick may have to be later than the time that was asked for before: a reply may have freed
+     * a socket, so that the arrival for which the tick was asked is sent already. */
     load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
 }
 
-/* Take the next arrival from the sequence, because it is sent or skipped now. */
+/* Remove the next arrival from the sequence, because it is sent or skipped now. */
 static void
 take_arrival(struct load__worker *worker)
 {
@@ -210,7 +211,8 @@ serve_arrivals(struct load__worker *worker, uint64_t now_ns)
     const struct load_plan *plan = worker->plan;
     struct load__socket *socket = find_free_socket(worker, now_ns);
 
-    /* At most ARRIVE_MAX, so that replies are read, too, however many arrivals are due. */
+    /* Send at most ARRIVE_MAX arrivals, so that replies are read, too, however many arrivals are
+     * due. */
     for (unsigned i = 0;
          i < ARRIVE_MAX && load__may_arrive(worker) && worker->arrivals.next_ns <= now_ns; i++) {
         if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: adding timed events, and ending the run. Every file of a worker may call these.
+ * What: adds timed events, and ends the run. Every file of a worker may call these functions.
  */
 #include "worker-private.h"
 

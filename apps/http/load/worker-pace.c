@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: everything that happens at a time: the heap's events, the rate's changes, the run's begin.
+ * What: does what is planned for a time: the events of the heap, changes of the rate, the begin of
+ * the run.
  */
 #include <stdlib.h>
 
@@ -47,7 +48,8 @@ on_go_on(struct sxe_timer *timer)
 }
 
 /* If no byte came and no connection opened for this time, the server is gone. A server that accepts
- * but does not answer is not gone: its queries time out, and new connections open. */
+ * connections but does not reply is not gone in this sense: its queries time out, and then new
+ * connections open. */
 static uint64_t
 patience_ns(const struct load__worker *worker)
 {
@@ -116,8 +118,8 @@ load__go(struct load__worker *worker, uint64_t start_ns)
 
 /* ---- Giving up ---- */
 
-/* Give up if the server is gone. Do not, while a query waits for its own time and not for the
- * server. */
+/* Give up if the server is gone. But as long as any query waits for a planned time, and not for the
+ * server, look again later. */
 static void
 lose_patience(struct load__worker *worker, uint64_t now_ns)
 {
@@ -136,7 +138,7 @@ lose_patience(struct load__worker *worker, uint64_t now_ns)
     }
     worker->ended_ns = now_ns;
     worker->is_offering = false;
-    /* All requests have timed out meanwhile: nothing is in flight. */
+    /* Nothing is in flight: all queries have timed out meanwhile. */
     worker->has_given_up = true;
 }
 
@@ -185,7 +187,7 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
     load__send_ready(socket, sxe_time_ns());
 }
 
-/* Handle an event of the heap. Events of the run have id 0, and do not use `socket`. */
+/* Handle an event of the heap. An event of the run has the id 0, and does not use `socket`. */
 static void
 handle_due(struct load__worker *worker, struct load_due due, uint64_t now_ns)
 {
@@ -215,7 +217,7 @@ handle_due(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__push(worker, now_ns + LOAD__LOOK_NS, LOAD__LOOK, 0);
         break;
     case LOAD__END:
-        /* This tick may be late: send the requests that were due before the end. */
+        /* This tick may be late: first send the queries that were due before the end. */
         load__arrive(worker, now_ns);
         load__stop(worker, worker->end_ns);
         break;

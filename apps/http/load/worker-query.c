@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a query's life: asked of the supplier, written, ended, counted.
+ * What: asks the supplier for queries, writes them, ends them, and counts them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ load__keep_bytes(struct load__bytes *bytes, const char *data, size_t length)
 
 /* ---- Sending ---- */
 
-/* Count how late a query was sent, if queries arrive; in a closed loop none is late. */
+/* Count how late a query was sent, if queries arrive at planned times. In a closed loop no query is
+ * late. */
 static void
 count_lag(struct load__worker *worker, const struct load__flight *flight)
 {
@@ -91,13 +92,14 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         socket->is_timed = true;
         load__push(worker, now_ns + worker->plan->timeout_ns, LOAD__TIMEOUT, load__id(socket));
     }
-    /* Other errors mean that the connection has ended: on_close will be called, and counts that. */
+    /* After any other error the connection has ended: on_close will be called, and will count the
+     * query's end. */
     if (sxe_write(socket->sxe, query->bytes, query->length) == -ENOBUFS)
         load__fail(socket, LOAD_END_OTHER, ENOBUFS);
 }
 
-/* Keep a copy of the query until it is due. An arrival counts as waiting meanwhile. False: no
- * memory. */
+/* Keep a copy of the query until its delay is over. Meanwhile a query that arrived counts as
+ * waiting. False: no memory. */
 static bool
 hold_query(struct load__socket *socket, const struct load_query *query, uint64_t nth,
            uint64_t intended_ns)
@@ -136,9 +138,9 @@ load__send_held(struct load__socket *socket)
     load__settle(socket);
 }
 
-/* Ask the supplier for a query. The time that the supplier takes must not count as the server's, so
- * the clock is read again after the call: for a slow supplier each time, for a fast one once in
- * SAMPLE calls. */
+/* Ask the supplier for a query. The time that the supplier takes must not count as the server's
+ * time, so the clock is read again after the call. If the supplier is fast, the clock is read only
+ * for one call in SAMPLE. */
 static int
 ask_supplier(struct load__worker *worker, uint64_t nth, struct load_query *query, uint64_t *now_ns)
 {
@@ -176,15 +178,15 @@ load__offer(struct load__socket *socket, uint64_t nth, uint64_t intended_ns, uin
     write_query(socket, &query, nth, intended_ns, now_ns);
 }
 
-/* Whether the connection goes on: neither the worker nor the last query that was sent ends it (RFC
- * 9112, 9.6). */
+/* Whether another query may be sent on this connection: the worker does not close it, and the last
+ * query did not ask the server to close it (RFC 9112, 9.6). */
 static bool
 may_write(const struct load__socket *socket)
 {
     return socket->failure == LOAD_ENDS && !socket->is_ending;
 }
 
-/* Replace a query that the server did not see: by the same entry of a log, or else by the
+/* Send a query in place of one that the server did not see: the same entry of a log, or else the
  * supplier's next query, without its delay. */
 static bool
 send_query_again(struct load__socket *socket, uint64_t now_ns)
@@ -250,7 +252,7 @@ take_next_reply(struct load__socket *socket)
         socket->worker->exchanges[load__id(socket)].bytes.used = 0;
 }
 
-/* In a closed loop, let the socket send its next query after the think time, or at once. */
+/* In a closed loop, let the socket send its next query, at once or after the think time. */
 static void
 go_on_with_reply(struct load__socket *socket, bool thinks)
 {
@@ -309,7 +311,8 @@ record_client(struct load__socket *socket, unsigned kind, uint64_t ns)
     client->sum_ns += ns;
 }
 
-/* In a closed loop record response times only; load__bring_up_to_date copies them to service. */
+/* Count a good reply. In a closed loop only the response time is recorded, because the service time
+ * equals it; load__bring_up_to_date copies the histogram. */
 static void
 record_good(struct load__socket *socket, const struct load__flight *flight, uint64_t now_ns)
 {
@@ -340,7 +343,7 @@ load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t
     go_on_with_reply(socket, false);
 }
 
-/* If the worker has closed a connection, its queries end as socket->failure says, the others as
+/* On a connection that the worker closes, queries end as socket->failure says; all others end as
  * UNANSWERED. */
 void
 load__end_unanswered(struct load__worker *worker, uint64_t now_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: replies as their bytes come: their ends are found, and then the socket sends its next
- * queries, or takes an arrival.
+ * What: reads the bytes of replies. When a reply ends, the socket sends its next queries, or an
+ * arrival.
  */
 #include <errno.h>
 
@@ -63,8 +63,8 @@ on_reply_body(struct load_reply_viewer *base, const char *data, size_t length)
         keep_reply(socket, data, length);
 }
 
-/* Find the end of the reply. Without expectations and without a supplier that wants to see it, its
- * bytes are only counted. */
+/* Find the end of the reply. If the plan expects nothing of its fields and body, and the supplier
+ * does not want to see it, its bytes are only counted. */
 static ssize_t
 scan_reply(struct load__socket *socket, const struct load__flight *flight)
 {
@@ -81,8 +81,8 @@ scan_reply(struct load__socket *socket, const struct load__flight *flight)
     return load_reply_view(&socket->reply, data, length, &viewer.base);
 }
 
-/* After "Connection: close" (RFC 9112, 9.6) the server has ignored the queries that are still in
- * flight: each will be replaced by another on the next connection. */
+/* The server sent "Connection: close" (RFC 9112, 9.6), so it has ignored the queries that are still
+ * in flight. For each of them another query will be sent on the next connection. */
 static void
 put_queries_back(struct load__socket *socket)
 {
@@ -100,8 +100,9 @@ put_queries_back(struct load__socket *socket)
     worker->result->resent += number;
 }
 
-/* Note the first invalid reply. The unread bytes begin with it; or, if is_more, they follow the
- * reply to the last query in flight, so no query asked for them. */
+/* Remember the first invalid reply for the report. The unread bytes begin with it. If is_more, the
+ * unread bytes are what is wrong: they follow the reply to the last query, so no query asked for
+ * them. */
 static void
 note_bad_reply(struct load__socket *socket, bool is_more)
 {
@@ -114,7 +115,8 @@ note_bad_reply(struct load__socket *socket, bool is_more)
                             (size_t)SXE_BUF_USED(socket->sxe), is_more ? 0 : reply->left);
 }
 
-/* Take the received bytes of the next reply. True: it is complete, and another may follow. */
+/* Take the bytes of the next reply that have come. True: the reply is complete, and the next one
+ * may have come, too. */
 static bool
 take_reply_bytes(struct load__socket *socket, uint64_t now_ns)
 {
@@ -125,7 +127,7 @@ take_reply_bytes(struct load__socket *socket, uint64_t now_ns)
 
     if (taken > 0)
         sxe_consume(sxe, (unsigned)taken);
-    /* Bytes after the reply to the last query are an error, too. */
+    /* also an error: bytes after the reply to the last query in flight */
     if (taken < 0 || (socket->reply.part == LOAD_REPLY_WHOLE && socket->in_flight == 1 &&
                       SXE_BUF_USED(sxe) > 0)) {
         note_bad_reply(socket, taken >= 0);
@@ -145,8 +147,9 @@ take_reply_bytes(struct load__socket *socket, uint64_t now_ns)
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
 }
 
-/* Send the next queries after all replies of this turn have been read: system calls of one kind in
- * a row are faster, and no reply waits for a write before its time is taken. */
+/* Send the next queries, after all replies of this turn have been read. Doing so is faster, because
+ * system calls of one kind follow each other, and no reply waits for a write before its time is
+ * taken. */
 static void
 on_due(SXE *sxe)
 {
@@ -166,7 +169,8 @@ load__on_read(SXE *sxe, int length)
     worker->result->bytes_received += (uint64_t)length;
     worker->progress_ns = now_ns;
     if (socket->in_flight == 0) {
-        /* The server ends an idle connection, maybe with a "408 Request Timeout". */
+        /* no reply is due: the server closes an idle connection, perhaps after a "408 Request
+         * Timeout" */
         SXE_BUF_CLEAR(sxe);
         load__close(socket);
         return;

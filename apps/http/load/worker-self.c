@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the client's own CPU time and lags, figures that are computed on demand, and messages to
- * the parent.
+ * What: measures the client itself (its CPU time, and how late it is), updates figures that are
+ * computed on demand, and sends messages to the parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,8 +103,8 @@ on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
     worker->turn_ns = sxe_time_turn_ns();
 }
 
-/* Whether the turn did nothing: no byte came, nothing was sent, and the loop did not wait because a
- * tick is near. Such turns are spare time, not load. */
+/* Whether the turn did nothing: no byte came, nothing was sent, and the loop did not wait, because
+ * a tick is near. The time of such a turn is spare time. */
 static bool
 was_spun(struct load__worker *worker)
 {
@@ -116,8 +116,8 @@ was_spun(struct load__worker *worker)
     return is_empty && worker->ticker.is_spinning;
 }
 
-/* If the turn began much later than it was due, record that: the client was stopped (SIGCONT ends
- * its wait before any event) or got no CPU. */
+/* If the turn began much later than expected, record by how much: the process was stopped (and
+ * SIGCONT ended its wait before any event came), or it got no CPU. */
 static void
 count_wait(struct load__worker *worker)
 {
@@ -135,7 +135,7 @@ count_worker_turn(struct load__worker *worker, uint64_t now_ns)
     uint64_t spun_ns = load_later_part(now_ns, worker->turn_end_ns);
 
     count_wait(worker);
-    /* Leave out spun turns: they are so many that they would hide the slow ones. */
+    /* Do not record turns that did nothing: they are so many that they would hide the slow ones. */
     if (!was_spun(worker) || lag_ns > LOAD__STILL_NS)
         load_histogram_record(&worker->result->loop_lag, lag_ns);
     else
@@ -163,9 +163,9 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     look_at_self(worker, now_ns);
 }
 
-/* Call this before sxe_init: libev calls watchers of equal priority in reverse order of their
- * start, so turn_ends runs after lib-sxe's own watcher. turn_begins does, too, by its lower
- * priority. */
+/* Call this before sxe_init. libev calls watchers of equal priority in the reverse order of their
+ * start, so turn_ends runs after the watcher of lib-sxe. turn_begins runs after lib-sxe's watcher,
+ * too, because of its lower priority. */
 void
 load__watch_turns(struct load__worker *worker)
 {
@@ -219,8 +219,8 @@ copy_kinds(struct load_result *to, const struct load_result *result)
            (size_t)result->clients * result->kinds * sizeof(to->by_client[0]));
 }
 
-/* Copy only what is used: the struct is numbers, four histograms, numbers, three histograms, the
- * time line and tables. */
+/* Copy only the parts that are used. The struct consists of numbers, four histograms, numbers,
+ * three histograms, the time line and tables. */
 void
 load__copy_result(struct load_result *to, const struct load_result *result)
 {
@@ -241,8 +241,8 @@ load__copy_result(struct load_result *to, const struct load_result *result)
 
 /* ---- The parent ---- */
 
-/* If a worker ends with a message unread, the kernel says ECONNRESET once, and then shows what the
- * worker had sent before. */
+/* If a worker ends while a message to it is unread, recv(2) fails with ECONNRESET once, and then
+ * returns what the worker had sent before. */
 ssize_t
 load_worker_message(int control, struct load_message *message)
 {
@@ -258,7 +258,7 @@ load__tell_parent(const struct load__worker *worker, enum load_message_type type
 {
     struct load_message message = {.type = type, .error = error};
 
-    /* Ignore errors: if the parent is gone, the control's end of file shows it. */
+    /* Ignore errors: if the parent is gone, the control socket's end of file shows it. */
     (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
 }
 

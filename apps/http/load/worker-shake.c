@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
- * are under way. on_handshake_ready is called when a handshake is done, but must not write, so it
- * only notes the time. At the end of the turn worker-socket.c asks load__next_shaken for the
- * sockets whose handshakes are done, and begins to use their connections.
+ * What: the TLS handshakes of a worker. This file chooses the connections that are to resume a
+ * session, and lists the handshakes that are under way. When a handshake is done,
+ * on_handshake_ready is called; it must not write, so it only stores the time. At the end of the
+ * turn worker-socket.c asks load__next_shaken for the sockets whose handshakes are done, and begins
+ * to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]
 
 /* ---- Which connections resume a session ---- */
 
-/* True for plan->tls.resume of each 100 connections, evenly spread. */
+/* Whether this connection is to resume a session: true for plan->tls.resume of 100 connections,
+ * evenly spread. */
 static bool
 wants_to_resume(struct load__worker *worker)
 {
@@ -80,7 +82,7 @@ count_handshake(const struct load__socket *socket)
 
 /* ---- Handshakes under way ---- */
 
-/* Remove an entry from worker->shaking; the last one moves to its place. */
+/* Remove an entry from worker->shaking, and move the last entry to its place. */
 static void
 remove_shaking(struct load__worker *worker, uint32_t at)
 {
@@ -117,7 +119,8 @@ load__shake(struct load__socket *socket)
     worker->shaking[worker->shaking_number++] = load__id(socket);
 }
 
-/* The watcher has the default priority, so it runs before lib-sxe sends what the turn wrote. */
+/* The watcher has the default priority. So it runs before lib-sxe's watcher, which sends what this
+ * turn wrote. */
 int
 load__shake_init(struct load__worker *worker, load__on_turn *look)
 {

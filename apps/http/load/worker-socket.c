@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's life: the ramp, which opens all sockets; what happens when a socket's connection
- * is open, and when it ends.
+ * What: opens all sockets (the ramp), and handles the opening and the end of a socket's connection.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,7 +58,8 @@ end_of(struct load__worker *worker, int error)
     }
 }
 
-/* The number of segments sent again so far; just after the connect these are SYNs. */
+/* How many segments of the connection were sent again so far. Just after the connect these are
+ * SYNs. */
 static unsigned
 segments_sent_again(const struct load__socket *socket)
 {
@@ -141,7 +141,7 @@ connect_load_socket(struct load__socket *socket)
     return error;
 }
 
-/* Send the PROXY header, with the connection's own local address as the client's. */
+/* Send the PROXY header. The client's address in it is the connection's own local address. */
 static void
 write_proxy(struct load__socket *socket)
 {
@@ -154,7 +154,7 @@ write_proxy(struct load__socket *socket)
     (void)sxe_get_peer(socket->sxe, &proxy.destination);
     n = sxe_proxy_write(&proxy, header, sizeof(header));
     if (n < 0) {
-        /* The addresses are not known: send a header without any. */
+        /* the addresses are not known: send a header without addresses */
         proxy = (struct sxe_proxy){.version = proxy.version, .command = SXE_PROXY_LOCAL};
         n = sxe_proxy_write(&proxy, header, sizeof(header));
     }
@@ -172,7 +172,8 @@ count_syn(struct load__socket *socket)
     result->syn_retries += segments > 0;
 }
 
-/* The connection is open, with TLS after the handshake: send the queries that wait for it. */
+/* Use a connection that is open, and whose TLS handshake, if any, is done: send the queries that
+ * wait for it. */
 static void
 use_connection(struct load__socket *socket, uint64_t now_ns)
 {
@@ -215,8 +216,8 @@ on_socket_connected(SXE *sxe)
         use_connection(socket, sxe_time_ns());
 }
 
-/* Use the connections whose handshakes are done. A connection that failed has sxe NULL; it connects
- * again in a later turn. Handshakes that begin here are looked at in the next turn. */
+/* Use the connections whose handshakes are done. A connection that failed meanwhile has sxe NULL;
+ * it connects again in a later turn. Handshakes that begin here are looked at in the next turn. */
 void
 load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -232,7 +233,7 @@ load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 
 /* ---- The ramp ---- */
 
-/* Count sockets that the ramp has not tried yet as untried, and try no more. */
+/* End the ramp: count the sockets that it has not tried to open as untried. */
 static void
 cut_ramp(struct load__worker *worker)
 {
@@ -249,21 +250,21 @@ count_unopened(struct load__worker *worker, int error)
     worker->result->unopened[kind]++;
     if (kind == LOAD_UNOPENED_OTHER)
         load__note_error(worker, error);
-    /* The next socket would lack a descriptor, or a port of the only address, too: stop the
-     * ramp. */
+    /* End the ramp, because the next socket would fail, too, for lack of a descriptor, or of a port
+     * at the only local address. */
     if (kind == LOAD_UNOPENED_NO_DESCRIPTOR ||
         (kind == LOAD_UNOPENED_NO_PORT && (local == NULL || local->number == 1)))
         cut_ramp(worker);
 }
 
-/* Open the next socket of the ramp; false: try it again later. */
+/* Open the next socket of the ramp. False: it has to be tried again later. */
 static bool
 open_next_socket(struct load__worker *worker, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[worker->next];
     int error = connect_load_socket(socket);
 
-    /* EAGAIN of a unix socket: the listener's backlog is full. */
+    /* for a unix socket EAGAIN means that the listener's backlog is full */
     if (error == EAGAIN && worker->plan->unix_path != NULL &&
         now_ns - worker->progress_ns < worker->plan->timeout_ns) {
         if (!worker->is_ramp_due)
@@ -297,7 +298,8 @@ open_some(struct load__worker *worker, uint64_t now_ns)
     }
 }
 
-/* Open the sockets that are due by ramp_rate. Called by RAMP events only; each adds the next. */
+/* Open the sockets that are due according to ramp_rate. Called only for a RAMP event, of which it
+ * adds the next. */
 static void
 open_at_rate(struct load__worker *worker, uint64_t now_ns)
 {
@@ -398,8 +400,8 @@ skip_one_socket(struct load__socket *socket)
     worker->result->skipped[LOAD_SKIP_NOT_OPENED]++;
 }
 
-/* A failed reconnect costs a query if the socket has queries of its own (-n), otherwise only
- * time. */
+/* A socket could not connect again. If each socket has its own number of queries (-n), that costs
+ * the socket a query, otherwise only time. */
 static void
 reopen_failed(struct load__socket *socket, int error)
 {
@@ -429,7 +431,8 @@ load__reopen(struct load__socket *socket)
         reopen_failed(socket, error);
 }
 
-/* How queries after the oldest one end: they have no reply yet that could be bad or short. */
+/* How the queries after the oldest one end: no byte of their replies has come, so these replies
+ * cannot be bad or short. */
 static enum load_end
 end_of_others(enum load_end end)
 {
@@ -494,7 +497,7 @@ on_socket_close(SXE *sxe)
         ramp_failed(socket, error);
 }
 
-/* Connections without queries in flight get a FIN when the loop ends. The others get a reset, which
+/* When the loop ends, connections get a FIN. But connections with queries in flight get a reset: it
  * tells the server that nobody waits for the replies, and leaves no port in TIME_WAIT. */
 void
 load__prepare_close(struct load__worker *worker)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: counts things that happen rarely: queries by stage (--stages), in the stage in which each
- * arrived; failed queries; the first error; and finding the next slice of the time line.
+ * What: does what is needed rarely: counts queries by the stage (--stages) in which they arrived,
+ * counts failed queries, remembers the first error, and finds the next slice of the time line.
  */
 #include "worker-private.h"
 

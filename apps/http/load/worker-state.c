@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the one place where a socket's state changes, and the two ways in which the worker ends its
- * connection; worker-socket.c learns of that end in on_socket_close.
+ * What: the only place where a socket's state changes, and the two ways in which the worker ends a
+ * connection. After such an end on_socket_close of worker-socket.c is called.
  */
 #include "worker-private.h"
 
@@ -29,7 +29,8 @@ load__settle(struct load__socket *socket)
 {
     enum load_socket_state after = state_of_socket(socket);
 
-    /* A PARTLY socket that stays PARTLY becomes the youngest, so that sockets take turns. */
+    /* A socket that stays PARTLY becomes the youngest socket in this state, so that sockets take
+     * turns. */
     if (after == socket->state && after != LOAD_SOCKET_PARTLY)
         return;
     sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);
@@ -46,8 +47,8 @@ load__fail(struct load__socket *socket, enum load_end end, int error)
     sxe_abort(socket->sxe);
 }
 
-/* Close the connection. If output is unsent, reset it instead: a server that does not read would
- * delay the close. */
+/* Close the connection. If it has unsent output, reset it instead, because a server that does not
+ * read would delay the close. */
 void
 load__close(struct load__socket *socket)
 {

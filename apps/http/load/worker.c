@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a worker from begin to end: allocate, open its sockets, wait for the parent's GO, run, and
- * report the result.
+ * What: a worker from begin to end: it allocates memory, opens its sockets, waits for the parent's
+ * GO, runs, and reports the result.
  */
 #include "worker.h"
 
@@ -23,7 +23,7 @@ mark_counts(struct load__worker *worker)
     load__tell_parent(worker, LOAD_MESSAGE_MARKED, 0);
 }
 
-/* Obey the message STOP. A worker that is draining already ends at once. */
+/* Obey the message STOP. If the worker drains already, end at once. */
 static void
 stop_worker(struct load__worker *worker)
 {
@@ -33,8 +33,8 @@ stop_worker(struct load__worker *worker)
         load__end(worker);
         return;
     }
-    /* Send arrivals that were due before the message: it is not the server's fault that they are
-     * late. */
+    /* First send the arrivals that were due before the message: it is not the server's fault that
+     * they are late. */
     if (worker->is_running)
         load__arrive(worker, now_ns);
     load__stop(worker, now_ns);
@@ -91,7 +91,8 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
 
 /* ---- Setting up a worker ---- */
 
-/* This shard's part of `whole`: shard i of n has every nth one, beginning with number i. */
+/* This worker's part of the number `whole`: shard i of n gets every nth one, beginning with number
+ * i. */
 static uint64_t
 share_of_shard(const struct load__worker *worker, uint64_t whole)
 {
@@ -140,7 +141,7 @@ init_sockets(struct load__worker *worker)
 {
     const struct load_plan *plan = worker->plan;
 
-    /* A pool must have at least one element. */
+    /* a pool must have at least one element */
     worker->sockets =
         sxe_pool_new("clients", worker->number > 0 ? worker->number : 1,
                      sizeof(struct load__socket), LOAD_SOCKET_STATES, SXE_POOL_OPTION_UNLOCKED);
@@ -173,9 +174,9 @@ static int
 allocate_worker_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* The heap has room for all that may be due. Each socket has at most one REOPEN, TIMEOUT and
+    /* How many events the heap may have at a time. Each socket has at most one REOPEN, TIMEOUT and
      * HELD, and, with a think time, `depth` QUERYs. The run has at most one of RAMP, START, LOOK,
-     * DRAINED and PATIENCE, and two of END: one for the time of the plan, one when the parent ends
+     * DRAINED and PATIENCE, and two of END: one at the time of the plan, one when the parent ends
      * the run. That is 7; 8 leaves one spare. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
@@ -206,14 +207,14 @@ init_sxe(struct load__worker *worker)
     config.loop = worker->loop;
     config.chunk_size = limits.head_max;
     config.chunks = worker->number / 4 + 4096;
-    /* Allow much output: long bodies wait for servers that read slowly. Do not pause reading
-     * meanwhile, since a server may reply before it has read the body. */
+    /* Allow much unsent output, because a server may read long bodies slowly. Do not stop reading
+     * while output is unsent, because a server may reply before it has read the whole body. */
     config.output_max = config.output_pause = 1u << 30;
     config.timeout_ms[SXE_STATE_CONNECTING] =
         timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
     sxe_configure(&config);
-    /* Plan one socket more, because a lost socket connects again before its old connection is
-     * freed. */
+    /* register one socket more, because a lost socket connects again before its old connection is
+     * freed */
     sxe_register(worker->number + 1, 0);
     return sxe_init();
 }
@@ -268,8 +269,8 @@ release_worker(struct load__worker *worker)
 
 /* ---- From begin to end ---- */
 
-/* Set elapsed_ns. With a duration, that is up to when the worker stopped offering. With a number of
- * queries it is up to the end of the last query, answered or not, so that an outage of the server
+/* Set elapsed_ns. With a duration, the time ends when the worker stopped offering. With a number of
+ * queries, it ends with the end of the last query, answered or not, so that an outage of the server
  * at the end lowers the rate, too. */
 static void
 close_times(struct load__worker *worker)
@@ -284,7 +285,7 @@ close_times(struct load__worker *worker)
     result->elapsed_ns = load__since_start(worker, last_ns);
 }
 
-/* Account for connections that were never tried and requests that were never sent. */
+/* Count connections that were never tried, and queries that were never sent. */
 static void
 close_accounts(struct load__worker *worker)
 {
@@ -337,7 +338,7 @@ load_worker_run(const struct load_worker *given)
     };
     int error;
 
-    /* The parent handles these signals, and sends STOP. */
+    /* The parent handles these signals, and sends STOP to the worker. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);

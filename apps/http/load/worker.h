@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one process of the load, with its share of the sockets and queries, on lib-sxe. Place:
- * run-workers.c forks it, with a socket for messages; the result is in memory shared by both.
+ * What: a worker, which is one process that makes a part of the load with its part of the sockets,
+ * on lib-sxe. Place: run-workers.c forks it, with a socket for messages. Worker and parent share
+ * the memory of the result.
  *
- * Shape: the share is exact: shard i of N has every N-th socket, source address and arrival.
+ * Shape: worker i of N has every N-th socket, source address and arrival, beginning with number i.
  *
  *     worker                         parent
  *       ALIVE  ------------------->    from now on the loop runs
@@ -18,7 +19,7 @@
  *              <-------------------  STOP             offer nothing more, drain
  *       DONE   ------------------->    and the process ends with status 0
  *
- * The end_ns of a MARK is when the duration ends; 0: as the plan says.
+ * The end_ns of a MARK is the time at which the load ends; 0: at the time that the plan says.
  *
  * If the parent goes away (end of file), the worker ends. A STOP may come at any time, also in the
  * ramp; DONE follows. After READY with an error the worker sends nothing more.
@@ -27,14 +28,14 @@
  *         ^           |           \______ THINKING ___/      one of these states; the oldest IDLE
  *         '--- LOST <-'----------------------'               one sends the next query
  *
- * A worker ends by itself if all queries were offered and have ended; or if the time is over (the
- * warm-up and then the duration), and no query is in flight or drain_ns have passed; or if the
- * server is gone: no connection opened and no byte came for two timeouts. Idle connections end with
- * FIN, the others, and all with --abort, with a reset.
+ * A worker ends by itself in three cases. All queries were offered and have ended. Or the time is
+ * over (the warm-up and then the duration), and no query is in flight or drain_ns have passed. Or
+ * the server is gone: for twice the timeout no connection opened and no byte came. Idle connections
+ * end with FIN; other connections, and with --abort all, end with a reset.
  *
- * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the supplier wants to
- * see; memory of under 1 KB a socket and 32 bytes for each query that it may have in flight,
- * without the kernel's.
+ * Limits: HTTP/1.1; a reply's head within SXE_HTTP_LIMITS; 16 MiB of a reply that the supplier
+ * wants to see. A socket takes less than 1 KB of memory, and 32 bytes for each query that it may
+ * have in flight; the kernel's memory comes on top.
  */
 #ifndef LOAD_WORKER_H
 #define LOAD_WORKER_H
@@ -56,14 +57,15 @@ enum load_message_type {
     LOAD_MESSAGE_DONE
 };
 
-/* One datagram of a SOCK_SEQPACKET socket pair. */
+/* A message: one datagram on a SOCK_SEQPACKET socket pair. */
 struct load_message {
     uint32_t type; /* enum load_message_type */
     int32_t error; /* READY: 0, or the errno with which the worker could not start */
     union {
-        uint64_t start_ns; /* GO: the start, by CLOCK_MONOTONIC */
-        uint64_t end_ns;   /* MARK: when to offer nothing more, by CLOCK_MONOTONIC; 0: no change */
-        double rate;       /* RATE: the rate over all workers; 0: nothing arrives */
+        uint64_t start_ns; /* GO: the time at which the queries begin, by CLOCK_MONOTONIC */
+        /* MARK: the time from which no query is offered, by CLOCK_MONOTONIC; 0: no change */
+        uint64_t end_ns;
+        double rate; /* RATE: the rate of all workers together; 0: nothing arrives */
     } u;
 };
 
@@ -77,12 +79,12 @@ struct load_worker {
     bool is_probe;
 };
 
-/* The next message of a worker, at the parent's end of the socket: what recv(2) returns, which does
- * not block. */
+/* Receive the next message of a worker, at the parent's end of the socket. Returns the result of
+ * recv(2), which does not block. */
 ssize_t load_worker_message(int control, struct load_message *message);
 
-/* Run a worker, in the child process, to its end. 0; -errno: it could not start, and has told the
- * parent so in READY. */
+/* Run a worker to its end, in the child process. 0; or -errno: the worker could not start, and has
+ * sent the error to the parent in READY. */
 int load_worker_run(const struct load_worker *worker);
 
 #endif
