@@ -18,7 +18,8 @@ enum {
     UNIT = 16,
     SMALL_MAX = 1024,
     CHUNK_SIZE = 1 << 20,
-    CHUNK_SLABS = CHUNK_SIZE / SXE__LUA_SLAB_SIZE - 1, /* the first holds the chunk's head */
+    /* the chunk's head takes the place of its first slab */
+    CHUNK_SLABS = CHUNK_SIZE / SXE__LUA_SLAB_SIZE - 1,
     SLAB_HEAD = 64
 };
 
@@ -39,7 +40,8 @@ struct block {
 };
 
 struct sxe__lua_slab {
-    /* The next slab of the same size with room; or, of an empty slab, of the same chunk. */
+    /* The next slab that has room for blocks of this size; for an empty slab, the next empty slab
+     * of its chunk. */
     struct sxe__lua_slab *next;
     struct sxe__lua_slab *prev;
     struct sxe__lua_chunk *chunk;
@@ -318,7 +320,7 @@ sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
     struct sxe__lua_heap *heap = user;
 
     if (block == NULL)
-        old_size = 0; /* it is then the type of the new object, not a size */
+        old_size = 0; /* when Lua makes an object, old_size is the object's type, not a size */
     if (new_size == 0) {
         give_block(heap, block, old_size);
         return NULL;

@@ -14,7 +14,7 @@
 struct bound {
     enum sxe_lua_type type;
     void *variable;
-    size_t size; /* of a string: bytes of its char array */
+    size_t size; /* for a string: bytes of its char array */
 };
 
 struct request {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A call from C is a task, so that what is called may wait; C does not wait for it.
+ * A function that C calls runs in a task, so that it may wait. C does not wait for it: if it waits,
+ * C gets -EINPROGRESS.
  */
 #include "sxe-lua-core-private.h"
 
@@ -96,7 +97,8 @@ sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call, sxe
 /* ---- sxe_lua_call ---- */
 
 struct c_call {
-    struct sxe__lua_call call; /* first, so that a pointer to it is one to this struct */
+    /* the first member, so that a pointer to it is also a pointer to this struct */
+    struct sxe__lua_call call;
     const char *signature;
     va_list values;
 };
@@ -149,7 +151,7 @@ push_call_argument(lua_State *L, char type, va_list *values)
     }
 }
 
-/* Before the function runs: refuse a signature with results that there are not. */
+/* Before the function runs: refuse a signature whose types of results do not exist. */
 static void
 check_result_types(lua_State *L, const char *types)
 {
@@ -232,7 +234,7 @@ take_result_value(lua_State *L, int result, char type, va_list *values)
     case 's':
         *va_arg(*values, const char **) = string_result(L, result, NULL);
         break;
-    default: /* 'z': check_result_types knows all types */
+    default: /* 'z', because check_result_types has refused all other types */
         text = va_arg(*values, const char **);
         length = va_arg(*values, size_t *);
         *text = string_result(L, result, length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the state, as the files that make it see it: sxe-lua.c, -state, -init, -alloc, -watch,
- * -interrupt, -hooks, -coroutine, -require, -strict, -sandbox*, -call, -bind, -error, -handle.
- * Others need sxe-lua-private.h alone.
+ * What: declarations for the files that make up the state: sxe-lua.c, -state, -init, -alloc,
+ * -watch, -interrupt, -hooks, -coroutine, -require, -strict, -sandbox*, -call, -bind, -error,
+ * -handle. All other files include only sxe-lua-private.h.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
 #define SXE_LUA_CORE_PRIVATE_H
@@ -33,9 +33,10 @@ struct sxe__lua_chunk;
 
 struct sxe__lua_heap {
     size_t max;
-    size_t held;                                 /* slabs in use and large blocks */
-    size_t most;                                 /* the greatest value that held ever had */
-    uint64_t allocations;                        /* so far, including those that let a block grow */
+    size_t held; /* slabs in use and large blocks */
+    size_t most; /* the greatest value that held ever had */
+    /* how many so far, including those that let a block grow */
+    uint64_t allocations;
     struct sxe__lua_slab *slabs[SXE__LUA_SIZES]; /* slabs with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
     /* For tests, if fail_times is not 0: fail_after more allocations succeed, then fail_times
@@ -165,11 +166,11 @@ struct sxe__lua_call;
  * only through this struct. */
 struct sxe__lua_contents {
     const struct sxe__lua_module *modules; /* the last one has no name */
-    void (*open)(lua_State *L);            /* once, in a protected call */
-    void (*close)(void);                   /* after the tasks have ended, before lua_close */
+    void (*open)(lua_State *L);            /* called once, in a protected call */
+    void (*close)(void);                   /* called after the tasks have ended, before lua_close */
     /* Returns the id of the request that is a task's origin, for the log. */
     const char *(*id_of)(uint64_t origin);
-    int (*start)(struct sxe_lua *lua); /* sxe_lua_init */
+    int (*start)(struct sxe_lua *lua); /* called by sxe_lua_init */
     lua_Hook interrupt;                /* the watchdog's hook */
 };
 
@@ -182,7 +183,9 @@ struct sxe_lua {
     struct sxe__lua_level *level;
     unsigned loading; /* scripts whose top level has not ended: they may make globals */
     bool has_failed;  /* the top level of a script failed */
-    uint64_t errors;  /* logged errors, less those that a joiner of their task got */
+    /* how many errors were logged, except errors that another task got by joining the failed
+     * task */
+    uint64_t errors;
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
     struct sxe__lua_workers *workers; /* the workers of the state; NULL: sxe.worker is not open */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Three functions of the coroutine library, and finalizers, made fit for tasks. A script's
- * coroutine that yields passes values to its resumer, as ever; but when a task waits or makes way
- * inside it, that yield is the scheduler's, and passes through all resumers:
+ * Functions that replace coroutine.resume, wrap and close, and setmetatable, so that tasks can wait
+ * in coroutines, and finalizers can be interrupted. A script's coroutine that yields passes values
+ * to its resumer, as in plain Lua; but when a task waits or makes way inside the coroutine, the
+ * yield is for the scheduler, and passes through all resumers:
  *
  *     scheduler -> task -> coroutine.wrap's function -> coroutine -> sleep
  *              <-      <-            <-            yield, yield, yield
  *              ->      ->            ->            resume, resume, resume: sleep returns
  *
- * And the watchdog has to know which one runs, for a hook is set in one coroutine.
+ * The watchdog has to know which coroutine runs, because a hook is set in one coroutine.
  *
  * A finalizer is called while hooks are off. So it runs in a coroutine of its own, where they are
  * on.
@@ -57,7 +58,8 @@ run_level(lua_State *L, lua_State *coroutine, int arguments, int *results, bool 
     return status;
 }
 
-/* lua_resetthread: close the coroutine's variables, by functions that may run for long. */
+/* Call lua_resetthread, which closes the coroutine's variables: their __close functions may run for
+ * long. */
 static int
 close_level(lua_State *L, lua_State *coroutine)
 {
@@ -75,7 +77,7 @@ wrap_failed(lua_State *L, lua_State *coroutine, int status)
 {
     sxe__lua_keep_trace(L, coroutine);
     lua_xmove(L, coroutine, 1);
-    close_level(L, coroutine); /* an error in closing replaces this one */
+    close_level(L, coroutine); /* an error in closing replaces the error of the coroutine */
     lua_xmove(coroutine, L, 1);
     if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
         luaL_where(L, 1);
@@ -130,8 +132,9 @@ resume_coroutine(lua_State *L, lua_KContext is_wrap, int arguments)
     return results + !is_wrap;
 }
 
-/* Why a coroutine cannot be resumed; NULL: it can. lua_resume would check this, too, but make the
- * text in the coroutine, where nothing catches the error if there is no memory. */
+/* Why a coroutine cannot be resumed; NULL: it can. lua_resume would check this, too, but it would
+ * make the error's text in the coroutine, and if memory is missing there, nothing would catch that
+ * error. */
 static const char *
 why_not(lua_State *coroutine, int arguments)
 {

@@ -25,7 +25,7 @@ place_in_heap(uint32_t index, uint32_t at)
     SCHEDULER->tasks[index].heap_place = at + 1;
 }
 
-/* Place a task at a free place, or above it. */
+/* Put a task at the free place `at` of the heap, or above it, where its deadline belongs. */
 static void
 rise_in_heap(uint32_t index, uint32_t at)
 {
@@ -55,9 +55,9 @@ void
 sxe__lua_deadline_add(uint32_t index)
 {
     rise_in_heap(index, SCHEDULER->heap_used++);
-    /* lib-sxe's own watcher runs after run_before_wait, and may begin the next request of a
-     * connection. If that request has the soonest deadline, the loop must not wait before the
-     * deadline is in the alarm. */
+    /* If this is called after run_before_wait, which sets the alarm, the alarm is too late:
+     * lib-sxe's own watcher runs after it, and may begin the next request of a connection. So have
+     * the loop make another turn without waiting. */
     if (SCHEDULER->heap[0] == index)
         sxe__lua_turn_soon();
 }

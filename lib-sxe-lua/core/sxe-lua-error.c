@@ -35,7 +35,8 @@ is_text_value(lua_State *L, int index)
 static void
 push_error_trace(lua_State *L, int error, lua_State *coroutine, int level)
 {
-    luaL_checkstack(L, STACK_ROOM, NULL); /* luaL_traceback of 5.4.4 forgets to */
+    /* luaL_traceback of Lua 5.4.4 does not make room itself */
+    luaL_checkstack(L, STACK_ROOM, NULL);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
     if (!lua_isnil(L, -1) && lua_rawequal(L, -1, error)) {
         lua_pushnil(L);
@@ -90,7 +91,7 @@ is_reply(lua_State *L, int index)
     return has_status;
 }
 
-/* Did the error at index leave a coroutine before? */
+/* Whether the error at index has left a coroutine before. */
 static bool
 was_raised(lua_State *L, int index)
 {
@@ -311,7 +312,8 @@ sxe__lua_log_error(lua_State *from, const char *where)
     lua_pushcfunction(L, log_report);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, &report);
-    sxe__lua_watch_enter(&watched, L, &spent_ns); /* an error may have metamethods */
+    /* to describe an error, metamethods may be called */
+    sxe__lua_watch_enter(&watched, L, &spent_ns);
     status = lua_pcall(L, 2, 0, 0);
     sxe__lua_watch_leave(&watched);
     if (status != LUA_OK) {

@@ -89,8 +89,8 @@ find_message_place(const char *text, const char *end)
 
 /* ---- The source ---- */
 
-/* Whether a path may be read as source: an error's text may name any file, and may be a
- * client's. */
+/* Whether a path may be read as source. The text of an error may come from a client, and name any
+ * file. */
 static bool
 is_source(const char *path)
 {
@@ -151,7 +151,7 @@ find_quoted_culprit(struct sxe_span message)
     return culprit;
 }
 
-/* Is the culprit's name at this place in the line, as a whole word? */
+/* Whether the culprit's name is at this place in the line, as a whole word. */
 static bool
 is_culprit(const struct culprit *culprit, const char *line, const char *at)
 {
@@ -161,8 +161,8 @@ is_culprit(const struct culprit *culprit, const char *line, const char *at)
            (culprit->before == '\0' || culprit->before == byte_before(line, at));
 }
 
-/* Mark each place where the error may be, because Lua tells the line and the name, but no column.
- * Returns the number of marks. */
+/* Mark each place in the line where the error may be: Lua gives the line and the name, but no
+ * column. Returns the number of marks. */
 static unsigned
 mark_culprits(char *marks, const char *line, const struct culprit *culprit)
 {

@@ -110,8 +110,8 @@ sxe__lua_group_leave(uint32_t index)
     SCHEDULER->groups_free = group;
 }
 
-/* In a sandbox no request may take the tasks of all others: it gets 1/16 of them, and scripts leave
- * a quarter to new requests. */
+/* In a sandbox no request may take the tasks of all others: a request gets 1/16 of all tasks, and
+ * all requests leave a quarter of them to new requests. */
 bool
 sxe__lua_group_may_grow(void)
 {

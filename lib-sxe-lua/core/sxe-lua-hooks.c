@@ -2,10 +2,11 @@
  *
  * Lua calls no hook while a hook runs, and an error that is raised inside one leaves them off until
  * a protected call has caught it. A handler of xpcall runs before that, and the <close> variables
- * of a coroutine that died are closed without one: there no hook could stop a loop. A flag in the
- * private part of lua_State says whether hooks are on, and no function of Lua's API sets it. So its
- * place is found by an experiment, once a process: it is the byte that is 1 outside of a hook, 0
- * inside, and with which hooks are called inside of a hook, too.
+ * of a coroutine that died are closed without a protected call: in these two places no hook could
+ * stop a loop. A flag in the private part of lua_State says whether hooks are on, and no function
+ * of Lua's API sets it. So its place is found by an experiment, once a process: it is the byte that
+ * is 1 outside of a hook and 0 inside; and if it is set to 1 inside of a hook, Lua calls hooks
+ * there, too.
  */
 #include "sxe-lua-core-private.h"
 
@@ -17,7 +18,7 @@
 enum { FIRST = sizeof(void *), END = 2 * sizeof(void *) };
 
 static struct {
-    size_t place; /* of the flag; 0: it was not found */
+    size_t place; /* offset of the flag in lua_State; 0: it was not found */
     unsigned char outside[END];
     unsigned calls;
 } experiment;
@@ -28,8 +29,8 @@ flag_of(lua_State *L, size_t place)
     return (unsigned char *)L + place;
 }
 
-/* The first call finds the byte that changed, sets it, and runs Lua inside of the hook: if there is
- * a second call, the byte is the flag. */
+/* The first call finds the byte that changed, sets it to 1, and runs Lua inside of the hook. If the
+ * hook is called a second time, the byte is the flag. */
 static void
 look_inside(lua_State *L, lua_Debug *ar)
 {

@@ -2,15 +2,17 @@
  *
  * The contents of a new state: Lua's libraries, with parts replaced, the modules of libsxe, and the
  * globals of 2010. No other file names all modules. No file of the library calls this one: it has
- * the public functions that begin with the contents, and passes a pointer to them to the others.
+ * the public functions that need the contents, and passes a pointer to the contents to the other
+ * files.
  *
  * To add a module:
- *   - write sxe__lua_open_x in the room where it belongs, and a test in test/unit/lib-sxe-lua/;
+ *   - write sxe__lua_open_x in the subfolder where it belongs, and a test in
+ *     test/unit/lib-sxe-lua/;
  *   - put its files into the map at the top of sxe-lua-private.h, and its prototype into the same
  *     header, beside the other sxe__lua_open_...;
  *   - put its line into the table below, before the reserved names, whose open is NULL: the shell
- *     (sxe-lua-repl.c) reads the table up to the first of them. The third column is `is_in_sandbox`
- *     of struct sxe__lua_module;
+ *     (sxe-lua-repl.c) reads the table up to the first reserved name. The third column is
+ *     `is_in_sandbox` of struct sxe__lua_module;
  *   - describe it in types/ and docs/lua-handlers.md; if it is in the sandbox, in docs/lua.md, too;
  *   - name it in test/unit/lib-sxe-lua/lua-docs.lua (modules, receivers), and what scripts may call
  *     in test/fuzz/hostile.lua.
@@ -95,7 +97,7 @@ open_parts(lua_State *L)
         sxe__lua_open_strict(L);
 }
 
-/* ---- The life of a state, where it begins and ends with its contents ---- */
+/* ---- Making and ending a state ---- */
 
 struct sxe_lua *
 sxe_lua_new(const struct sxe_lua_config *config)

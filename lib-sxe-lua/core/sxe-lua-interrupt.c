@@ -98,7 +98,8 @@ sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
 
     const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
 
-    if (!stays) { /* if it stays, do not set it again: that costs time for each call that L is in */
+    /* if the hook stays, do not set it again, which costs time for each call that L is in */
+    if (!stays) {
         sxe__lua_watch_clear_hook(watch, L);
         SXE__LUA_STORE(watch->demand, SXE__LUA_NO_DEMAND);
     }
@@ -108,7 +109,9 @@ sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
         return;
     log_if_blocked(L, ar, SXE__LUA_LOAD(watch->asked_ns));
     SXE__LUA_STORE(watch->asked_ns, sxe_time_ns());
-    if (demand == SXE__LUA_END) { /* message handlers and __close functions get no more time */
+    /* message handlers of scripts and __close functions get no more time; those of libsxe may
+     * end */
+    if (demand == SXE__LUA_END) {
         if (is_message_handler(L, ar))
             return;
         sxe__lua_allow_hooks(L);

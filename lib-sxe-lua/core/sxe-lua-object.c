@@ -40,7 +40,7 @@ sxe__lua_object_push(lua_State *L, uint32_t index)
             sxe__lua_object_attach(L, object, index);
             return;
         }
-        lua_pop(L, 1); /* a finalizer that ran meanwhile asked for it, too */
+        lua_pop(L, 1); /* a finalizer that ran meanwhile made the object already */
     }
     sxe__lua_push_anchors(L);
     lua_rawgeti(L, -1, sxe__lua_anchor(index) + 1);

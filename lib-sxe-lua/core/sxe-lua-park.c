@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: waiting. A task that waits is PARKED; sxe-lua-wake.c wakes it. A task that was cancelled
- * does not wait: this file tells it, and ends it if it does not listen.
+ * does not wait: its calls fail with "cancelled", and later raise errors. If it goes on in spite of
+ * them, it is ended.
  */
 #include "sxe-lua-task-private.h"
 
 #include <string.h>
 
-#define RAISED_MAX         100 /* errors that a cancelled task may catch */
-#define INTERRUPT_COUNTS   33  /* an error that interrupts computing counts as this many errors */
-#define SLICES_TO_CLEAN_UP 50  /* time slices of computing between two such errors */
+/* how many errors a cancelled task may catch before it is abandoned */
+#define RAISED_MAX         100
+#define INTERRUPT_COUNTS   33 /* an error that interrupts computing counts as this many errors */
+#define SLICES_TO_CLEAN_UP 50 /* time slices of computing between two such errors */
 
 enum sxe__lua_reason
 sxe__lua_woken(lua_State *L)

@@ -7,7 +7,7 @@
  *     sxe-lua-init.c      what is in a new state: the only file that names all modules
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
  *     sxe-lua-watch.c     the watchdog: a thread that looks for what computes too long
- *     sxe-lua-interrupt.c its hook, which interrupts that
+ *     sxe-lua-interrupt.c its hook, which interrupts such code
  *     sxe-lua-hooks.c     the flag of a state that says whether its hooks are on
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode
@@ -22,7 +22,7 @@
  *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
  *     sxe-lua-handle.c    objects of C in Lua: light userdata with a class, an index, a generation
  *     sxe-lua-scheduler.c tasks by index and handle, their states; the scheduler's lowest file
- *     sxe-lua-deadline.c  their deadlines
+ *     sxe-lua-deadline.c  deadlines of tasks
  *     sxe-lua-wake.c      lines of tasks that wait, and waking them
  *     sxe-lua-group.c     fairness between requests, however many tasks each of them starts
  *     sxe-lua-park.c      waiting
@@ -30,7 +30,7 @@
  *     sxe-lua-object.c    the object of a task, which keeps what it returned
  *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
  *     sxe-lua-turn.c      when they run: the loop's turns
- *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
+ *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of tasks
  *     sxe-lua-clock.c     time, randomness: os.* and math.random go through it
  *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
  *     sxe-lua-tap.c       require "sxe.tap": tests as scripts of 2011 wrote them
@@ -66,8 +66,8 @@
  *
  * Parking. A C function that has to wait stores the handle of the running task where the event will
  * find it, and returns sxe__lua_park(...). The event calls sxe__lua_wake with that handle; that
- * only moves the task to READY. Later the scheduler resumes it, and the continuation makes the
- * results in the task's own stack. A handle of a task that ended meanwhile wakes nobody.
+ * only moves the task to READY. Later the scheduler resumes it, and the continuation pushes the
+ * results on the task's own stack. A handle of a task that ended meanwhile wakes no task.
  *
  *     static int l_sleep(lua_State *L)
  *     {
@@ -186,7 +186,8 @@ void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the t
 struct sxe__lua_line {
     uint32_t first; /* private: index + 1 */
     uint32_t last : 31;
-    uint32_t keeps_loop : 1; /* read-only; 1: its tasks wait for the outside, so the loop runs on */
+    /* read-only; 1: its tasks wait for events from outside, so the loop keeps running */
+    uint32_t keeps_loop : 1;
 };
 int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
                      lua_KFunction k, lua_KContext context);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Globals are the names that a script's top level assigned, even nil. Later, any other name is a
- * mistake: a variable that was meant to be local, or a word with a letter wrong.
+ * The globals are the names to which a script's top level assigned a value, even nil. After the top
+ * level any other name is a mistake: a variable that was meant to be local, or a word with a letter
+ * wrong.
  */
 #include "sxe-lua-core-private.h"
 

@@ -18,7 +18,7 @@
 struct sxe__lua_permits {
     struct sxe__lua_line line;
     lua_Integer free;
-    uint64_t owner; /* of a lock */
+    uint64_t owner; /* of a lock: the task that has it; 0: none */
     bool is_lock;
     struct sxe__lua_permits *next;  /* another lock of the same task */
     struct sxe__lua_permits **link; /* the pointer to this lock, while a task has it */
@@ -318,8 +318,9 @@ l_queue_put(lua_State *L)
     return add_message(L, queue);
 }
 
-/* Go on after a wait: an item was promised to this task, or the queue was closed. Tasks with a
- * promised item were woken earlier, so they have taken theirs before a task without one runs. */
+/* Continue after a wait: an item was promised to this task, or the queue was closed. Tasks with a
+ * promised item were woken earlier, so they have taken their items before a task without a promised
+ * item runs. */
 static int
 get_woken(lua_State *L, int status, lua_KContext context)
 {

@@ -5,7 +5,7 @@
  *     sxe-lua-scheduler.c  the data: tasks by index and handle, their states
  *     sxe-lua-deadline.c   deadlines
  *     sxe-lua-wake.c       lines of tasks; waking
- *     sxe-lua-group.c      fairness: groups of tasks, and those that stand back
+ *     sxe-lua-group.c      fairness: groups of tasks, and LATER tasks
  *     sxe-lua-park.c       waiting
  *     sxe-lua-sync.c       locks, semaphores, events and queues
  *     sxe-lua-object.c     the object that scripts have of a task
@@ -27,12 +27,13 @@
  *                       ^--------------wake---------------'
  *
  * PARKED tasks stand in the heap if they have a deadline, and in a line if they wait for others.
- * The youngest free element is taken first: its coroutine is the warmest, and no more coroutines
- * are made than tasks ever lived at once. The registry holds one table,
+ * The youngest free element is taken first: its coroutine was used last, so it is probably in the
+ * processor's caches; and no more coroutines are made than tasks ever lived at once. The registry
+ * holds one table,
  *
  *     anchors[2a - 1] = coroutine    anchors[2a] = its object, or false    a = number - index
  *
- * where a counts up from 1, since the pool's youngest element is at first its last.
+ * where a counts up from 1, because the pool hands out its last element first.
  *
  * A task's function runs under lua_pcallk in its coroutine, so an error is caught there: its
  * <close> variables may wait, hooks stay on, and the coroutine is good for the next task.
@@ -130,9 +131,9 @@ struct sxe__lua_scheduler {
     bool is_closing;
     int64_t counters[SXE__LUA_TASK_COUNTERS];
 
-    struct sxe__lua_group *groups; /* [number] */
-    uint32_t groups_made;          /* groups that were ever used; those after them were not */
-    uint32_t groups_free;          /* index + 1; 0: none */
+    struct sxe__lua_group *groups; /* as many as tasks */
+    uint32_t groups_made;          /* how many groups were ever used: the first ones of the array */
+    uint32_t groups_free;          /* index + 1 of the first free group; 0: none */
     uint32_t ring_first;           /* index + 1: groups with LATER tasks, in turn */
     uint32_t ring_last;
 
@@ -174,7 +175,8 @@ int sxe__lua_open_anchors(lua_State *L);
 void sxe__lua_push_anchors(lua_State *L);
 int sxe__lua_anchor(uint32_t index);
 
-void sxe__lua_turn_soon(void); /* a task is ready */
+/* Have the loop run another turn without waiting: a task is ready. */
+void sxe__lua_turn_soon(void);
 
 /* ---- sxe-lua-task.c ---- */
 
@@ -184,7 +186,8 @@ void sxe__lua_resume(uint32_t index, lua_State *from);
 
 /* ---- sxe-lua-wake.c ---- */
 
-void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* the task is PARKED */
+/* Wake a task that is PARKED. */
+void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason);
 
 /* Put a task at the end of a line, or at its beginning. */
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
@@ -223,7 +226,7 @@ uint32_t sxe__lua_take_later(void);
 
 /* ---- sxe-lua-deadline.c ---- */
 
-void sxe__lua_deadline_add(uint32_t index); /* a task with a deadline */
+void sxe__lua_deadline_add(uint32_t index); /* Put a task that has a deadline into the heap. */
 void sxe__lua_deadline_remove(uint32_t index);
 
 /* ---- sxe-lua-object.c ---- */
@@ -246,12 +249,12 @@ struct sxe__lua_object {
     struct sxe__lua_line joiners; /* woken when the task ends */
     int results;
     enum sxe__lua_outcome outcome;
-    bool is_counted;  /* its error is one of sxe_lua_errors() */
+    bool is_counted;  /* its error is counted in sxe_lua_errors() */
     bool is_received; /* its error is not counted: a task that joined it got the error, or will */
 };
 
-/* Push an object that belongs to no task yet. This function and the next two raise without
- * memory. */
+/* Push an object that belongs to no task yet. This function and the next two raise an error if
+ * memory is missing. */
 struct sxe__lua_object *sxe__lua_object_push_new(lua_State *L);
 
 /* Make the userdata on top the object of a task, and anchor it as long as the task lives. */

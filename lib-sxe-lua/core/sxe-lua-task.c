@@ -23,8 +23,7 @@ state_to_string(unsigned state)
 
 /* Make the coroutine of a task that never had one. If a finalizer that runs meanwhile starts a task
  * at this index, the index has a coroutine already, which is kept. This function also makes the
- * place of the task's object in the table, too, so that setting the object later allocates no
- * memory. */
+ * place of the task's object in the table, so that setting the object later allocates no memory. */
 static int
 make_coroutine(lua_State *L)
 {
@@ -146,7 +145,8 @@ abandon_task(uint32_t index, int status)
  * run_task_function() calls a task's function in a protected call, so that errors leave a coroutine
  * that can be used again: variables are closed there, where they may wait and be interrupted. */
 
-/* Is the error on top the one that a cancelled task's wait raised, or an assert about it? */
+/* Whether the error on top is the error that a cancelled task's wait raised, or an assert's error
+ * about it. */
 static bool
 is_of_cancelling(lua_State *L)
 {
@@ -233,7 +233,7 @@ run_slice(uint32_t index, lua_State *from)
         abandon_task(index, status);
     } else {
         lua_pop(task->coroutine, results);
-        /* A script's own coroutine.yield() makes way, too. */
+        /* A script's function that calls coroutine.yield() itself makes way, too. */
         if (sxe__lua_task_state(index) == SXE__LUA_RUNNING)
             sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_READY);
         else if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_OVER)) {

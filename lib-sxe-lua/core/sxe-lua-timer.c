@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.timer": after(s, fn) and every(s, fn). A timer is a task that sleeps and then
- * calls fn, which may wait, too; so one call is over before the next, and those that were missed
- * meanwhile are left out.
+ * calls fn, which may wait, too; so a call is over before the next one begins, and calls that were
+ * due meanwhile are left out.
  */
 #include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
@@ -13,7 +13,7 @@
 struct timer {
     uint64_t task;
     uint64_t due_ns;
-    uint64_t period_ns; /* 0: once */
+    uint64_t period_ns; /* 0: the timer runs once */
     bool is_stopped;
     bool is_sleeping;
 };

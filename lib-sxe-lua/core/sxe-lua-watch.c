@@ -7,7 +7,8 @@
  * The thread sleeps while no state runs Lua, so that an idle program does not wake up. It says that
  * it is asleep, and then looks whether a state runs. A loop that begins to run Lua says so, and
  * then looks whether the thread is asleep. One of them sees the other, because membarrier(2) orders
- * the loops' stores and loads for the thread. Beginning to run costs a load.
+ * the loops' stores and loads for the thread. So when a loop begins to run Lua, the check costs
+ * only one load.
  */
 #include "sxe-lua-core-private.h"
 
@@ -56,8 +57,8 @@ static void
 set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
     /* If the task must end, an error comes at every instruction, so the hook need not be called at
-     * returns from functions of C. A sandbox needs these calls, too: there the caller may be a
-     * function of C that does not return. */
+     * returns from functions of C. In a sandbox it must also be called at returns: the caller may
+     * be a function of C that does not return. */
     const bool is_last =
         SXE__LUA_LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;

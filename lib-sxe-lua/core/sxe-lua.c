@@ -86,7 +86,8 @@ sxe__lua_new(const struct sxe_lua_config *config, const struct sxe__lua_contents
     lua->main = lua_newstate(sxe__lua_allocate, &lua->heap);
     if (lua->main == NULL)
         goto fail;
-    /* Lua copies this word, which it does not set, to each coroutine. */
+    /* lua_getextraspace() of a new state is not set, and Lua copies it to each coroutine: set
+     * it. */
     sxe__lua_unbar(lua->main);
     lua_setwarnf(lua->main, log_warning, NULL);
     error = -sxe__lua_watch_start(lua);
