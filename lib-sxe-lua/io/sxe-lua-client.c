@@ -2,7 +2,7 @@
  *
  * What: require "sxe.client", an HTTP client. Heads and chunks are read and written here, by the
  * parser and the writer of lib-sxe-http; the rest is in sxe-lua-client.lua and the files that it
- * names: connections, redirects, time.
+ * names: connections, redirects, timeouts.
  *
  *     sxe-lua-client.lua   calls these functions, and gets the bytes from sxe.tcp
  *       write_head         a request as bytes
@@ -16,7 +16,7 @@
  *       start_tls          TLS on a connection that is plain so far
  *       wall, random       seconds since 1970, an integer by chance
  *       is_public          an address that leads to the internet
- *       reset              closes a connection of which nothing is of use any more
+ *       reset              closes a connection that is of no more use
  */
 #include "sxe-lua-socket-private.h"
 
@@ -173,7 +173,7 @@ read_chunks(lua_State *L)
 
 /* ---- Addresses ---- */
 
-/* is_public(address) */
+/* is_public(address): whether the address leads to the internet */
 static int
 is_public(lua_State *L)
 {

@@ -2,15 +2,15 @@
  *
  * What: a tcp connection as tasks see it: conn:read, :chunks, :lines, :write, :shutdown, :close.
  *
- * Reading takes from what lib-sxe keeps unread, a chunk at most; the task waits in the line of
- * readers until there is enough. Data that does not fit into a chunk is collected in pieces, in a
- * table on the task's stack.
+ * Reading takes from the bytes that lib-sxe keeps unread, which are a chunk at most; the task waits
+ * in the line of readers until there is enough. Data that does not fit into a chunk is collected in
+ * pieces, in a table on the task's stack.
  *
- * Writing is copied, and the task goes on at once, as long as little is unsent. Above output_pause,
- * and for a string that is long, it waits in the line of writers until the kernel has all of it:
- * each that waits there has one on_sent coming, in the same order. A task that leaves that line
- * early, cut off by a timeout, leaves a stream that nobody can continue, so the connection is
- * reset.
+ * Data to write is copied, and the task goes on at once, as long as little is unsent. If more than
+ * output_pause is unsent, or the string is long, the task waits in the line of writers until the
+ * kernel has all of it. For each task in that line one on_sent will be called, in the order of the
+ * line. If a timeout ends such a wait, an unknown part of the string was sent, and no task could
+ * continue the stream; so the connection is reset.
  */
 #include "sxe-lua-socket-private.h"
 
@@ -444,13 +444,14 @@ close_conn_at_end(lua_State *L, uint32_t index, uint32_t generation)
 
 /* ---- Events ---- */
 
-/* A connection broke with bytes that no task has read: keep them, because they came before that.
- * Without memory they are lost, as they would be if the connection had broken earlier. */
+/* A connection broke, and no task has read these bytes: keep them, because they came before the
+ * break. Without memory they are lost, as they would be if the connection had broken earlier. */
 static void
 keep_rest(struct sxe__lua_slot *slot, const SXE *s)
 {
     uint32_t length = sxe_buffer_length(&s->in);
-    uint32_t size = length + 1; /* it is not full: a line without its end is not too long */
+    /* one more than is used: a full buffer would mean that a line without its end is too long */
+    uint32_t size = length + 1;
     char *memory = length == 0 || sxe__lua_is_shut(slot) ? NULL : malloc(size);
 
     if (memory == NULL)

@@ -6,11 +6,12 @@
  *     0.25 s later, or when one failed:    +--> the first that is connected wins, the others are
  *     next address -------> connecting ---'     closed; then comes its handshake of TLS, if any
  *
- * sxe_resolve returns the addresses with IPv4 and IPv6 in turn, so that one that leads nowhere, of
- * either kind, costs a quarter of a second.
+ * sxe_resolve returns the addresses with IPv4 and IPv6 in turn, so that, if the addresses of one
+ * kind lead nowhere, the other kind is tried after a quarter of a second.
  *
  * A race never costs another task its connection: all attempts of a race but its first are SPARE.
- * They are not begun while no socket is free, and a task that finds none asks for theirs.
+ * They are not begun while no socket is free, and a task that finds no free socket asks for the
+ * socket of such an attempt.
  */
 #include "sxe-lua-socket-private.h"
 
@@ -76,8 +77,8 @@ path_of_host(const char *host)
                                                                     : NULL;
 }
 
-/* Take the next address; NULL: there is none. A unix socket is one address, and its path may hold
- * the blanks that part others. */
+/* Take the next address; NULL: there is none. A unix socket is one address; its path may contain
+ * blanks, which otherwise separate addresses. */
 static const char *
 next_address(lua_State *L, struct race *race, char ip[SXE_RESOLVE_IP_SIZE])
 {
@@ -409,7 +410,7 @@ go_on_tcp_resolved(lua_State *L, int status, lua_KContext context)
 
 /* ---- The call ---- */
 
-/* Tasks that wait for sxe_init. */
+/* The line of tasks that wait for sxe_init. */
 static _Thread_local struct sxe__lua_line early;
 
 static int go_on_early(lua_State *L, int status, lua_KContext context);

@@ -7,8 +7,8 @@
  *     read, write, close ---- one at a time --------'   the others wait in the element's line
  *
  * When a call is over and others wait, the file is kept for the first of them. close, <close> and
- * the collector end the generation: calls that wait, or come later, fail, "closed". A file that a
- * thread is at is closed when it is done.
+ * the collector end the generation: calls that wait, or come later, fail with "closed". A file on
+ * which a thread works is closed when the thread is done.
  */
 #include <errno.h>
 #include <fcntl.h>

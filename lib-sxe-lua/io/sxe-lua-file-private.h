@@ -21,7 +21,7 @@ struct sxe__lua_file_wish {
     int flags;       /* of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
     bool has_mode;   /* the script named the mode */
-    bool keeps_mode; /* mode is that of the file to be replaced, whatever the umask */
+    bool keeps_mode; /* `mode` is that of the file to be replaced: the umask does not change it */
     bool is_synced;
     bool is_link;      /* stat(2) the link itself, not its target */
     bool with_parents; /* make the directories above, too */
@@ -62,8 +62,8 @@ struct sxe__lua_file_call {
 
 /* ---- sxe-lua-file.c ---- */
 
-/* Run a job, then give it back. The caller has set its call, give, wish, path and data. If that
- * failed, `error` is the -errno, and the job is not run. The caller returns this function's
+/* Run a job, then give it back. The caller has set its call, give, wish, path and data. If setting
+ * them failed, `error` is the -errno, and the job is not run. The caller returns this function's
  * result. */
 int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
                         uint64_t deadline_ns);

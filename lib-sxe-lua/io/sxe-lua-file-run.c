@@ -19,7 +19,7 @@
 
 #define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* opening a fifo does not block the thread */
 #define LEAST 4096u                               /* bytes of the first allocation */
-#define SHORT 65536u /* bytes that are copied in less time than a wait takes */
+#define SHORT 65536u /* copying up to this many bytes takes less time than waiting for a thread */
 
 #ifndef RESOLVE_CACHED /* Linux 5.12 has this flag; an older kernel refuses it */
 #    define RESOLVE_CACHED 0x20
@@ -117,7 +117,7 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
     if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
         return result;
     if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
-        /* No file is so long, so the offset is after its end. */
+        /* EINVAL: the offset is larger than any file can be, so it is after the file's end. */
         result = errno == EINVAL ? 0 : -errno;
     else
         result = read_rest(job, job->fd);

@@ -53,7 +53,7 @@ static void
 give_back_job(struct sxe__lua_file_job *job)
 {
     sxe__lua_file_release(job);
-    if (job->fd >= 0) /* opened by a read that was not done */
+    if (job->fd >= 0) /* opened by a call that ended before it had read */
         (void)sxe__lua_file_close(job);
     sxe_pool_move(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
     sxe__lua_wake_first(&files.waiting);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: compressed bodies, for sxe-lua-client.lua, by the program's table (struct sxe_lua_inflate).
- * A stream is a userdata that holds what the table made.
+ * What: compressed bodies, for sxe-lua-client.lua, by the functions of the program's table (struct
+ * sxe_lua_inflate). A stream is a userdata that holds what the table made.
  *
  *     new_inflate(coding)     "gzip" or "deflate": a stream, or nil, why
  *     inflate(stream, bytes)  data, the bytes that are left, whether there may be more without them
- *     is_whole(stream)        it may end here
+ *     is_whole(stream)        whether the body may end here
  *     end_inflate(stream)     gives its memory back; the collector does so, too
  *
  * Limits: 64 KiB of data a call, however small the bytes are that they come from.

@@ -8,17 +8,17 @@
  *     feed, next       bytes in, replies out
  *     number           of the replies that came out
  *
- * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are those of the string that
- * came last, as long as all elements end in it, or a copy that grows. Its first uservalue keeps
- * either; the second one has the values of a reply of which not all has come, lists and keys in
- * them, as they were on the stack.
+ * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are bytes of the string that
+ * was fed last, as long as all elements end in it; otherwise of a copy that grows. The reader's
+ * first uservalue keeps that string or copy. The second one has the values of a reply that is not
+ * whole: the values, lists and keys that were on the stack, in their order.
  *
  *     *3 CRLF :7 CRLF %1 CRLF +key CRLF $100 CRLF a b c        values: {7}, {}, "key"
  *                                       ^start         ^end    lists: 1 left, 1 left
  *
  * A list is filled as its elements come, so no call takes longer than the bytes of its feed ask
- * for. A call that raises, because there is no memory, changes nothing that the next call does not
- * do again: a reader is whole at any time, and the task after the one that died reads on.
+ * for. If a call raises an error, because memory is missing, the reader stays as it was, and the
+ * next call does the work again. So another task can read on.
  */
 #include "sxe-lua-redis-private.h"
 
@@ -32,7 +32,7 @@
 /* A list that is being filled. Its table is on the stack, above the tables of the lists around it;
  * the key of an unfinished pair is above its table. */
 struct list {
-    uint64_t left; /* elements, keys among them */
+    uint64_t left; /* elements that are still to come; keys count, too */
     lua_Integer number;
     char type;
 };
@@ -48,7 +48,7 @@ struct part {
 struct reader {
     struct sxe__resp resp;
     struct part part;
-    int values; /* in the second uservalue */
+    int values; /* how many values the second uservalue has */
     lua_Integer number;
     const char *bytes;
     char *copy; /* NULL: the bytes are those of a Lua string */
@@ -64,7 +64,7 @@ enum { SLOTS = 16384 }; /* of a cluster */
 
 /* ---- Commands ---- */
 
-/* The argument there as text, on top: raises if it is neither a string nor a number. */
+/* Push the argument at that index as text; raises if it is neither a string nor a number. */
 static const char *
 push_argument(lua_State *L, int argument, size_t *length)
 {
@@ -73,7 +73,7 @@ push_argument(lua_State *L, int argument, size_t *length)
     if (lua_type(L, argument) == LUA_TNUMBER && !lua_isinteger(L, argument)) {
         double value = lua_tonumber(L, argument);
 
-        /* 15 digits print 0.1 as 0.1; a number that they would change gets 17. */
+        /* 15 digits print 0.1 as 0.1. A number that 15 digits would change gets 17. */
         snprintf(text, sizeof(text), "%.15g", value);
         if (strtod(text, NULL) != value)
             snprintf(text, sizeof(text), "%.17g", value);
@@ -188,7 +188,7 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
     case '!':
         push_error_reply(L, element->text, element->length);
         break;
-    case '=': /* after its format */
+    case '=': /* a text after its format, as in "txt:text" */
         lua_pushlstring(L, element->text + 4, element->length - 4);
         break;
     case '_':
@@ -297,7 +297,7 @@ new_reader(lua_State *L)
     return 1;
 }
 
-/* Have room in the copy for `size` bytes; unread bytes move to its begin. */
+/* Have room in the copy for `size` bytes. Unread bytes move to its beginning. */
 static void
 make_reader_room(lua_State *L, struct reader *reader, size_t size)
 {
@@ -430,7 +430,7 @@ next_redis_reply(lua_State *L)
         return 0;
     luaL_checkstack(L, VALUES_MAX + LUA_MINSTACK, NULL);
     lua_settop(L, READER);
-    /* Keeps the bytes, even if a finalizer feeds the reader others. */
+    /* Keep the bytes on the stack: a finalizer that runs may feed other bytes to the reader. */
     lua_getiuservalue(L, READER, BYTES);
     lua_getiuservalue(L, READER, VALUES);
     for (int i = 1; i <= reader->values && !is_dropped; i++)

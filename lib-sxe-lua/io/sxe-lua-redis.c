@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: require "sxe.redis", a client of Redis. Connections, their commands and time are in
+ * What: require "sxe.redis", a client of Redis. Connections, their commands and timeouts are in
  * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua, what
  * differs between commands in sxe-lua-redis-commands.lua, masters that Sentinels watch in
  * sxe-lua-redis-sentinel.lua, and a client of a cluster in sxe-lua-redis-cluster.lua. They call
@@ -8,9 +8,9 @@
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     fill          bytes of a connection, into a reader
- *     atomic        a function that is one step for other tasks
- *     insist        one that is called again if it raises, before the error is raised
- *     now           seconds
+ *     atomic        makes a function during which no other task runs
+ *     insist        makes a function that is called again if it raises, before the error goes on
+ *     now           the time in seconds
  *     reset         closes a connection at once, whatever is on the way
  */
 #include "sxe-lua-redis-private.h"

@@ -70,7 +70,7 @@ push_addresses(lua_State *L, const struct lookup *lookup)
     return 0;
 }
 
-/* A look-up that was answered at once is given as the negative number -1 - index. */
+/* A look-up that was answered at once is passed on as the negative number -1 - index. */
 int
 sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns, lua_KFunction k)
 {

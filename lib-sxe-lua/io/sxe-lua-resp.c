@@ -60,7 +60,7 @@ read_resp_number(const char *text, size_t length, int64_t *number)
     return true;
 }
 
-/* Whether a text is a number. It ends before a CR, where strtod stops. */
+/* Whether a text is a number. The text ends before a CR, where strtod stops. */
 static bool
 is_double(const char *text, size_t length)
 {
@@ -89,7 +89,7 @@ is_line(const struct sxe__resp_element *element)
     switch (element->type) {
     case '+':
     case '-':
-    case ':': /* the number was read before */
+    case ':': /* read_element_line has read the number */
         return true;
     case ',':
         return is_double(text, element->length);
@@ -159,7 +159,8 @@ take_resp_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t
                const char *bytes, size_t length)
 {
     size_t number = (size_t)element->value;
-    size_t before = resp->size + from + 2; /* and the CRLF at its end */
+    /* bytes of the reply, with the CRLF at the end of this text */
+    size_t before = resp->size + from + 2;
 
     if (element->value < 0)
         return refuse_resp_reply(resp, "text of such a length");

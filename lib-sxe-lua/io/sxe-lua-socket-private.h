@@ -3,7 +3,7 @@
  * What: what Lua keeps about each socket of lib-sxe that scripts have, in addition to what lib-sxe
  * keeps: sockets of 2010's interface, connections, udp.
  *
- * Place: sxe-lua-compat-socket.c, sxe-lua-tcp.c, sxe-lua-udp.c and what they are made of.
+ * Place: sxe-lua-compat-socket.c, sxe-lua-tcp.c, sxe-lua-udp.c and the files that they call.
  *
  * Shape: an array of slots beside lib-sxe's pool of sockets, with the same indexes. A script holds
  * a handle: the socket's index and 24 bits of its generation. The slot at that index says whether
@@ -47,7 +47,7 @@ struct sxe__lua_slot {
     struct sxe__lua_line writers; /* tasks that write, or that begin TLS */
     uint64_t task;                /* the task that connects; 0: none does */
     uint64_t timeout_ns;          /* for calls that give no timeout; 0: such calls wait for ever */
-    uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
+    uint32_t owner;               /* 2010: the index of its callbacks */
     /* Why TLS closed the connection (the slot frees this text); NULL: TLS did not fail. */
     char *failure;
     /* The bytes that were unread when the connection broke, on the heap; reads return them

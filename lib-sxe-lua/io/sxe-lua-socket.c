@@ -18,14 +18,16 @@
 #define PAUSE_MAX_NS SXE_NS_PER_SECOND /* the longest pause between two collections */
 
 enum {
-    DROPS_MAX = 256,     /* pieces of unread bytes: more than a peer sends when nobody reads */
-    A_TURN = 1,          /* as a deadline, a time in the past: the task runs in the next turn */
-    COLLECT_SHARE = 10,  /* see collect_sockets */
-    TRIES_MAX = 20,      /* in all a second, in which peers let closed sockets become free */
+    /* how many pieces of unread bytes to drop: more than a peer sends when nobody reads */
+    DROPS_MAX = 256,
+    A_TURN = 1,         /* as a deadline, a time in the past: the task runs in the next turn */
+    COLLECT_SHARE = 10, /* see collect_sockets */
+    /* these tries take a second in all, in which peers let closed sockets become free */
+    TRIES_MAX = 20,
     DELAY_SHIFT_MAX = 6, /* the longest delay is MS << 6, 64 ms */
     WANT_WAITED = 1,     /* these are flags of *want in sxe__lua_expect_socket */
     WANT_COLLECTED = 2,
-    WANT_TRY = 4 /* *want has the number of tries above the flags */
+    WANT_TRY = 4 /* the number of tries is in the bits from this one on */
 };
 
 static _Thread_local struct sxe__lua_slot *slots;
@@ -281,8 +283,8 @@ sxe__lua_wait_for_socket(lua_State *L, uint64_t until_ns, lua_KFunction k, lua_K
 /* ---- The end of a program ---- */
 
 /* Read and drop what was not read: the kernel resets a connection that is closed with bytes unread.
- * The peer would lose what is on its way to it, and a child that writes would complain about that
- * instead of ending by SIGPIPE. */
+ * The peer would lose the bytes that are on their way to it, and a child that writes would report
+ * the reset instead of ending by SIGPIPE. */
 static void
 drop_unread(int fd)
 {

@@ -6,8 +6,8 @@
  * lib-sxe cannot take over a socket that others opened, so no socketpair(2) is used: lib-sxe's
  * socket connects to a listener, and the child gets the accepted socket. The listener has an
  * abstract name that the kernel chose, and is closed before the child runs. A child is killed by
- * its pidfd, because its process id may be another's by then. libev's default loop reaps all
- * children, so there an ev_child reports the child's end; in other loops the pidfd does.
+ * its pidfd, because its process id may belong to another process by then. libev's default loop
+ * reaps all children, so there an ev_child reports the child's end; in other loops the pidfd does.
  */
 #ifndef SXE_LUA_SPAWN_PRIVATE_H
 #define SXE_LUA_SPAWN_PRIVATE_H
@@ -32,13 +32,13 @@ enum { SXE__LUA_FD_SAME = -1, SXE__LUA_FD_NULL = -2, SXE__LUA_FD_STDOUT = -3 };
 struct sxe__lua_command {
     char *const *argv;
     char *const *environment;
-    const char *directory; /* NULL: that of this process */
+    const char *directory; /* NULL: the directory of this process */
     /* The descriptors that become 0, 1 and 2 of the process, or values from the enum above. */
     int fd[3];
 };
 
-/* Whether a process was started. A struct that is all zero but for a pidfd of -1 is one that was
- * not. */
+/* Whether a process was started. In a struct for a process that was not started, pidfd is -1 and
+ * all else is zero. */
 static inline bool
 sxe__lua_process_is_running(const struct sxe__lua_process *process)
 {

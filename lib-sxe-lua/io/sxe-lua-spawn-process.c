@@ -16,7 +16,7 @@
 
 /* ---- Keeping the loop running ----
  * A process that no task waits for keeps the loop running only when nothing else is left to do:
- * before, it may be waiting for the script, at the other end of a pipe. */
+ * before that, the process may be waiting for the script, at the other end of a pipe. */
 
 static _Thread_local struct {
     unsigned number; /* number of processes that run and are unref */

@@ -12,7 +12,7 @@
 
 enum {
     SERVERS_MAX = 64,
-    CONNECTIONS_DEFAULT = 1000, /* of a server that names none */
+    CONNECTIONS_DEFAULT = 1000, /* of a server whose options have no `connections` */
     IP_SIZE = INET6_ADDRSTRLEN + IF_NAMESIZE
 };
 
@@ -20,7 +20,7 @@ struct server {
     uint64_t listener; /* handle of its socket; 0: the server does not listen yet */
     uint64_t timeout_ns;
     uint64_t accepted;
-    int function; /* in the registry */
+    int function; /* a reference in the registry */
     uint32_t generation;
     uint16_t port;
     bool is_used;

@@ -3,8 +3,8 @@
  * What: require "sxe.udp": udp.open, udp.serve, socket:recvfrom, :sendto, :close.
  *
  * A datagram is there only while lib-sxe shows it. It is kept in a ring of bytes, a userdata of the
- * state's, until a task takes it; while there is no room for one more, the socket is not read and
- * the kernel keeps them.
+ * state's, until a task takes it; while there is no room for one more, the socket is not read, and
+ * the kernel keeps further datagrams.
  *
  *     on_udp_read --> [ length sender bytes.. | length sender bytes.. |      ] --> recvfrom
  */
@@ -20,7 +20,7 @@
 enum {
     SOCKETS_DEFAULT = 8, /* sockets that a script may open without sxe_register */
     LARGEST = 65535,     /* bytes of a datagram */
-    RING_DATAGRAMS = 2,  /* of the largest size, at least */
+    RING_DATAGRAMS = 2,  /* a ring has room for this many of the largest size */
     ADDRESS_SIZE = 28,   /* bytes of an IPv6 address */
     /* Pause before a datagram is sent again that the kernel had no room for. */
     RETRY_NS = 1000 * 1000

@@ -20,12 +20,13 @@
  * queue, the thread that took it out has it. A task that waits no more marks its call is_cancelled:
  * from then on the message belongs to the worker's thread, or to the owner if it is back already.
  *
- * The thread is started by the owner's loop, or at once if that runs already: what is loaded before
- * fork(2), as sxe-httpd -w does, has no threads yet.
+ * The thread is started by the owner's loop, or at once if that runs already: a script that is
+ * loaded before fork(2), as by sxe-httpd -w, has no threads yet.
  *
- * The end: sxe__lua_worker_ask_to_end has the worker's loop stop, and its watchdog interrupt what
- * computes. The thread replies to all calls, and is joined. A state that ends waits for its workers
- * for 2 s; a worker that a function of C keeps belongs to its thread from then on.
+ * The end: sxe__lua_worker_ask_to_end has the worker's loop stop, and its watchdog interrupt the
+ * code that runs. The thread replies to all calls, and is joined. A state that ends waits for its
+ * workers for 2 s; if a function of C does not return, the worker belongs to its thread from then
+ * on.
  */
 #ifndef SXE_LUA_WORKER_PRIVATE_H
 #define SXE_LUA_WORKER_PRIVATE_H

@@ -31,8 +31,9 @@ is_ending(void)
 
 /* ---- Calls ---- */
 
-/* Replace the first argument of a call by the function that it names. A function is that function;
- * if the worker's code returned a function, it gets all arguments. */
+/* Put the function of a call at index 1, in place of its name. If the first argument is a function,
+ * it is called itself. If the worker's code returned a function, that is called with all
+ * arguments. */
 static void
 thread_find_function(lua_State *L)
 {

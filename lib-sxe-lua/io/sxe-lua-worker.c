@@ -46,7 +46,7 @@ take_message(struct sxe__lua_worker *worker, struct sxe__lua_message *message)
     }
 }
 
-/* Take what came; if the worker has ended, join its thread. */
+/* Take the messages and replies that came. If the worker has ended, join its thread. */
 static void
 drain_worker(struct sxe__lua_worker *worker)
 {
@@ -458,7 +458,7 @@ collect_worker(lua_State *L)
     return 0;
 }
 
-/* The thread does not end. It keeps the worker until it does. */
+/* The thread has not ended in time: leave the worker to the thread, which frees it when it ends. */
 static void
 leave_thread(struct sxe__lua_worker *worker)
 {
