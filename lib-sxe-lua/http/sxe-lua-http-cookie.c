@@ -43,7 +43,7 @@ get_cookie(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-/* req.cookies(): all of them in a table, the first of each name. */
+/* req.cookies(): all cookies in a table, the first of each name. */
 static int
 all_cookies(lua_State *L, uint32_t index, uint32_t generation)
 {

@@ -196,7 +196,7 @@ sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
     }
     exchange->response = NULL;
     exchange->request = NULL;
-    sxe__lua_http_wake(exchange); /* its tasks would wait for ever */
+    sxe__lua_http_wake(exchange); /* otherwise its tasks would wait for ever */
 }
 
 void
@@ -323,7 +323,7 @@ on_reply_done(struct sxe_http_request *request, struct sxe_http_response *respon
     sxe__lua_http_drop_body(exchange);
     if (result < 0 && exchange->is_running)
         sxe__lua_cancel(exchange->task);
-    sxe__lua_http_wake(exchange); /* other tasks may still use the exchange */
+    sxe__lua_http_wake(exchange); /* other tasks may wait for the exchange */
     sxe__lua_http_give_if_over(exchange);
 }
 

@@ -256,7 +256,7 @@ filter_ended(lua_State *L, int status, lua_KContext at)
     return is_passed(L) ? run_filters_from(L, (lua_Integer)at + 1) : push_filter_results(L);
 }
 
-/* Run the filters from a number on. The arguments are the stack as described above, and that
+/* Run the filters from a number on. Arguments: handler, list of filters, req, res, and that
  * number. */
 static int
 run_filters(lua_State *L)

@@ -77,7 +77,7 @@ struct sxe__lua_router;
 struct sxe__lua_answerer {
     int function; /* in the registry; LUA_NOREF: `files` answer; without files, nothing answers */
     bool is_unrouted;             /* answers requests without a route in the router */
-    struct sxe_http_files *files; /* or NULL */
+    struct sxe_http_files *files; /* NULL: there are no files */
     int list;              /* the list of all filters, in the registry; LUA_NOREF: not made */
     uint32_t list_version; /* sxe__lua_http.filters_version when the list was made */
     unsigned routers_number;
@@ -146,7 +146,8 @@ struct sxe__lua_http {
     struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
-    uint32_t body_max;        /* for requests of other servers */
+    /* for requests that reach the script through the program's own server */
+    uint32_t body_max;
     uint32_t filters_version; /* how many filters were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };

@@ -26,7 +26,8 @@ push_method(lua_State *L, struct sxe__lua_exchange *exchange)
 
     if (method == SXE_HTTP_OTHER)
         return push_span(L, sxe_http_method_text(exchange->request));
-    lua_pushstring(L, sxe_http_method_name(method)); /* Lua caches strings by address */
+    /* not lua_pushlstring: Lua caches such strings by their address */
+    lua_pushstring(L, sxe_http_method_name(method));
     return 1;
 }
 
@@ -41,7 +42,8 @@ push_path(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     struct sxe_span path = sxe_http_decoded_path(exchange->request);
 
-    if (path.base == NULL && exchange->is_failing) /* on_error must be able to name the request */
+    /* on_error must be able to read the path of any request */
+    if (path.base == NULL && exchange->is_failing)
         return push_escaped_path(L, exchange);
     if (path.base == NULL)
         return sxe__lua_http_refuse(L, 400, "the path has an escaped slash, a backslash or a NUL");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what handlers return becomes the reply. The usual, a short string or table, a number or
- * nothing, needs neither memory nor a protected call; what may raise an error is done in one, and
- * what may have to wait in a task of its own. Its error is then the handler's:
+ * What: what handlers return becomes the reply. The usual results (a short string or table, a
+ * number, nothing) need neither memory nor a protected call. Results whose handling may raise an
+ * error are handled in a protected call, and those whose handling may have to wait, in a task of
+ * their own. An error there counts as an error of the handler:
  *
  *     handler ends ---- short string or table, number, nil ----------> reply
  *        |   '--------- what is long, status and body: finish -------> reply

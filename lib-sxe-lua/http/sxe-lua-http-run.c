@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handlers of C that have a task of Lua answer a request, with the filters before it.
+ * Handlers in C, which start a task of Lua: it runs the filters and then the handler of the script.
  */
 #include "sxe-lua-http-private.h"
 

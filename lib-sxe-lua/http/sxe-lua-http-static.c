@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.static: serves the files of a directory, as a handler or for one; and res:file.
+ * http.static: serves the files of a directory, as a handler, or one file at a time for a handler;
+ * and res:file.
  */
 #include "sxe-lua-http-private.h"
 
