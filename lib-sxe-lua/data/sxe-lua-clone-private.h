@@ -57,7 +57,7 @@ struct sxe__lua_bytes {
 SXE_MUST_USE int sxe__lua_clone_write(lua_State *L, int first, const char *what, int number,
                                       bool has_code, struct sxe__lua_bytes *bytes);
 
-/* Push copies of the values; returns their number. Raises without memory. */
+/* Push copies of the values; returns their number. Raises an error if memory is missing. */
 int sxe__lua_clone_read(lua_State *L, const struct sxe__lua_bytes *bytes);
 
 void sxe__lua_clone_free(struct sxe__lua_bytes *bytes);

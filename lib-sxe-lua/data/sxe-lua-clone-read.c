@@ -2,8 +2,8 @@
  *
  * Values as bytes: reading. sxe-lua-clone-private.h has the format.
  *
- * A table under way has one place on the stack, and its key another while the key's value is under
- * way; a function has itself.
+ * A table that is not complete has one place on the stack; while one of its values is read, that
+ * value's key has the next place. A function that is not complete has one place.
  */
 #include "sxe-lua-clone-private.h"
 
@@ -43,7 +43,7 @@ take_number(struct reader *r)
     return value;
 }
 
-/* Give the object on top the next number. */
+/* Begin the table or function on top, which gets the next object number. */
 static void
 open_frame(struct reader *r, int upvalues)
 {

@@ -2,8 +2,8 @@
  *
  * Values as bytes: writing. sxe-lua-clone-private.h has the format.
  *
- * A table under way has two places on the stack, the table and its last key; a function has itself
- * and the number of its last upvalue.
+ * A table that is not complete has two places on the stack: the table and its last key. A function
+ * that is not complete has two: the function and the number of its last upvalue.
  */
 #include "sxe-lua-clone-private.h"
 

@@ -192,7 +192,8 @@ step_dict_walk(lua_State *L, int status, lua_KContext until)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
         return 0;
-    /* Keeps the memory: a finalizer may go on with this walk. */
+    /* Keep the memory on the stack: a finalizer that runs may continue this walk, and replace the
+     * memory. */
     lua_pushvalue(L, lua_upvalueindex(MEMORY));
     lua_pushlstring(L, entry.key, entry.key_size);
     lua_pushlstring(L, entry.value, entry.value_size);

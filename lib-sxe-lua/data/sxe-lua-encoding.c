@@ -51,8 +51,8 @@ take_base64(lua_State *L, const char *call)
     return base64;
 }
 
-/* Write 4 digits for `length` bytes, 1 to 3. Returns the end of the digits that carry bits of them.
- */
+/* Write 4 digits for `length` bytes, 1 to 3. Returns the end of the digits that have bits of these
+ * bytes. */
 static char *
 put_group(char *to, const uint8_t *from, size_t length, const char *digits)
 {
@@ -318,9 +318,9 @@ l_uuid4(lua_State *L)
     return push_uuid(L, bytes, 4);
 }
 
-/* The time in ticks. If the last result is later, this is one more than it, so that the UUIDs of a
- * thread grow (RFC 9562, 6.2, methods 3 and 4). If the clock was set back by more than
- * CLOCK_BACK_S, its time counts again. */
+/* The time in ticks. If the last result is later, this is one more than the last result, so that
+ * the UUIDs of a thread grow (RFC 9562, 6.2, methods 3 and 4). If the clock was set back by more
+ * than CLOCK_BACK_S, its time counts again. */
 static uint64_t
 next_tick(void)
 {

@@ -293,8 +293,9 @@ do_nothing(lua_State *L)
     return 0;
 }
 
-/* The first call from a frame may allocate Lua's record of calls, and be refused. Make one now, so
- * that the call of __close cannot fail when the pool is open. */
+/* When a function of C calls another function for the first time, Lua may allocate a record for
+ * such calls, which may fail. Make a call now, so that the call of __close cannot fail when the
+ * pool is open. */
 static struct sxe__lua_pool *
 push_pool(lua_State *L)
 {

@@ -24,7 +24,7 @@
 enum {
     SXE__LUA_POOL_NAME_SIZE = SXE_POOL_NAME_MAX + 1,
     SXE__LUA_POOL_STATES = 32,
-    SXE__LUA_POOL_INDEX_BITS = 24, /* of an element's handle */
+    SXE__LUA_POOL_INDEX_BITS = 24, /* bits for the element's index in its handle */
     SXE__LUA_POOL_ELEMENTS = 1 << SXE__LUA_POOL_INDEX_BITS,
     SXE__LUA_POOLS = 256
 };
@@ -121,11 +121,10 @@ void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *e
 
 /* ---- Waiting (sxe-lua-pool-wait.c) ---- */
 
-/* Try again after a call that found a lock held, or an element being written. k tries, for a
- * millisecond in each of the task's turns, then once per millisecond. Outside of a task this
- * function sleeps instead: up to wait_ns before the loop runs, up to 2 ms afterwards. When wait_ns
- * are over, the results are nil, "busy", EAGAIN. `until` is 0 at first, then the context that k
- * gets. */
+/* Try again after a call that found a lock held, or an element being written. k tries again in each
+ * of the task's turns for a millisecond, then once per millisecond. Outside of a task this function
+ * sleeps instead: up to wait_ns before the loop runs, up to 2 ms afterwards. When wait_ns are over,
+ * the results are nil, "busy", EAGAIN. `until` is 0 at first, then the context that k gets. */
 int sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until);
 bool sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until);
 

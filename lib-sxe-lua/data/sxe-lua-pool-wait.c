@@ -14,8 +14,10 @@
 
 #include "sxe-lua-clock.h"
 
-#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after the first millisecond */
-#define LOOK_NS        SXE_NS_PER_SECOND   /* how often a task that waits for an element looks */
+/* the time between two tries, after the first millisecond */
+#define RETRY_NS (1 * SXE_NS_PER_MS)
+/* the time between two looks of a task that waits for an element */
+#define LOOK_NS        SXE_NS_PER_SECOND
 #define BLOCK_NS       (2 * SXE_NS_PER_MS) /* how long a call that cannot yield blocks the loop */
 #define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 
@@ -163,7 +165,7 @@ watch_state(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
     int watched;
 
     if (sxe_loop() == NULL)
-        return 1; /* in the first turn of the loop */
+        return 1; /* 1 ns: long over in the first turn of the loop */
     watched = sxe_pool_watch(pool->array, state);
     if (watched == 1 || watched == -EAGAIN)
         return now_ns + RETRY_NS;
