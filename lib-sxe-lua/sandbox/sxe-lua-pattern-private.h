@@ -31,7 +31,7 @@ struct sxe__lua_match {
     unsigned captured;
     struct {
         const char *start;
-        ptrdiff_t length; /* or POSITION, or OPEN: not closed yet */
+        ptrdiff_t length; /* the length; or POSITION; or OPEN: not closed yet */
     } captures[SXE__LUA_CAPTURES_MAX];
 };
 
