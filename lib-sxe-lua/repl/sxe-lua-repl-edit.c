@@ -210,7 +210,8 @@ sxe__lua_editor_open(const char *path, sxe__lua_complete complete)
     el_set(editor.el, EL_EDITOR, "emacs");
     el_set(editor.el, EL_SIGNAL, 0);
     el_set(editor.el, EL_HIST, history, editor.history);
-    el_wset(editor.el, EL_ADDFN, L"sxe-complete", L"Complete a name", on_tab); /* el_set leaks */
+    /* not el_set, which leaks memory here */
+    el_wset(editor.el, EL_ADDFN, L"sxe-complete", L"Complete a name", on_tab);
     el_set(editor.el, EL_BIND, "^I", "sxe-complete", NULL);
     el_set(editor.el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_source(editor.el, NULL);

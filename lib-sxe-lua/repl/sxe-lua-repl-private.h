@@ -42,6 +42,6 @@ enum sxe__lua_typed sxe__lua_editor_read(struct sxe_span *line);
 void sxe__lua_editor_say(int fd, const char *text, size_t length);
 
 void sxe__lua_editor_resized(void);
-void sxe__lua_editor_again(void); /* takes the terminal again that another program had */
+void sxe__lua_editor_again(void); /* takes the terminal back after another program had it */
 
 #endif
