@@ -74,7 +74,7 @@ copy_value(lua_State *from, int index, lua_State *to, int depth)
         luaL_error(to, "sxe.run: a %s cannot be copied", lua_typename(from, type));
 }
 
-/* ---- Functions of libsxe's state, for the text below ---- */
+/* ---- Functions of libsxe's state, for the Lua text below ---- */
 
 static int
 push_chunk(lua_State *L)
