@@ -6,12 +6,12 @@
  * the script means:
  *
  *     function(sxe, content)  2010: content is all unread bytes as a string. They are consumed when
- *                             it wrote to the socket or closed it, and kept otherwise, so that a
+ *                             the function wrote or closed, and kept otherwise, so that a
  *                             request that came in pieces is seen whole
  *     function(sxe)           2011: no string is made; sxe.buf shows, sxe:buf_clear() consumes them
  *     function(sxe, length)   2011 where sxe.read_arg == "length" when it is registered
  *
- * All may return a number of bytes to consume, true for all, false for none.
+ * All these functions may return a number of bytes to consume, true for all, false for none.
  */
 #include "sxe-lua-compat-private.h"
 

@@ -73,7 +73,7 @@ sxe__lua_init_compat(lua_State *L)
 
 /* ---- The log ---- */
 
-/* A script's lines are logged as the program's. */
+/* Lines of scripts are logged like lines of the program. */
 #define SITE(level)                              \
     {                                            \
         &sxe_log_program, "lua", "lua", 0, level \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.tap", which scripts of 2011 were tested with: plan_tests, ok, ok1, is, pass,
- * fail, diag. Their results go to stdout in the Test Anything Protocol. They become globals, too,
- * as they were, unless the state has no globals of ours.
+ * fail, diag. Their results go to stdout in the Test Anything Protocol. The functions become
+ * globals, too, as in 2011, unless the state is_bare.
  */
 #include <stdio.h>
 
@@ -41,8 +41,8 @@ print_tap_value(lua_State *L, const char *before, int index, bool is_name)
     lua_pop(L, 1);
 }
 
-/* "ok 3 - name", the name being an argument that may be missing; leaves and returns whether it is
- * ok. */
+/* Print "ok 3 - name" or "not ok 3 - name". `name` is the stack index of an argument, which may be
+ * missing. Pushes is_ok, and returns 1. */
 static int
 report_test(lua_State *L, bool is_ok, int name)
 {
@@ -50,7 +50,7 @@ report_test(lua_State *L, bool is_ok, int name)
     const bool has_name = !lua_isnoneornil(L, name);
 
     if (has_name)
-        luaL_tolstring(L, name, NULL); /* it may raise */
+        luaL_tolstring(L, name, NULL); /* may raise an error */
     tap->run++;
     tap->failed += !is_ok;
     printf("%sok %lld", is_ok ? "" : "not ", (long long)tap->run);
