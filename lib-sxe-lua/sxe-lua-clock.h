@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the table of functions through which scripts see what is not their own: the clocks and
- * chance. A program that replaces it decides what they see, so that a request can be recorded and
- * run again.
+ * What: the table of functions through which scripts see the clocks and random numbers. A program
+ * that replaces it decides what scripts see, so that a request can be recorded and run again.
  *
  * Place: under os.time, os.date, os.clock, math.randomseed, every timeout and every id of an error;
  * a table a thread. Data that scripts read comes through tasks, which are woken in the loop.
@@ -40,7 +39,7 @@ struct sxe_lua_clock {
     uint64_t (*now_ns)(void); /* monotonic */
     double (*wall_s)(void);   /* seconds since 1970 */
     double (*cpu_s)(void);    /* CPU seconds that the process used */
-    uint64_t (*random)(void); /* 64 bits of chance */
+    uint64_t (*random)(void); /* 64 random bits */
 };
 
 /* The clock of this thread; never NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the module `sxe` of a Lua interpreter that is not ours, such as lua5.4 of Debian: functions
- * of its scripts run on libsxe, with all modules of it.
+ * of the interpreter's scripts run on libsxe, and can use all modules of libsxe.
  *
  * Place: apps/common/script-module.c makes sxe.so of it. Uses sxe-lua.h as any program does.
  *
@@ -30,7 +30,7 @@ struct lua_State;
 struct sxe_lua_config;
 
 /* Push the module and return 1, as a function luaopen_... does. The configuration is borrowed for
- * ever; each run uses it, except on_error. Raises without memory. */
+ * ever; each run uses it, except on_error. Raises an error if memory is missing. */
 SXE_PUBLIC int sxe_lua_host_open(struct lua_State *host, const struct sxe_lua_config *config);
 
 #ifdef __cplusplus

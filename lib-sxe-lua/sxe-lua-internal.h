@@ -48,8 +48,8 @@ bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
 /* ---- The state ---- */
 
 /* Have the collector call `function` when the state is deleted. Finalizers of scripts may run after
- * that, and the functions that they call must refuse. Raises without memory; then `function` will
- * not be called. */
+ * that, and the functions that they call must refuse. Raises an error if memory is missing; then
+ * `function` will not be called. */
 void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 
 /* Raises if the state is being deleted: an object made now would not be finalized any more. */
@@ -65,7 +65,7 @@ const struct sxe_lua_config *sxe__lua_config(void);
 
 /* ---- Results, options ---- */
 
-/* Return nil, message, code, as calls do that may fail. */
+/* Return nil, message, code: the results of a call that failed. */
 int sxe__lua_fail(lua_State *L, const char *message);
 int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
 

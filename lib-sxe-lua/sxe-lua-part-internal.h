@@ -40,7 +40,7 @@ struct sxe__lua_part {
 
 #pragma GCC visibility push(default)
 
-/* Push the part's function. Raises without memory. */
+/* Push the part's function. Raises an error if memory is missing. */
 void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
 
 /* ---- Functions for parts in Lua ---- */
@@ -50,8 +50,8 @@ int sxe__lua_now_s(lua_State *L); /* now(): seconds of a clock that is never set
 /* atomic(fn): returns a function that calls fn from a function of C, so that fn cannot make way. */
 int sxe__lua_atomic(lua_State *L);
 
-/* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
- * limits end the first one. */
+/* insist(fn): returns an atomic function that calls fn with its one argument, and calls fn again if
+ * a limit of the task ends the first call. */
 int sxe__lua_insist(lua_State *L);
 
 #pragma GCC visibility pop

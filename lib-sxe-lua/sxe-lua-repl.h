@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a shell into a running state: who sits at the terminal types Lua, and the loop goes on
- * between the prompts with all servers, timers and tasks.
+ * What: a shell into a running state: a person at the terminal types Lua, and the loop with all
+ * servers, timers and tasks goes on meanwhile.
  *
  * Place: sxe-lua without a script, sxe-httpd --repl, any program that embeds a state. Uses libedit;
  * a program that calls any of this links with -ledit, others need not.
@@ -13,9 +13,10 @@
  *        '------------- Ctrl-C: cancelled ---'
  *     EDITING --Ctrl-C--> EDITING, the line is dropped    EDITING --Ctrl-D--> on_end
  *
- * Ctrl-C interrupts what computes, with an error; a call that waits returns nil, "cancelled".
- * Values are shown as they could be typed, tables one level deep. Globals may be made at any time.
- * Modules of ours are there as globals (task, timer, tcp ...) where nothing else has that name.
+ * Ctrl-C interrupts code that computes, with an error, and has a call that waits return nil,
+ * "cancelled". Values are shown as they could be typed, tables one level deep. Globals may be made
+ * at any time. Modules of ours are there as globals (task, timer, tcp ...) where nothing else has
+ * that name.
  *
  * Limits: one a process, on descriptors 0 and 1, which are a terminal. 1,000 lines of history, in a
  * file that only its owner can read. While it runs, the log goes to it.

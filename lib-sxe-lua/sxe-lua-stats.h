@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the counters of a state, for who shows them: those that scripts made, and the library's
- * own.
+ * What: the counters of a state, for a program that shows them: those that scripts made, and the
+ * library's own.
  *
  * Place: over sxe-lua.h; apps/httpd prints them.
  *

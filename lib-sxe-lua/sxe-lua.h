@@ -22,13 +22,13 @@
  * slice_ms it makes way. 3 what a script sees of the world, time, randomness and I/O, comes through
  * one table of functions (sxe-lua-clock.h), so that a request can be recorded and replayed. 4
  * objects of C are handles in Lua, index and generation in a light userdata: nothing to collect,
- * and one that is kept too long is refused, never someone else's.
+ * and a handle that is kept too long is refused: it never names another object.
  *
  * Sandbox: scripts see a list of functions: of the standard library without files, processes,
  * debug, bytecode and modules of C; of ours sxe.task, timer, json, encoding, log, stats, and their
- * request and its reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that
- * opens something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU.
- * See docs/lua.md.
+ * request and its reply, without res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing
+ * that opens something or has memory of C. Nothing they call keeps the loop for more than 100 ms of
+ * CPU. See docs/lua.md.
  *
  * Limits: LUA_VERSION_NUM 504. Not yet here: realms; their module name is refused with a message
  * that says so.
@@ -71,26 +71,28 @@ struct lua_State;
 
 /* Options of a TLS client. authorities NULL: those of the system. certificate NULL: none. */
 struct sxe_lua_tls_options {
-    const char *authorities; /* file in PEM of those who sign servers' certificates */
-    const char *certificate; /* file in PEM of its own; its key has a file, too */
+    const char *authorities; /* file in PEM: the authorities that sign servers' certificates */
+    /* file in PEM: the client's own certificate; `key` is its key's file */
+    const char *certificate;
     const char *key;
-    const char *protocols; /* of ALPN, with commas */
-    bool is_insecure;      /* any server is good */
+    const char *protocols; /* names of ALPN, with commas between them */
+    bool is_insecure;      /* accept any certificate */
 };
 
 /* About a server's connection that speaks TLS. "": there is no such text. */
 struct sxe_lua_tls_facts {
     char version[16];
     char cipher[64];
-    char name[256];     /* SNI */
-    char protocol[256]; /* ALPN */
+    char name[256];     /* the name that the client asked for: SNI */
+    char protocol[256]; /* the protocol that was agreed on: ALPN */
     bool is_resumed;
-    bool has_client; /* the client sent a certificate, and it was verified; otherwise 0 and "": */
+    /* the client sent a certificate, and it was verified; false: the next members are 0 and "" */
+    bool has_client;
     int64_t not_before;
     int64_t not_after;
     char subject[1024];
     char issuer[1024];
-    char names[4096]; /* with a blank between them */
+    char names[4096]; /* names in the certificate, with a blank between them */
     char fingerprint[65];
 };
 
@@ -130,22 +132,24 @@ struct sxe_lua_inflate {
 /* A configuration of zeros is valid. */
 struct sxe_lua_config {
     size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
-    uint32_t tasks;     /* that may exist at once; 0: 16384 */
-    uint32_t sockets;   /* of tcp.connect that may be open at once; 0: 64 */
+    uint32_t tasks;     /* how many tasks may exist at once; 0: 16384 */
+    uint32_t sockets;   /* how many sockets of tcp.connect may be open at once; 0: 64 */
     uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
-    uint32_t cpu_ms;    /* of computing without a wait, then the task ends; 0: 1000 or 50 */
-    uint32_t slice_ms;  /* of computing, then the task makes way for others; 0: 10 */
-    bool is_dev;        /* tracebacks in replies */
-    bool is_bare;       /* no globals of 2010 and 2011, only require "sxe..." */
-    bool is_loose;      /* globals that the script's top level did not make may be used */
-    bool is_sandbox;    /* scripts that are not trusted, see above; the smaller defaults */
-    int argc;           /* the script's: arg[0] is its path */
+    /* CPU time without a wait after which a task is ended; 0: 1000 or, in a sandbox, 50 */
+    uint32_t cpu_ms;
+    uint32_t slice_ms; /* CPU time after which a task makes way for others; 0: 10 */
+    bool is_dev;       /* replies to errors have tracebacks */
+    bool is_bare;      /* no globals of 2010 and 2011, only require "sxe..." */
+    bool is_loose;     /* globals that the script's top level did not make may be used */
+    bool is_sandbox;   /* scripts are not trusted, see above; the defaults are smaller */
+    int argc;          /* the script's: arg[0] is its path */
     char **argv;
-    const struct sxe_lua_tls *tls;         /* borrowed; NULL: scripts cannot use TLS */
-    const struct sxe_lua_inflate *inflate; /* borrowed; NULL: replies are asked for as they are */
-    int (*crypto)(struct lua_State *L);    /* sxe_crypto_open; NULL: scripts have no sxe.crypto */
-    int (*store)(struct lua_State *L);     /* sxe_store_open; NULL: scripts have no sxe.store */
-    int (*postgres)(struct lua_State *L);  /* sxe_postgres_open; NULL: no sxe.postgres */
+    const struct sxe_lua_tls *tls; /* borrowed; NULL: scripts cannot use TLS */
+    /* borrowed; NULL: scripts ask for no compressed replies */
+    const struct sxe_lua_inflate *inflate;
+    int (*crypto)(struct lua_State *L);   /* sxe_crypto_open; NULL: scripts have no sxe.crypto */
+    int (*store)(struct lua_State *L);    /* sxe_store_open; NULL: scripts have no sxe.store */
+    int (*postgres)(struct lua_State *L); /* sxe_postgres_open; NULL: no sxe.postgres */
 
     /* Gets each error before the log does, its text with the traceback; true: do not log it. May
      * be NULL. */
@@ -201,9 +205,9 @@ SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
                               const struct luaL_Reg *functions);
 
 /* table.field in Lua reads and writes *variable from now on; the table is made if need be.
- * Borrowed. A string's variable is a char array of size bytes, cut; one with a zero byte cannot be
- * assigned. 0; -EINVAL no such type, no such state, or the table is none or has a metatable of its
- * own; -ENOMEM. BOOL is a bool, INT an int. */
+ * Borrowed. A string's variable is a char array of size bytes: a longer string is cut, and a string
+ * with a zero byte cannot be assigned. 0; -EINVAL no such type, no such state, or the table is none
+ * or has a metatable of its own; -ENOMEM. BOOL is a bool, INT an int. */
 enum sxe_lua_type {
     SXE_LUA_BOOL = 'b',
     SXE_LUA_INT = 'i',
