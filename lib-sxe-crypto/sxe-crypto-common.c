@@ -35,8 +35,8 @@ sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close, const
 }
 
 /* Lua's collector does not see OpenSSL's memory. So have it do a step as large as if Lua had
- * allocated these kilobytes, but not if the script has stopped it: the step would run all the
- * same. */
+ * allocated these kilobytes; but not if the script has stopped the collector, because a step would
+ * run even then. */
 void
 sxe__crypto_count(lua_State *L, int kilobytes)
 {

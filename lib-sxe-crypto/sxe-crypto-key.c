@@ -2,7 +2,7 @@
  *
  * Pairs of keys, read from PEM, which sign and verify: RSA, ECDSA with P-256 or P-384, Ed25519.
  *
- * The kind of the key decides how signatures are made and checked; a signature has no say in that.
+ * The kind of the key decides how signatures are made and checked; a signature cannot change that.
  * Ed25519 has no options, a curve has its digest, and RSA is PSS, with a salt as long as the
  * digest, unless pkcs1 is asked for.
  *

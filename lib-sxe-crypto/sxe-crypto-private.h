@@ -8,7 +8,7 @@
  *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
  *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305
  *     sxe-crypto-key.c     pairs of keys from PEM, which sign and verify: RSA, ECDSA, Ed25519
- *     sxe-crypto-jwt.lua   JSON Web Tokens, of the functions above; sxe-crypto-jwt.c loads it
+ *     sxe-crypto-jwt.lua   JSON Web Tokens, built on the functions above; sxe-crypto-jwt.c loads it
  *
  * Lua raises by longjmp, so no function calls Lua while it holds an object of OpenSSL that is not
  * in a userdata. An argument that is converted to a string may run a finalizer, which may close an
@@ -61,7 +61,7 @@ const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
  * holds, so that it collects dropped objects before they add up. May run finalizers. */
 void sxe__crypto_count(lua_State *L, int kilobytes);
 
-/* Fill bytes with random ones of the system. Raises an error if the system has none. */
+/* Fill `bytes` with random bytes of the system. Raises an error if the system has none. */
 void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);
 
 /* Each of these adds the functions of its file to the module on top of the stack. */
