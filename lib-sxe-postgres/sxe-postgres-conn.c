@@ -22,8 +22,8 @@
 #include "sxe.h"
 
 enum {
-    CANCELS_MAX = 64, /* threads that cancel queries of one server */
-    SERVERS_MAX = 16, /* servers whose queries are being cancelled at one time */
+    CANCELS_MAX = 64, /* how many threads may cancel queries of one server */
+    SERVERS_MAX = 16, /* of how many servers queries may be cancelled at one time */
     STACK_SIZE = 256 * 1024,
     END_MS = 2000,
     REASON_SIZE = 256,
@@ -66,8 +66,8 @@ find_cancel_server(const struct sockaddr_storage *address)
 }
 
 /* Count a thread that is to cancel a query of the connection's server. PQcancel waits for a server
- * without a limit of time, so the threads of one that does not answer leave others room. NULL:
- * there is no room, or the connection has ended. */
+ * without a limit of time, so each server has a limit of threads: the threads of a server that does
+ * not answer leave room for others. NULL: there is no room, or the connection has ended. */
 static struct cancel_server *
 enter_cancel_server(const PGconn *pg)
 {

@@ -2,7 +2,7 @@
  *
  * What: what the files of sxe.postgres share.
  *
- *     sxe-postgres.lua     pools, statements, transactions, of the functions below
+ *     sxe-postgres.lua     pools, statements, transactions, built on the functions below
  *     sxe-postgres.c       the module; connection strings; names of servers
  *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed, its query cancelled
  *     sxe-postgres-query.c what is sent, and the results, a row at a time
@@ -33,7 +33,7 @@ struct sxe__postgres_conn {
     int copied_size;
     struct ev_loop *loop;
     ev_io io; /* watches the descriptor, for the task that waits or while the connection rests */
-    ev_timer idle; /* when it fires, the connection has rested long enough and is closed */
+    ev_timer idle; /* when it fires, the connection is closed, because it was at rest long enough */
     uint64_t task; /* the task that waits; 0: none */
     uint64_t rows; /* how many rows of the result have been read */
     uint64_t bytes;
