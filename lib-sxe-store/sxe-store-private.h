@@ -5,7 +5,7 @@
  *     sxe-store.c        the module: open, get, stats; the class of a store
  *     sxe-store-call.c   its calls that write, sync, copy; how calls fail
  *     sxe-store-walk.c   its snapshots and walks, for Lua
- *     sxe-store.lua      transactions, and the bounds of walks, of the functions above
+ *     sxe-store.lua      transactions, and the bounds of walks, built on the functions above
  *     sxe-store-read.c   reading in the loop's thread: one value, snapshots, walks
  *     sxe-store-job.c    jobs: in a store's line or alone, the tasks that wait for them
  *     sxe-store-write.c  what threads do: commits, copies

@@ -66,7 +66,8 @@ max_ns(const struct sxe__store_file *file)
     return (uint64_t)(file->options.snapshot_max_s * 1e9);
 }
 
-/* Start the file's timer while a snapshot is open. The timer does not keep the loop running. */
+/* The timer runs while a snapshot is open. It does not keep the loop running: starting it gave up a
+ * reference of the loop, which stopping it takes back. */
 static void
 stop_timer(struct sxe__store_file *file)
 {

@@ -88,9 +88,10 @@ make_changes(struct sxe__store_job *job, MDB_txn *txn)
     return result;
 }
 
-/* Make the changes of jobs, until one fails. based_on is the transaction from which a job knows the
- * data: if it is the last one, nothing has changed since. Changes of earlier jobs of this commit
- * have no number yet, so after such changes a job's based_on becomes 0, which is never the last. */
+/* Make the changes of jobs, until a job fails. based_on is the number of the transaction from which
+ * a job knows the data: if that is the last transaction, nothing has changed since. Changes of
+ * earlier jobs of this commit have no number yet, so after such changes a job's based_on becomes 0,
+ * which is never the last. */
 static int
 do_jobs(struct sxe__store_job *first, bool is_alone, MDB_txn *txn)
 {

@@ -36,8 +36,8 @@ extern "C" {
 
 struct lua_State;
 
-/* A lua_CFunction for a state of lib-sxe-lua: push the module, a new table, and return 1. Raises
- * without memory. */
+/* A lua_CFunction for a state of lib-sxe-lua: push the module, a new table, and return 1. Raises an
+ * error if memory is missing. */
 SXE_PUBLIC int sxe_store_open(struct lua_State *L);
 
 #ifdef __cplusplus
