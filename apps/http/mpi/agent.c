@@ -38,20 +38,22 @@ struct load {
     pid_t pid;
     int control;
     struct load_result *shared; /* an array of two: result and mark */
-    char *sent; /* what rank 0 has: its copy of these two, and of the data that a script leaves */
+    /* what rank 0 has by now: a copy of `shared`, and of the data that a script leaves */
+    char *sent;
     size_t sent_size;
     struct load_delta deltas[DELTAS];
-    uint64_t heard_ns;   /* when rank 0 last sent something */
-    uint64_t send_ns;    /* when to send the next RESULT */
-    uint64_t stopped_ns; /* since when the worker is stopped (SIGSTOP); 0: it is not */
-    bool is_done;        /* whether the worker has sent DONE */
+    uint64_t heard_ns; /* when rank 0 sent something last */
+    uint64_t send_ns;  /* when to send the next RESULT */
+    /* since when the worker has been stopped (SIGSTOP); 0: it is not stopped */
+    uint64_t stopped_ns;
+    bool is_done; /* whether the worker has sent DONE */
     bool is_over;
     bool is_alone; /* whether rank 0 is gone */
 };
 
 /* ---- Counts ---- */
 
-/* Send the changed blocks of a delta's memory between two offsets. */
+/* Send the blocks between two offsets of a delta's memory that have changed. */
 static void
 send_delta(struct load *load, unsigned which, size_t from, size_t to)
 {
@@ -76,7 +78,8 @@ send_whole(struct load *load, unsigned which)
     send_delta(load, which, 0, sizeof(*load->shared));
 }
 
-/* Send the part of the result that live views show; leave out the large tables at its end. */
+/* Send the changed blocks of the part of the result that live views show. The large tables at its
+ * end are left out. */
 static void
 send_result(struct load *load)
 {
@@ -84,7 +87,7 @@ send_result(struct load *load)
     unsigned kinds = load->shared[RESULT].kinds;
 
     send_delta(load, RESULT, 0, offsetof(struct load_result, by_kind[kinds]));
-    /* An empty RESULT shows rank 0 that the agent is alive. */
+    /* Send an empty RESULT, too: it shows rank 0 that the agent is alive. */
     load_frame_send(load->agent->channel, &frame, 0);
     load->send_ns = sxe_time_ns() + load_agent_period_ns;
 }
@@ -140,7 +143,8 @@ set_deltas(struct load *load, void *left, size_t left_size)
         .now = left, .sent = load->sent + 2 * size, .size = left_size, .time_at = SIZE_MAX};
 }
 
-/* Map the shared results, and allocate rank 0's copy of them, all zero. */
+/* Map memory for the results that worker and agent share, and allocate the copy of what rank 0 has;
+ * all are zero. */
 static int
 map_result(struct load *load)
 {
@@ -161,7 +165,7 @@ map_result(struct load *load)
     return 0;
 }
 
-/* End the load, once: send all counts, then DONE or, if there is a reason, GONE with the reason. */
+/* End the load: send all counts, and then DONE, or, if there is a reason, GONE with the reason. */
 static void
 bury_load(struct load *load, const char *reason)
 {
@@ -223,11 +227,12 @@ hear_worker(struct load *load)
     ssize_t got;
 
     while ((got = load_worker_message(load->control, &message)) == (ssize_t)sizeof(message)) {
-        /* DONE is passed on when the process has ended: its results are complete only then. */
+        /* Pass DONE on only when the process has ended, because its results are complete only
+         * then. */
         load->is_done |= message.type == LOAD_MESSAGE_DONE;
         if (message.type == LOAD_MESSAGE_DONE)
             continue;
-        /* Send the results first: the message is about them. */
+        /* Send the results before the message, which says that they are complete. */
         if (message.type == LOAD_MESSAGE_MARKED) {
             send_whole(load, MARK);
             send_whole(load, RESULT);
@@ -278,7 +283,7 @@ turn_agent(struct load *load)
     uint64_t wait_ns = load_later_part(load->send_ns, sxe_time_ns());
     struct pollfd fds[2] = {{load->agent->channel, POLLIN, 0}, {load->control, POLLIN, 0}};
 
-    /* A worker that has closed its control is about to end: look again soon. */
+    /* The worker has closed its control, and is about to end: look again soon. */
     if (load->control < 0)
         wait_ns = SXE_NS_PER_MS;
     poll(fds, 2, (int)(wait_ns / SXE_NS_PER_MS) + 1);

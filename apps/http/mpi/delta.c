@@ -14,8 +14,8 @@ block_length(size_t size, size_t at)
     return size - at < LOAD_DELTA_BLOCK ? size - at : LOAD_DELTA_BLOCK;
 }
 
-/* If the block (from offset `at` of the memory) contains the time, convert it to the other end's
- * clock. */
+/* If the block at offset `at` of the memory contains the time, convert the time in `block` to the
+ * other machine's clock. */
 static void
 move_time_back(const struct load_delta *delta, char *block, size_t at, size_t length)
 {
@@ -43,7 +43,8 @@ load_delta_take(struct load_delta *delta, char *bytes, size_t room)
             continue;
         if (room - used < ENTRY_MAX)
             return used;
-        /* Copy from `now` only once, because others may write there: both ends get this copy. */
+        /* Copy from `now` only once, because other processes may change it: both machines must have
+         * the same bytes. */
         memcpy(&delta->sent[delta->at], &delta->now[delta->at], length);
         memcpy(&bytes[used], &block, sizeof(block));
         memcpy(&bytes[used + sizeof(block)], &delta->sent[delta->at], length);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process of a rank that does the work: coordinator and envoys at rank 0, an agent elsewhere.
+ * The process of a rank that does the work: the coordinator and envoys at rank 0, an agent at other
+ * ranks.
  */
 #include "engine.h"
 
@@ -23,10 +24,10 @@
 #include "sxe-log.h"
 #include "warmup.h"
 
-/* How far in the future a run starts: a message to a rank takes up to two turns of a relay, and the
+/* How long after GO a run starts. A message to a rank takes up to two turns of a relay, and the
  * network's time. */
 #define START_IN_NS (100 * SXE_NS_PER_MS)
-/* the window of --warmup auto, longer than the period of RESULT */
+/* the window of --warmup auto; it must be longer than the time between two RESULTs */
 #define WINDOW_NS (500 * SXE_NS_PER_MS)
 
 /* State that only rank 0 has. */
@@ -57,8 +58,8 @@ be_agent(const struct load_command *command, int channel)
     exit(EXIT_SUCCESS);
 }
 
-/* Open the channel of a rank. For rank 0 the other end goes to an agent that is forked here; for
- * other ranks to the relay. */
+/* Open the channel of a rank. Its other end goes to the relay, or, for rank 0 itself, to an agent
+ * that is forked here. */
 static bool
 open_channel(const struct load_command *command, unsigned rank)
 {
@@ -117,7 +118,7 @@ coordinate_ranks(int relay, unsigned number, int argc, char **argv)
 
     coordinator = (struct coordinator){.relay = relay, .number = number};
     load_command_workers = number;
-    /* No colours: stdout is a pipe to mpirun, whose own output may be no terminal. */
+    /* Without colours: stdout is a pipe to mpirun, whose output need not be a terminal. */
     setenv("NO_COLOR", "1", 0);
     status = load_perform(argc, argv, prepare_run);
     if (coordinator.ranks != NULL) {
@@ -132,8 +133,8 @@ coordinate_ranks(int relay, unsigned number, int argc, char **argv)
 
 /* ---- Another rank ---- */
 
-/* Parse the command line without printing: rank 0 prints errors already. An error of this machine
- * alone, such as a missing file, is returned in `said`, and then sent to rank 0. */
+/* Parse the command line, but print nothing, because rank 0 prints the same errors. An error that
+ * only this machine has, such as a missing file, is written to `said`, and then sent to rank 0. */
 static int
 parse_quietly(struct load_command *command, int argc, char **argv, char *said, size_t size)
 {
@@ -168,7 +169,7 @@ serve_channel(int channel, unsigned number, int argc, char **argv)
     char said[1024];
     size_t used = sizeof(refuses) - 1;
 
-    /* End with the relay. Only rank 0's engine stays, because it has results to write. */
+    /* End when the relay ends. Rank 0's engine must not, because it has results to write. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     load_command_workers = number;
     memcpy(said, refuses, used);
@@ -195,7 +196,7 @@ load_engine_run(int channel, int argc, char **argv)
         sxe_log_set_level(SXE_LOG_FATAL);
     while ((bytes = load_frame_receive(channel, &frame)) == -1)
         poll(&fd, 1, -1);
-    /* The relay closed the channel before it told the rank: MPI failed, and has printed why. */
+    /* The relay closed the channel before it sent the rank: MPI has failed, and has printed why. */
     if (bytes < 0)
         return LOAD_EXIT_ERRORS;
     if (frame.u.start.shard > 0)

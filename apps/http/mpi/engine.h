@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the second process of a rank, which does everything but MPI: at rank 0 the whole command
- * with its coordinator, envoys and an agent; elsewhere an agent. Place: forked by main-mpi.c before
- * MPI begins, so that neither it nor the workers have MPI's threads and memory. It has a process
- * group of its own, so that it can write the results when mpirun ends the job because a rank died.
- * It has no session of its own, because Linux shares CPUs between sessions first (autogroup): the
- * sessions of four ranks would take CPU time from a server on the same machine.
+ * What: the engine, which is the second process of a rank. It does everything but MPI: at rank 0
+ * the whole command, with the coordinator, envoys and an agent; at other ranks it is an agent.
+ * Place: main-mpi.c forks it before MPI begins, so that neither the engine nor the workers have
+ * MPI's threads and memory. It has its own process group, so that it can write the results when
+ * mpirun ends the job because a rank died. It does not have its own session, because Linux divides
+ * CPU time between sessions first (autogroup): four ranks would be four more sessions, which would
+ * take CPU time from a server on the same machine.
  *
  * Shape:
  *     mpirun --- rank 0  relay --- engine = coordinator --- envoy 0 --- agent --- worker 1 of 3
@@ -18,10 +19,11 @@
 
 #include <stdbool.h>
 
-/* Tell the engine at the other end of the channel its rank, and the number of ranks. */
+/* Tell the engine at the other end of the channel its rank, and the number of ranks. False: the
+ * channel is closed. */
 bool load_engine_tell(int channel, unsigned rank, unsigned ranks);
 
-/* Run the engine until the end; returns the exit status. */
+/* Run the engine until it ends. Returns the exit status. */
 int load_engine_run(int channel, int argc, char **argv);
 
 #endif

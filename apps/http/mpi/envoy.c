@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An envoy at rank 0: acts as the worker of another rank.
+ * An envoy at rank 0: to the coordinator it is a worker; the real worker is at another rank.
  */
 #include "envoy.h"
 
@@ -28,14 +28,16 @@ struct envoy {
     unsigned rank;
     int channel;
     struct load_clock clock;
-    struct load_message ready; /* the worker's READY, kept until the clock was measured */
-    uint64_t lost_ns;          /* the rank counts as lost if it sends nothing until then */
-    uint64_t alive_ns;         /* when to send the next ALIVE */
-    int status;                /* 1: go on; otherwise the result of load_envoy_work */
+    /* the READY of the worker, which is held back until the rank's clock was measured */
+    struct load_message ready;
+    uint64_t lost_ns;  /* if the rank sends nothing until this time, it counts as lost */
+    uint64_t alive_ns; /* when to send the next ALIVE */
+    /* 1: the envoy goes on; otherwise the result that load_envoy_work returns */
+    int status;
     struct load_frame frame;
 };
 
-/* Print the message in one write, because other envoys print, too. */
+/* Print the message with one write, so that messages of several envoys do not mix. */
 static void
 fail_envoy(struct envoy *envoy, const char *what)
 {
@@ -94,8 +96,8 @@ take_rank_name(struct envoy *envoy, int bytes)
         fail_envoy(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 
-/* Pass on a message of the worker. Before READY the rank's clock is measured, as no load disturbs
- * that now; it is measured in each trial, because clocks drift. */
+/* Pass on a message of the worker. Before READY the rank's clock is measured, because no load
+ * disturbs the measurement then. It is measured in each trial, because clocks drift. */
 static void
 take_said(struct envoy *envoy)
 {
@@ -236,8 +238,10 @@ stand_for(const struct load_worker *worker, unsigned rank)
     return envoy.status;
 }
 
-/* The probe belongs to no rank: it runs in this process. With --shard, the shards between those of
- * our ranks belong to other runs, so the shard is divided by their number. */
+/* The work of a process that the coordinator forks for a worker. The probe belongs to no rank, so
+ * it runs in this process itself. For another rank, find out which rank `worker` is: with --shard,
+ * the shards of other runs lie between those of this run, so the shard is divided by the number of
+ * such runs. */
 int
 load_envoy_work(const struct load_worker *worker)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the datagrams between a rank's agent and its envoy at rank 0. Place: envoy.c and agent.c
- * write and read them, relay.c carries them.
+ * write and read these frames; relay.c carries them.
  *
- * Shape: a type, members of that type, and bytes, of which a datagram has only as many as it needs.
+ * Shape: a frame has a type, members that this type uses, and bytes. A datagram contains only as
+ * many of the bytes as are used.
  *
  *     rank 0                                             rank r
  *       START  --------------------------------------->    fork a worker of that plan
@@ -21,8 +22,8 @@
  *       END    relay ---------------------------------> relay    the run is over
  *              relay <--------------------------------- BYE
  *
- * Limits: both ends must be the same program on the same kind of machine, because structures are
- * sent as they are in memory; NAME has a number that differs if they do.
+ * Limits: structures are sent as they are in memory, so both ends must be the same program on the
+ * same kind of machine. NAME has a number by which rank 0 sees whether they are.
  */
 #ifndef LOAD_FRAME_H
 #define LOAD_FRAME_H
@@ -51,7 +52,7 @@ enum load_frame_type {
 
 #define LOAD_FRAME_BYTES 16384
 
-/* The parts of the plan that differ between trials, or between ranks. */
+/* The members of the plan that differ between trials, or between ranks. */
 struct load_start {
     double rate;
     double rate_end;
@@ -61,7 +62,7 @@ struct load_start {
     uint32_t shards;
 };
 
-/* How far the clock of a rank is ahead of that of rank 0, to within error_ns. */
+/* How far a rank's clock is ahead of rank 0's clock. The error of this is at most error_ns. */
 struct load_clock {
     int64_t ahead_ns;
     uint64_t error_ns;
@@ -70,35 +71,37 @@ struct load_clock {
 struct load_frame {
     uint32_t type;           /* enum load_frame_type */
     uint32_t value;          /* PING, PONG: the number of the round; NAME: load_frame_build() */
-    struct load_clock clock; /* in TELL and CLOCK */
+    struct load_clock clock; /* only in TELL and CLOCK */
     union {
         struct load_start start;
-        struct load_message message; /* in TELL and SAID */
-        uint64_t time_ns;            /* PONG: the time by its sender's clock */
+        struct load_message message; /* only in TELL and SAID */
+        uint64_t time_ns;            /* in PONG: the time by the clock of its sender */
     } u;
-    /* NAME, GONE: a text; RESULT, MARK, SCRIPT: blocks as delta.h packs them */
+    /* in NAME and GONE: a text; in RESULT, MARK and SCRIPT: changed blocks, as load_delta_take
+     * writes them */
     char bytes[LOAD_FRAME_BYTES];
 };
 
 /* The length of a frame without bytes. */
 #define LOAD_FRAME_HEAD offsetof(struct load_frame, bytes)
 
-/* A number that differs between builds whose structures differ. */
+/* A number that differs between two builds if their structures differ. */
 uint32_t load_frame_build(void);
 
-/* Send the frame with that many of its bytes. False, and errno. */
+/* Send a frame with `bytes` of its bytes. False: errno says why it was not sent. */
 bool load_frame_send(int channel, const struct load_frame *frame, size_t bytes);
 
-/* Receive a frame without waiting; returns the number of its bytes. -1: there is none now; -2: the
- * channel is closed, or something came that is no frame. */
+/* Receive a frame, without waiting. Returns how many bytes it has. -1: no frame has come; -2: the
+ * channel is closed, or a datagram came that is no frame. */
 int load_frame_receive(int channel, struct load_frame *frame);
 
-/* Send a text as the bytes of a frame, and get it from a received one. It has at most
- * LOAD_FRAME_BYTES - 1 bytes. */
+/* load_frame_send_text sends a text of at most LOAD_FRAME_BYTES - 1 bytes as the bytes of a frame;
+ * load_frame_text returns the text of a received frame. */
 bool load_frame_send_text(int channel, enum load_frame_type type, const char *text);
 const char *load_frame_text(struct load_frame *frame, int bytes);
 
-/* Send a descriptor to the process at the other end; and receive one, -1: there is none. */
+/* Send a descriptor to the process at the other end of the channel, or receive one; -1: none
+ * came. */
 bool load_frame_send_descriptor(int channel, int descriptor);
 int load_frame_receive_descriptor(int channel);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the program sxe-http-mpi: sxe-http with a worker on each of many cores, of one machine or
- * of several. Place: main(), and all calls of MPI; mpirun starts it once for each rank.
+ * What: the program sxe-http-mpi, which is sxe-http with workers on many cores, of one machine or
+ * of several. Place: this file has main() and all calls of MPI. mpirun starts the program once for
+ * each rank.
  *
- * Shape: main() forks the engine (engine.h), and then only carries frames between the processes of
- * the job (relay.h).
+ * Shape: main() forks the engine (engine.h), and then only carries frames between the ranks
+ * (relay.h).
  */
 #include <mpi.h>
 #include <signal.h>
@@ -22,8 +23,8 @@
 #include "wait-status.h"
 
 #define TAG   1
-#define SLOTS 8  /* most messages on their way to one rank */
-#define END_S 20 /* seconds that MPI_Finalize may take */
+#define SLOTS 8  /* the most messages to one rank that are being sent at a time */
+#define END_S 20 /* how many seconds MPI_Finalize may take */
 
 /* ---- The link ---- */
 
@@ -34,14 +35,15 @@ struct mail {
     struct load_frame received;
 };
 
-static struct mail *mails; /* an element for each rank */
+static struct mail *mails; /* one element for each rank */
 
 static bool
 is_request_free(MPI_Request *request)
 {
     int is_done = 1;
 
-    /* A request that failed is over, too; the rank's missing answer will show that it is lost. */
+    /* Also treat a request that failed as sent: if the rank is lost, it does not answer, and its
+     * envoy notices that. */
     if (*request != MPI_REQUEST_NULL && MPI_Test(request, &is_done, MPI_STATUS_IGNORE) != 0)
         *request = MPI_REQUEST_NULL;
     return is_done || *request == MPI_REQUEST_NULL;
@@ -89,7 +91,7 @@ receive_message(struct load_link *link, unsigned from, void *bytes, size_t size)
     return (size_t)length;
 }
 
-/* Allocate the mails. False: no memory, or too many ranks. */
+/* Allocate the mails, one for each rank. False: no memory, or too many ranks. */
 static bool
 open_rank_link(struct load_link *link)
 {
@@ -119,8 +121,8 @@ close_link(const struct load_link *link)
         MPI_Cancel(&mails[i].receiving);
         MPI_Request_free(&mails[i].receiving);
     }
-    /* MPI_Finalize waits for all ranks, one of which may have been stopped at the last moment:
-     * SIGALRM ends this process after END_S. */
+    /* MPI_Finalize waits for all ranks. One of them may have been stopped (SIGSTOP) at the last
+     * moment, so SIGALRM ends this process after END_S seconds. */
     alarm(END_S);
     MPI_Finalize();
     free(mails);
@@ -137,7 +139,7 @@ signals_of_mpirun(void)
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGHUP);
-    /* Block these signals before MPI starts threads, because threads inherit the mask. */
+    /* Block these signals before MPI starts threads, because threads inherit the signal mask. */
     sigprocmask(SIG_BLOCK, &mask, NULL);
     return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 }

@@ -11,7 +11,7 @@
 
 static struct load_ranks *judged;
 
-/* For each rank, the sums over the trials from which its rate is computed. */
+/* For each rank the sums, over all trials, from which its rate is computed. */
 static struct count {
     double in_time;
     double seconds;
@@ -51,7 +51,7 @@ load_rank_name(const struct load_ranks *ranks, unsigned rank)
     return name;
 }
 
-/* Judge a rank alone, as if it were a run with the rank's share of the load. */
+/* Judge the worker of a rank as if it were a run of its own, with the rank's part of the load. */
 static void
 judge_alone(struct load_verdict *verdict, const struct load_plan *plan, unsigned rank,
             const struct load_result *worker)
@@ -78,8 +78,8 @@ add_rank_part(struct load_part *part, struct count *count, const struct load_res
     load_verdict_add(&part->verdict, verdict);
 }
 
-/* The parts of the run, which trials add to; in a search the parts of the present step. NULL: no
- * memory. */
+/* The parts of the run, to which each trial adds. In a search they are the parts of the present
+ * step. NULL: no memory. */
 static struct load_part *
 parts_of(struct load_run *run)
 {
@@ -122,7 +122,7 @@ judge_ranks(struct load_parent *parent, struct load_trial *trial,
         snprintf(parts[i].name, sizeof(parts[i].name), "%s", load_rank_name(judged, i));
         parts[i].clock_ns = judged->ranks[i].clock_ns;
     }
-    /* Some limits are exceeded only in the sum of all ranks. */
+    /* a limit may be exceeded only by the sum of all ranks */
     if (trial->verdict.number == 0)
         trial->verdict = whole;
 }

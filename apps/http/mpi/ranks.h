@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the table of ranks. A rank is a process that mpirun started, with one worker. Place: rank 0
- * has the table in memory that its processes share; envoys write the hosts and clocks into it, and
- * the coordinator judges each rank alone.
+ * What: the table of ranks. A rank is a process that mpirun started, with one worker. Place: the
+ * table is in memory that the processes of rank 0 share. Envoys write the ranks' hosts and clocks
+ * into it. The coordinator judges the worker of each rank separately.
  *
- * Shape: reasons against a rank are in the verdict with its name: "rank 2 on node2: waited 12.0 %
- * of the time for a CPU ..."; each rank is a part of the run (run.h), like a file of merge.
+ * Shape: if a rank makes the result suspect, the verdict's reason begins with the rank's name:
+ * "rank 2 on node2: waited 12.0 % of the time for a CPU ..."; In the report each rank is a part of
+ * the run (struct load_part), as each file of the command merge is.
  */
 #ifndef LOAD_RANKS_H
 #define LOAD_RANKS_H
@@ -16,10 +17,10 @@
 #define LOAD_HOST_MAX  60
 
 struct load_rank {
-    char host[LOAD_HOST_MAX + 1]; /* the name of its machine; "": not known yet */
-    uint64_t clock_ns;            /* how exact its clock's measured offset is */
-    /* The channel for frames of the rank, in processes that are forked after it was opened; -1:
-     * there is none. */
+    char host[LOAD_HOST_MAX + 1]; /* the name of the rank's machine; "": not known yet */
+    uint64_t clock_ns;            /* by how much the measured offset of its clock may be wrong */
+    /* The channel for the rank's frames. Only processes that were forked after it was opened can
+     * use it. -1: it is not open. */
     int channel;
 };
 
@@ -29,7 +30,7 @@ struct load_ranks {
     struct load_rank ranks[LOAD_RANKS_MAX];
 };
 
-/* Make a table that all processes forked later share; NULL: no memory. */
+/* Make a table in memory that processes forked later share. NULL: no memory. */
 struct load_ranks *load_ranks_new(unsigned number);
 void load_ranks_free(struct load_ranks *ranks);
 

@@ -15,24 +15,25 @@
 
 #include "sxe-time.h"
 
-#define BRISK_NS (20 * SXE_NS_PER_MS) /* for how long to poll MPI each ms after a frame */
-/* for how long to poll without sleep after a PING: others will follow */
+/* after a frame: for how long to ask MPI for messages every millisecond */
+#define BRISK_NS (20 * SXE_NS_PER_MS)
+/* after a PING: for how long to ask MPI without sleeping, because more PINGs will follow */
 #define SPIN_NS (2 * SXE_NS_PER_MS)
-#define ROUNDS  20 /* how many PINGs measure a clock */
+#define ROUNDS  20 /* how many PINGs are used to measure a clock */
 
 uint64_t load_relay_end_ns = 3 * SXE_NS_PER_SECOND;
 uint64_t load_relay_pong_ns = 200 * SXE_NS_PER_MS;
 
-/* A frame that cannot be passed on yet, in one direction. */
+/* A frame that cannot be passed on yet. There is one for each direction. */
 struct held {
-    size_t length; /* how many bytes; 0: no frame is held */
+    size_t length; /* how many bytes the frame has; 0: no frame is held */
     struct load_frame frame;
 };
 
 struct peer {
     unsigned rank;
     int channel;      /* the channel to the peer's envoy; -1: there is none */
-    bool needs_clock; /* whether its clock is to be measured */
+    bool needs_clock; /* whether the peer's clock is to be measured */
     bool has_ended;
     struct held to_rank;
     struct held to_channel;
@@ -43,8 +44,8 @@ struct relay {
     int engine; /* the channel to the engine */
     bool is_over;
     bool has_moved;    /* whether a frame was read or passed on in this turn */
-    uint64_t brisk_ns; /* until when to poll MPI each ms */
-    uint64_t spin_ns;  /* until when to poll MPI without sleep */
+    uint64_t brisk_ns; /* until when to ask MPI for messages every millisecond */
+    uint64_t spin_ns;  /* until when to ask MPI without sleeping */
     uint32_t rounds;   /* how many PINGs were sent */
     uint32_t ponged;   /* the number of the last PONG */
     uint64_t pong_ns;  /* the time in the last PONG */
@@ -120,7 +121,7 @@ receive_from_peer(struct relay *relay, struct peer *peer)
 
 /* ---- The clock of a rank ---- */
 
-/* Send one PING and wait for its PONG; false: there was no answer. */
+/* Send one PING and wait for its PONG. False: no answer came. */
 static bool
 ping_peer(struct relay *relay, struct peer *peer, struct load_clock *clock)
 {
@@ -148,8 +149,7 @@ measure_clock(struct relay *relay, struct peer *peer)
 
     for (unsigned i = 0; i < ROUNDS && ping_peer(relay, peer, &frame.clock); i++)
         ;
-    /* If there was no answer, try again in the next turn, until the envoy says that the rank is
-     * lost. */
+    /* If no answer came, try again in the next turn, until the envoy says that the rank is lost. */
     peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
     if (!peer->needs_clock)
         load_frame_send(peer->channel, &frame, 0);
@@ -169,7 +169,7 @@ flush_to_rank(struct relay *relay, struct peer *peer)
     relay->has_moved = true;
 }
 
-/* The channel is closed, so the agent has died: send GONE to rank 0 in its place. */
+/* The channel is closed, because the agent has died: send GONE to rank 0 in its place. */
 static void
 lose_agent(struct peer *peer)
 {
@@ -208,7 +208,7 @@ read_channel(struct relay *relay, struct peer *peer)
 /* ---- The relay's loop ---- */
 
 /* At rank 0: receive the channel of the next rank from the engine. Rank 0 has a peer for each other
- * rank; another rank has a single peer, rank 0, whose channel is the engine's. */
+ * rank. Every other rank has one peer, which is rank 0, and whose channel leads to the engine. */
 static void
 take_channel(struct relay *relay)
 {
@@ -267,7 +267,7 @@ run_relay_turn(struct relay *relay, int signals, pid_t engine)
     }
 }
 
-/* Send a frame without content, and try until the link takes it. */
+/* Send a frame without content. Try until the link accepts it. */
 static void
 say_to_peer(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t until_ns)
 {
@@ -275,7 +275,7 @@ say_to_peer(struct relay *relay, unsigned rank, enum load_frame_type type, uint6
         poll(NULL, 0, 1);
 }
 
-/* Send END to all other ranks, and wait for their BYE; false: some did not answer. */
+/* Send END to all other ranks, and wait for their BYE. False: some did not answer. */
 static bool
 end_others(struct relay *relay)
 {
@@ -284,7 +284,7 @@ end_others(struct relay *relay)
 
     for (unsigned rank = 1; rank < relay->link->ranks; rank++)
         say_to_peer(relay, rank, LOAD_FRAME_END, until_ns);
-    /* Add peers for ranks whose channels the engine never sent. */
+    /* The engine may have ended before it sent all channels: add the peers of the other ranks. */
     while (relay->peers_number < relay->link->ranks - 1) {
         relay->peers[relay->peers_number] =
             (struct peer){.rank = relay->peers_number + 1, .channel = -1};
@@ -308,7 +308,8 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
     static struct relay relay;
     struct load_relay_end end = {0};
 
-    /* memset, since assigning a compound literal would need a large object on the stack. */
+    /* memset is used because assigning a compound literal would need a large object on the
+     * stack. */
     memset(&relay, 0, sizeof(relay));
     relay.link = link;
     relay.engine = channel;
@@ -318,7 +319,7 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
     }
     while (!relay.is_over)
         run_relay_turn(&relay, signals, engine);
-    /* Close our ends of the channels: the engine ends when it sees that. */
+    /* Close our ends of the channels: when the engine sees that, it ends. */
     for (unsigned i = 0; i < relay.peers_number; i++)
         if (relay.peers[i].channel >= 0)
             close(relay.peers[i].channel);

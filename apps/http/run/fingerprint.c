@@ -19,7 +19,7 @@
 #include "sxe-util.h"
 
 #define PATH_SIZE 512
-/* how many bytes to read of a file; of /proc/cpuinfo these are the first CPUs */
+/* how many bytes of a file are read; of /proc/cpuinfo this is the part about the first CPUs */
 #define FILE_SIZE 16384
 #define UNKNOWN   "unknown"
 
@@ -31,7 +31,7 @@
 #    define COMPILER "gcc " __VERSION__
 #endif
 
-/* The facts that are the first line of a file. */
+/* The facts that consist of the first line of a file. */
 static const struct {
     const char *name;
     const char *path;
@@ -56,7 +56,7 @@ static const struct {
 
 /* ---- Facts ---- */
 
-/* Add a fact. It is printed as one line, so control bytes become blanks. */
+/* Add a fact. It is printed as one line, so control bytes are replaced by blanks. */
 static void add_fact(struct load_fingerprint *fingerprint, const char *name, const char *format,
                      ...) SXE_PRINTF(3, 4);
 
@@ -80,7 +80,8 @@ add_fact(struct load_fingerprint *fingerprint, const char *name, const char *for
 
 /* ---- Files ---- */
 
-/* Read as much of the file as there is room for, and end it with '\0'; false: there is no file. */
+/* Read as many bytes of the file as there is room for, and add a '\0'. False: the file cannot be
+ * read. */
 static bool
 read_system_file(const char *root, const char *path, char *text, size_t size)
 {
@@ -108,8 +109,8 @@ read_first_line(const char *root, const char *path, char *text, size_t size)
     return text;
 }
 
-/* Find the value after "name:" in a text of such lines, and end it by a NUL. NULL: there is
- * none. */
+/* Find the value after "name:" in a text that has one such pair in each line, and end the value
+ * with a NUL. NULL: the text has no such name. */
 static char *
 value_of_name(char *text, const char *name)
 {
@@ -160,8 +161,8 @@ add_cpus_allowed(struct load_fingerprint *fingerprint, const char *root)
     add_fact_value(fingerprint, "cpus_allowed", value_of_name(text, "Cpus_allowed_list"));
 }
 
-/* Add whether turbo is on. Intel's driver has a file that is 1 if turbo is off; other drivers have
- * one that is 1 if it is on. */
+/* Add whether turbo is on. The file of Intel's driver is 1 if turbo is off; the file of other
+ * drivers is 1 if it is on. */
 static void
 add_turbo(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -190,7 +191,7 @@ add_memory(struct load_fingerprint *fingerprint, const char *root)
         add_fact(fingerprint, "memory", "%llu MiB", strtoull(total, NULL, 10) / 1024);
 }
 
-/* Add the part of the time since boot that the hypervisor gave to other guests. */
+/* Add which part of the time since boot the hypervisor gave to other guests (steal time). */
 static void
 add_steal(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -215,7 +216,7 @@ is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Add a name to a list of names in a text, if there is room. */
+/* Append a name to a list of names, if there is room. */
 static void
 add_name_to_list(char *list, size_t size, const char *name)
 {
@@ -224,8 +225,8 @@ add_name_to_list(char *list, size_t size, const char *name)
     snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", name);
 }
 
-/* Add the CPU's vulnerabilities that the kernel mitigates, and those that it does not. Other
- * states, such as "Not affected", are left out. */
+/* Add the CPU's vulnerabilities which the kernel mitigates, and those which it does not.
+ * Vulnerabilities in other states, such as "Not affected", are left out. */
 static void
 add_mitigations(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -270,7 +271,7 @@ add_open_files(struct load_fingerprint *fingerprint)
 
 /* ---- The programs ---- */
 
-/* Append a word as a shell reads it back. */
+/* Append a word, quoted so that a shell reads back the same word. */
 static void
 add_shell_word(char *text, size_t size, const char *word)
 {

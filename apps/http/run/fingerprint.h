@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the machine and the programs that a result comes from, as names and values. Place: taken
- * once at the start of a run; every output has it; compare prints the differences of two.
+ * What: a fingerprint: facts about the machine and the programs that a result comes from, as names
+ * and values. Place: it is taken once, at the start of a run. Every output contains it, and compare
+ * prints the differences between two fingerprints.
  *
  * Shape: kernel, cpu model, cpus online and allowed, governor, turbo, mitigations, memory, clock
  * source, the sysctls that matter to sockets, ulimit -n, steal time, sxe-http's version and
@@ -9,7 +10,7 @@
  * --server-cmd, or that of the process that listens on this machine. A fact that the system hides
  * is "unknown".
  *
- * Limits: reads Linux's /proc and /sys; where they are is a parameter, for the tests.
+ * Limits: reads Linux's /proc and /sys. For tests, a parameter says where they are.
  */
 #ifndef LOAD_FINGERPRINT_H
 #define LOAD_FINGERPRINT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared memory for the workers' results, and checks that their accounts close.
+ * Memory for results, making the counts of a dead worker consistent, and the figures of a result.
  */
 #include "run-private.h"
 
@@ -58,7 +58,8 @@ total_of_counts(const uint64_t *counts, unsigned number)
     return sum;
 }
 
-/* Set *left so that parts + *left is *whole; if parts is more than *whole, *whole becomes parts. */
+/* Set *left to the rest of *whole that is not in parts. If parts is more than *whole, raise *whole
+ * to parts. */
 static void
 close_account(uint64_t *whole, uint64_t parts, uint64_t *left)
 {
@@ -67,8 +68,8 @@ close_account(uint64_t *whole, uint64_t parts, uint64_t *left)
     *left = *whole - parts;
 }
 
-/* Count the samples again: a worker that died while it recorded one has it in a bucket, but not in
- * the count. */
+/* Count the samples again: a worker that died while it recorded a sample may have added it to a
+ * bucket, but not to the count. */
 static void
 count_samples(struct load_histogram *histogram)
 {
@@ -100,7 +101,7 @@ load_result_force(struct load_result *result, bool is_paced)
     load_result_copy_times(result, is_paced);
 }
 
-/* A percentile in ns; NAN: there are too few samples. */
+/* A percentile in ns; NAN: there are too few samples to tell it. */
 static double
 percentile_of(const struct load_histogram *histogram, double fraction)
 {

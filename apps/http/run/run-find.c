@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running the steps of --find: measure a rate, judge it, settle.
+ * Running the steps of --find: set a rate, let the load settle, measure, and judge.
  */
 #include "run-private.h"
 
@@ -11,12 +11,13 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-#define START_RATE 10.0 /* the first rate without -R, when nothing is known about the server */
+/* the first rate if -R does not give one: nothing is known about the server */
+#define START_RATE 10.0
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
 #define SETTLE_MAX (2 * SXE_NS_PER_SECOND)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
 #define DRAIN_NS   (5 * SXE_NS_PER_MS)
-#define STEP_NS    SXE_NS_PER_SECOND /* shortest step, unless -d is shorter */
+#define STEP_NS    SXE_NS_PER_SECOND /* the shortest time of a step, unless -d is shorter */
 
 double load_find_rate_max = 1e6;
 double load_find_speed = 1;
@@ -26,19 +27,21 @@ struct find {
     struct load_parent *parent;
     struct load_trial *trial;
     struct load_threshold condition;
-    /* workers + 1 results: the counts of each worker when the step began to measure, and then their
-     * sum */
+    /* an array of workers + 1 results: the counts that each worker had when the step began to
+     * measure, and then their sum */
     struct load_result *before;
-    struct load_result *delta; /* workers results: the counts of each worker in the step */
-    uint64_t longest_ns;       /* longest time of a step */
+    /* an array of `workers` results: what each worker counted in the step */
+    struct load_result *delta;
+    uint64_t longest_ns; /* the longest time that a step may measure */
     struct load_search search;
-    struct load_verdict missed; /* the client's verdict at the lowest rate that did not hold */
+    /* what the verdict said about the client at the lowest rate that did not hold */
+    struct load_verdict missed;
 };
 
 /* ---- Marks ---- */
 
-/* Tell all workers to copy their counts to their marks, and wait until they have. False: the
- * workers are ending instead. */
+/* Send all workers a message that makes them copy their counts to their marks, and wait until they
+ * have done so. False: the workers are ending instead. */
 static bool
 mark_step(struct find *find, struct load_message message)
 {
@@ -60,7 +63,7 @@ keep_marks(struct find *find)
     find->parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
-/* Compute in find->delta what each worker counted between its last two marks. */
+/* Compute in find->delta what each worker counted from keep_marks to its last mark. */
 static void
 take_deltas(struct find *find)
 {
@@ -87,8 +90,8 @@ count_step_results(struct find *find)
     return sum;
 }
 
-/* Whether the step can end. Until a rate is known that does not hold, a rate that has too few
- * samples is passed over: a higher one is tried first, because it has more. */
+/* Whether the step can end: it can be judged, or it has too few samples, and a higher rate is to be
+ * tried first, because it has more. The latter only as long as every judged rate has held. */
 static bool
 is_enough(struct find *find)
 {
@@ -104,7 +107,7 @@ is_enough(struct find *find)
     return load_step_is_enough(&find->condition, result);
 }
 
-/* Wait until the step can be judged: at least STEP_NS, at most find->longest_ns. */
+/* Wait until the step can be judged, but at least STEP_NS and at most find->longest_ns. */
 static void
 await_figure(struct find *find)
 {
@@ -130,7 +133,7 @@ in_flight(const struct find *find)
     return number;
 }
 
-/* Wait until the last step's requests are answered or have timed out. False: the workers are
+/* Wait until the queries of the last step are answered or have timed out. False: the workers are
  * ending. */
 static bool
 drain_last_step(struct find *find)
@@ -145,8 +148,9 @@ drain_last_step(struct find *find)
     return true;
 }
 
-/* Wait until as many requests have been answered at this rate as are in flight: about two response
- * times. A server that is too slow for that is measured after most_ns all the same. */
+/* Let the load settle: wait until at this rate as many queries were answered as are in flight,
+ * which takes about two response times. If that takes longer than most_ns, do not wait any
+ * longer. */
 static void
 settle_search(struct find *find)
 {
@@ -163,7 +167,7 @@ settle_search(struct find *find)
     }
 }
 
-/* Set the rate of a step, and let the load settle. False: the workers are ending. */
+/* Set the rate of a step, let the load settle, and measure. False: the workers are ending. */
 static bool
 measure_step(struct find *find, double rate)
 {
@@ -217,8 +221,8 @@ say_step(const struct find *find, const struct load_step *step)
 
 /* ---- The search ---- */
 
-/* Add why the client was suspect at the lowest rate that did not hold: that rate may be the limit
- * of the client, and not of the server. */
+/* If the verdict on the client was bad at the lowest rate that did not hold, add its reasons: this
+ * rate may be the limit of the client, and not of the server. */
 static void
 blame_client(const struct find *find, struct load_verdict *verdict)
 {
@@ -234,7 +238,8 @@ blame_client(const struct find *find, struct load_verdict *verdict)
     load_verdict_add(verdict, &blamed);
 }
 
-/* Say that the search ended at the highest rate that the workers can send, not at the server's. */
+/* Print it if the search ended at the highest rate that the workers can send: then this is not the
+ * limit of the server. */
 static void
 say_if_highest(const struct find *find)
 {
@@ -293,12 +298,12 @@ search_rate(struct load_parent *parent, uint64_t start_ns, void *user)
     return run->steps_number > 0;
 }
 
-/* Compute the lowest rate that gives enough samples in the longest step, with 10 % more for
- * chance. */
+/* Compute the lowest rate that gives enough samples in the longest step. Add 10 %, because arrivals
+ * are random. */
 static void
 find_what_can_be_told(struct find *find)
 {
-    /* not const, because its 16 MB would then be in the program's file */
+    /* not const: a constant's 16 MB of zeros would be a part of the program's file */
     static struct load_result nothing;
     struct load_evidence evidence;
 

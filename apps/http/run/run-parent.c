@@ -18,10 +18,10 @@
 
 uint64_t load_parent_grace_ns = SXE_NS_PER_SECOND;
 
-/* A CPU in a deep sleep takes some 30 us to wake, which would be in every latency of a run with a
- * rate. While the descriptor is open no CPU sleeps deeply (the kernel's PM QoS; cyclictest does the
- * same). Returns that descriptor; -1: it may not be opened, so the figures are less exact, but the
- * run goes on. */
+/* Keep CPUs from deep sleep. A CPU in deep sleep takes some 30 us to wake, and with a rate below
+ * the limit each latency would include that. While the descriptor is open, no CPU sleeps deeply
+ * (the kernel's PM QoS; cyclictest does the same). Returns the descriptor; -1: it may not be
+ * opened; then the figures are less exact, but the run goes on. */
 static int
 keep_awake(const struct load_plan *plan)
 {
@@ -44,7 +44,8 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
     parent->out = out;
     parent->err = err;
     parent->look_ns = parent->kill_ns = LOAD_NEVER;
-    /* poll(2) refuses more entries than a process may open files, also if some are -1. */
+    /* poll(2) refuses more entries than a process may open files, even if the descriptors of some
+     * entries are -1. */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
         limit.rlim_cur < 1 + LOAD_MONITOR_FDS + (plan->workers + 1))
         return -EMFILE;
@@ -63,7 +64,8 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
         load_results_unmap(parent->sum, 1);
         return error;
     }
-    /* Our parent may have set SIGCHLD to be ignored: then we could not wait for children. */
+    /* The process that started sxe-http may have set SIGCHLD to be ignored, and then children could
+     * not be waited for. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
     parent->awake = keep_awake(plan);
@@ -86,7 +88,7 @@ load_parent_show(struct load_parent *parent, bool is_shown)
 
     load_live_delete(parent->live);
     parent->live = NULL;
-    /* Without a terminal a search prints a line for each step, and none for each second. */
+    /* If there is no terminal, a search prints a line for each step, and no live view. */
     if (is_shown && (is_terminal || parent->plan->find == NULL))
         parent->live = load_live_new(parent->plan, parent->err, is_terminal);
     parent->look_ns = parent->live != NULL ? sxe_time_ns() : LOAD_NEVER;
@@ -112,8 +114,8 @@ load_parent_monitor(struct load_parent *parent)
     load_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
 }
 
-/* The wait for replies in flight may take as long as --drain: tell the user that a second interrupt
- * ends it. */
+/* Tell the user that a second interrupt ends the wait for replies in flight, which may take as long
+ * as --drain. */
 static void
 say_interrupted(struct load_parent *parent)
 {
@@ -149,7 +151,8 @@ take_run_signals(struct load_parent *parent)
             load_workers_kill(parent);
         }
     }
-    /* The signalfd cannot be read: reap here, or the parent would wait for ended processes. */
+    /* If the signalfd cannot be read, SIGCHLD is not seen either: reap here, because otherwise the
+     * parent would wait for processes that have ended. */
     if (errno != EAGAIN) {
         load_workers_reap(parent);
         load_server_reap(parent);
@@ -181,10 +184,10 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     uint64_t wake_ns =
         earlier_of(earlier_of(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
-    /* the next wake-up is at most LOAD_ASK_NS away */
+    /* wake up in at most LOAD_ASK_NS */
     wake_ns = earlier_of(wake_ns, parent->ask_ns);
     wake_ns = earlier_of(wake_ns, parent->kill_ns);
-    /* A closed control is -1, which poll(2) ignores. */
+    /* the control of a process that closed it is -1, which poll(2) ignores */
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
     load_monitor_poll(parent->monitor, &fds[1]);

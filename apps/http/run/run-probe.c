@@ -4,8 +4,8 @@
  */
 #include "run-private.h"
 
-/* Added to the seed, so that the arrivals and random values of the probe differ from those of all
- * workers. */
+/* This is added to the seed, so that the arrivals and random values of the probe differ from those
+ * of all workers. */
 #define OTHER_SEED (UINT64_C(1) << 62)
 
 void
@@ -14,8 +14,8 @@ load_probe_plan(struct load_plan *probe, const struct load_plan *plan)
     *probe = *plan;
     probe->sockets = LOAD_PROBE_SOCKETS;
     probe->workers = 1;
-    /* If the server is slow, the probe's queries wait instead of being skipped, so that their
-     * response times show it. */
+    /* If the server is slow, the probe's queries wait for a socket, instead of being skipped, so
+     * that their response times show it. */
     probe->model = LOAD_PARTLY_OPEN;
     probe->arrivals = LOAD_POISSON;
     probe->rate = probe->rate_end = plan->probe_rate;
@@ -28,7 +28,7 @@ load_probe_plan(struct load_plan *probe, const struct load_plan *plan)
     probe->ramp = LOAD_PROBE_SOCKETS;
     probe->ramp_rate = 0;
     probe->seed = plan->seed + OTHER_SEED;
-    /* Without a duration the parent stops the probe when the load is over. */
+    /* Without a duration the parent stops the probe when the load has ended. */
     if (plan->stop != LOAD_STOP_TIME)
         probe->duration_ns = LOAD_FOREVER_NS;
     probe->stop = LOAD_STOP_TIME;

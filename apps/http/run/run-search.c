@@ -2,15 +2,16 @@
  *
  * Choosing the next rate of --find; run-find.c measures and judges it.
  *
- * Rates are doubled until one does not hold, and then the interval is halved, as a ratio, until the
- * rates that held and did not hold are 2 % apart. The last rate that held has to hold once more,
- * since it may have held by luck. A rate that did not hold is tried again, since one moment in
- * which the machine did something else would end the search far too low.
+ * The rate is doubled until one does not hold. Then the rate between the highest that held and the
+ * lowest that did not hold (their geometric mean) is tried, until these two are 2 % apart. The
+ * highest rate that held has to hold once more, because it may have held by luck. A rate that did
+ * not hold is tried again, because otherwise one moment in which the machine did something else
+ * would end the search far too low.
  *
- * A low rate may have too few samples to be judged. Then the search first goes up, since higher
- * rates have more. When a higher rate did not hold, it comes back to the low one, and measures as
- * long as it takes. If even the longest step is too short, lower rates are tried only to see that
- * they do not hold either, for which fewer samples are enough.
+ * A low rate may have too few samples to be judged. Then the search passes it over and goes up,
+ * because higher rates have more samples. If a higher rate does not hold, the search comes back to
+ * the low one, and measures it for a longer time. If even the longest step is too short, lower
+ * rates are tried only to see that they do not hold either: that takes fewer samples.
  */
 #include <math.h>
 
@@ -18,8 +19,9 @@
 
 #define CLOSE_ENOUGH 1.02
 #define UP           2.0
-#define DOWN         4.0 /* larger than UP: a start rate that does not hold was a bad guess */
-#define RATE_MIN     0.5
+/* larger than UP, because a first rate that does not hold was a bad guess */
+#define DOWN     4.0
+#define RATE_MIN 0.5
 
 static bool
 is_miss(const struct load_step *step)
@@ -33,7 +35,7 @@ is_step_at(const struct load_step *step, double rate)
     return !(step->rate < rate) && !(step->rate > rate);
 }
 
-/* Whether the rate was tried more than once, and did not hold the last time. */
+/* Whether the rate could be judged more than once, and did not hold the last time. */
 static bool
 is_missed(const struct load_step *steps, unsigned number, double rate)
 {
@@ -90,8 +92,8 @@ has_held_twice(const struct load_step *steps, unsigned number, double rate)
     return times > 1;
 }
 
-/* The next rate while every rate has held. 0: the highest rate has held twice, or cannot be
- * told. */
+/* The next rate, if every rate has held so far. 0: the highest rate has held twice, or cannot be
+ * judged. */
 static double
 next_rate_up(const struct load_step *steps, unsigned number, double highest)
 {
@@ -102,7 +104,8 @@ next_rate_up(const struct load_step *steps, unsigned number, double highest)
     return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
-/* The highest rate below `high` that was passed over because of too few samples; 0: none. */
+/* The highest rate below `high` that was passed over, because it had too few samples; 0: there is
+ * none. */
 static double
 passed_below(const struct load_step *steps, unsigned number, double high)
 {
@@ -114,7 +117,7 @@ passed_below(const struct load_step *steps, unsigned number, double high)
     return rate;
 }
 
-/* The next rate while no rate has held; 0: there is none. */
+/* The next rate, if no rate has held so far; 0: there is no other rate to try. */
 static double
 next_rate_down(const struct load_search *search, const struct load_step *steps, unsigned number,
                double high)
@@ -143,7 +146,7 @@ load_search_next(const struct load_search *search, const struct load_step *steps
         return steps[number - 1].rate;
     if (isinf(high))
         return next_rate_up(steps, number, search->highest);
-    /* The last step had too few samples; a lower rate would have even fewer. */
+    /* the last step had too few samples to be judged, and a lower rate would have even fewer */
     if (!steps[number - 1].is_told)
         return 0;
     if (low <= 0)

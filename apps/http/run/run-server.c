@@ -26,13 +26,13 @@
 uint64_t load_server_start_ns = 10 * SXE_NS_PER_SECOND;
 uint64_t load_server_stop_ns = 5 * SXE_NS_PER_SECOND;
 
-/* ---- Whether a server accepts at the plan's address ---- */
+/* ---- Whether a server accepts connections at the plan's address ---- */
 
 static socklen_t
 unix_address(const char *path, struct sockaddr_storage *address)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)address;
-    size_t length = strlen(path); /* at most 107, as plan.h says */
+    size_t length = strlen(path); /* at most 107 bytes, as plan.h says */
 
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, length);
@@ -43,7 +43,7 @@ unix_address(const char *path, struct sockaddr_storage *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-/* Fill *address. Returns its length; 0: the plan's IP is not valid. */
+/* Fill in *address. Returns its length; 0: the plan's IP is not valid. */
 static socklen_t
 plan_address(const struct load_plan *plan, struct sockaddr_storage *address)
 {
@@ -76,9 +76,9 @@ does_accept(const struct load_plan *plan)
 
 /* ---- The process ---- */
 
-/* Start the command in a process group of its own, so that all processes that it starts can be
- * killed, and Ctrl-C does not reach it. Signals that sxe-http ignores are reset to their defaults.
- * Its output goes to stderr, since stdout is for data. 0 or an errno. */
+/* Start the command in its own process group, so that all processes that it starts can be killed
+ * together, and Ctrl-C does not reach them. Signals that sxe-http ignores are reset to their
+ * defaults. The command's output goes to stderr, because stdout is for data. 0 or an errno. */
 static int
 spawn_server(struct load_parent *parent)
 {
@@ -142,7 +142,8 @@ fail_if_in_use(struct load_parent *parent)
     return -1;
 }
 
-/* Wait until the server accepts. 0; -1: it ended, the run was interrupted, or it took too long. */
+/* Wait until the server accepts connections. 0; -1: it ended, the run was interrupted, or it took
+ * too long. */
 static int
 await_accept(struct load_parent *parent)
 {
@@ -184,8 +185,8 @@ load_server_start(struct load_parent *parent)
     return -1;
 }
 
-/* Reap processes of the server's group that have ended. *status becomes that of the leader. True:
- * no process is left; until then the port may still be in use. */
+/* Reap processes of the server's group that have ended. *status becomes the status of the group's
+ * leader. True: no process is left. Until then a process may still use the port. */
 static bool
 bury_group(pid_t server, int options, int *status)
 {
@@ -207,7 +208,8 @@ load_server_reap(struct load_parent *parent)
     char how[WAIT_STATUS_MAX];
     int status = 0;
 
-    /* WNOWAIT: leave the leader a zombie, so that the group's number is not reused before kill. */
+    /* WNOWAIT leaves the leader a zombie. So its number, which is that of the group, cannot be used
+     * by others before kill(2). */
     if (server == 0 ||
         (waitid(P_PID, (id_t)server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0))
         return;
@@ -227,7 +229,7 @@ load_server_stop(struct load_parent *parent)
 
     if (server == 0)
         return;
-    /* With 0, load_server_reap ignores the server's end. */
+    /* if server is 0, load_server_reap ignores the end of the server */
     parent->server = 0;
     kill(-server, SIGTERM);
     while (!bury_group(server, WNOHANG, &status)) {

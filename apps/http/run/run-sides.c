@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trials of two servers in turn, and how many requests each figure needs.
+ * Trials of two sides, A and B; seeds of trials; and how many requests each figure needs.
  */
 #include "run-private.h"
 
-/* The number of the trial is added to the seed at this bit: above the bits that tell shards apart
- * (pace.c), and below the probe's bit (run-probe.c). */
+/* The number of the trial is added to the seed at this bit. It is above the bits that differ
+ * between shards (pace.c), and below the probe's bit (run-probe.c). */
 #define TRIAL_SHIFT 48
 
 bool

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds workers that do not answer, because they were stopped, or are in a C function that does not
- * return.
+ * Finds workers that do not answer, because they were stopped (SIGSTOP), or call a C function that
+ * does not return.
  */
 #include "run-private.h"
 
@@ -23,8 +23,8 @@ cpu_of(pid_t pid)
     return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
 }
 
-/* Whether a worker's time to answer is over. For a worker that computes, seconds of CPU time count,
- * and not of the clock: on a busy machine it may not have got the CPU. */
+/* Whether a worker has had enough time to answer. If it uses the CPU, its CPU time counts, and not
+ * the clock: on a busy machine it may not have got the CPU. */
 static bool
 is_lost(const struct load_process *process)
 {

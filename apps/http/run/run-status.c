@@ -31,8 +31,9 @@ judge_threshold(struct load_run *run, struct load_judged *judged, const char *co
                                                    : ": there are too few samples to tell");
 }
 
-/* Whether failed queries make the run fail. With a threshold on errors they do not: the threshold
- * says how many are allowed. Without one, none is, and a query must have succeeded. */
+/* Whether failed queries make the run fail. If there is a threshold on errors, the threshold alone
+ * decides how many may fail. Otherwise none may fail, and at least one query must have
+ * succeeded. */
 static bool
 has_bad_queries(const struct load_run *run)
 {
@@ -42,7 +43,7 @@ has_bad_queries(const struct load_run *run)
     return load_result_errors(run->total) > 0 || run->total->ends[LOAD_END_OK] == 0;
 }
 
-/* The run fails if more than this part of the load was not sent, for lack of a free socket. */
+/* The run fails if more than this part of the load was not sent. */
 #define UNDELIVERED 0.01
 
 static bool
@@ -51,8 +52,9 @@ lacks_queries(const struct load_result *result)
     return (double)load_result_skipped(result) > UNDELIVERED * (double)result->offered;
 }
 
-/* Whether too much was not sent. A threshold on `skipped` or `achieved` decides that for the load
- * (not for the probe). A search is expected to try rates that cannot be sent. */
+/* Whether too much of the load was not sent. If there is a threshold on `skipped` or `achieved`, it
+ * decides that for the load, but not for the probe. A search is expected to try rates that cannot
+ * be sent. */
 static bool
 is_undelivered(const struct load_run *run)
 {
@@ -71,8 +73,8 @@ lacks_sockets(const struct load_result *result)
            result->skipped[LOAD_SKIP_GONE] > 0;
 }
 
-/* Thresholds do not count for the probe. A probe without any query is no error: its rate is low,
- * and the load may be short. */
+/* Whether a socket or a query failed. Thresholds do not count for the probe. A probe that sent no
+ * query is no error, because its rate is low, and the load may be short. */
 static bool
 has_errors(const struct load_run *run)
 {
@@ -96,8 +98,7 @@ say_if_gone(const struct load_result *total, FILE *err)
             unsent, offered);
 }
 
-/* Warn about a run without any arrival: arrivals are random, so a low rate may have none in a short
- * time. */
+/* Warn if no query arrived. Arrivals are random, so at a low rate a short run may have none. */
 static void
 say_if_nothing_arrived(const struct load_run *run, FILE *err)
 {

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deciding when a step of a search can end, and whether its rate holds. Far from the limit that is
- * soon: far more, or far fewer, samples than allowed lie beyond the condition's value. Near the
- * limit it takes four times as many samples as a figure needs, which the step's time may not give.
+ * Deciding when a step of a search can end, and whether its rate holds. A condition such as
+ * p99<20ms allows a number of samples to lie beyond its value. Far from the limit a step can end
+ * soon, because far more, or far fewer, samples than allowed lie beyond the value. Near the limit
+ * it needs four times as many samples as the figure needs; the step may be too short for that.
  */
 #include <math.h>
 
 #include "run-private.h"
 
-#define NEAR         4.0
-#define CLEAR_MISS   4.0    /* by how many deviations too many samples are clearly a miss */
-#define CLEAR_HOLD   (-2.5) /* by how many deviations fewer samples than allowed clearly hold */
-#define MISSES_LEAST 20     /* fewer samples beyond the value may be a single burst */
+#define NEAR 4.0
+/* if the number of samples beyond the value is so many standard deviations too high, the rate
+ * clearly does not hold */
+#define CLEAR_MISS 4.0
+/* if the number of samples beyond the value is so many standard deviations below the allowed
+ * number, the rate clearly holds */
+#define CLEAR_HOLD (-2.5)
+/* fewer samples beyond the value than this may come from a single burst */
+#define MISSES_LEAST 20
 
-/* A rate holds only if the server answers it, however fast the replies are that come: this part of
- * the offered queries must get a good reply, less ON_THE_WAY that may be in flight at the end, and
- * CHANCE deviations of the number that were in flight at the beginning. */
+/* A rate holds only if the server also answers it. This part of the offered queries must get a good
+ * reply. Subtracted from it are ON_THE_WAY queries, which may be in flight at the end, and CHANCE
+ * standard deviations of the number that was in flight at the beginning. */
 #define ANSWERED   0.98
 #define ON_THE_WAY 10
 #define CHANCE     4.0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One trial: open connections, start, warm up, measure, stop, add up.
+ * One trial: open connections, begin the load, warm up, measure, stop, add up.
  */
 #include "run-private.h"
 
@@ -16,8 +16,8 @@ uint64_t load_trial_start_in_ns = 2 * SXE_NS_PER_MS;
 void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
                          const struct load_result *const *workers);
 
-/* How long before --start-at the sockets are opened, so that they are not held open for hours; and
- * how late a trial may begin before it becomes suspect. */
+/* How long before --start-at the sockets are opened: they should not be open for hours. And how
+ * late a trial may begin before its result becomes suspect. */
 #define OPEN_BEFORE_NS (60 * SXE_NS_PER_SECOND)
 #define LATE_NS        (100 * SXE_NS_PER_MS)
 
@@ -37,7 +37,7 @@ hint_at_limit(FILE *err, const struct load_result *result)
         (unsigned long long)limit.rlim_max);
 }
 
-/* Print a hint if no socket opened, and the cause is not a limit of the client. */
+/* If no socket opened, and the cause is not a limit of the client, print a hint. */
 static void
 hint_at_server(const struct load_parent *parent, const struct load_result *result)
 {
@@ -65,7 +65,7 @@ hint_at_server(const struct load_parent *parent, const struct load_result *resul
                 where, result->first_failure);
 }
 
-/* Print a hint for each host to which no socket opened, if others opened. */
+/* If sockets to some hosts opened, print a hint for each host to which none opened. */
 static void
 hint_at_hosts(const struct load_parent *parent, const struct load_result *result)
 {
@@ -91,8 +91,8 @@ probe_of(const struct load_parent *parent)
     return parent->number > parent->load ? &parent->processes[parent->load] : NULL;
 }
 
-/* Print a hint if the probe has no socket, unless the load has none either: then that was
- * printed. */
+/* If the probe has no socket, print a hint, unless the load has none either: then the hint was
+ * printed for the load. */
 static void
 hint_at_probe(const struct load_parent *parent, const struct load_result *load)
 {
@@ -122,7 +122,7 @@ say_sockets(struct load_parent *parent)
     hint_at_probe(parent, parent->sum);
 }
 
-/* Wait until the workers have opened their sockets. False: do not begin the load. */
+/* Wait until the workers have opened their sockets. False: the load must not begin. */
 static bool
 open_sockets(struct load_parent *parent, bool is_first)
 {
@@ -145,8 +145,8 @@ wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Wait until before_ns before the time of --start-at. Returns by how many ns that moment has
- * passed; 0: the wait ended in time. */
+/* Wait until before_ns before the time of --start-at. Returns how many ns ago this moment was; 0:
+ * it is now. */
 static uint64_t
 wait_for_start(struct load_parent *parent, uint64_t before_ns)
 {
@@ -160,7 +160,7 @@ wait_for_start(struct load_parent *parent, uint64_t before_ns)
     return load_later_part(now_ns, at_ns);
 }
 
-/* When the load begins, by CLOCK_MONOTONIC: soon, or at the time of --start-at. */
+/* The time at which the load begins, by CLOCK_MONOTONIC: soon, or at the time of --start-at. */
 static uint64_t
 start_of(struct load_parent *parent, bool is_first)
 {
@@ -223,9 +223,11 @@ leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
               parent->err);
 }
 
-/* A part that is summed and judged separately: the load, or the probe. */
+/* A part of the trial that is summed and judged separately: the load, or the probe. */
 struct part {
-    const char *name; /* the words after "the accounts" in messages: "" or " of the probe" */
+    /* the words after "the accounts" in a message: "" for the load, " of the probe" for the
+     * probe */
+    const char *name;
     const struct load_plan *plan;
     const struct load_result *const *workers;
     unsigned first; /* the index of its first process */
@@ -255,7 +257,7 @@ sum_part(struct load_parent *parent, const struct part *part)
     load_verdict_add(part->verdict, &limits);
     part->verdict->has_cpu_pressure =
         load_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
-    /* A run that opened no socket fails anyway: drop the doubts about its figures. */
+    /* If no socket opened, the run fails anyway: drop the doubts about its figures. */
     if (part->sum->opened == 0)
         part->verdict->number = 0;
     open = load_result_check(part->sum);
@@ -300,8 +302,8 @@ sum_all_workers(struct load_parent *parent, struct load_trial *trial)
                          (double)parent->late_ns / 1e9);
 }
 
-/* Stop the probe if the load has ended before its duration, and wait for its end. With a duration
- * the probe ends by itself, at the same time as the load. */
+/* Wait for the end of the probe. With a duration it ends by itself, at the same time as the load;
+ * if the load has ended earlier, stop it. */
 static void
 end_probe(struct load_parent *parent)
 {

@@ -10,9 +10,9 @@
 
 uint64_t load_warmup_window_ns = 100 * SXE_NS_PER_MS;
 
-/* End the window if it has enough replies; otherwise return false, and the window goes on. `before`
- * holds the workers' counts at the start of the window; callers pass the trial's result, which is
- * still unused. */
+/* If the window has enough replies, end it; otherwise return false, and the window goes on.
+ * `before` has the workers' counts at the start of the window; callers pass the trial's result,
+ * which is not used yet. */
 static bool
 end_window(const struct load_parent *parent, struct load_result *before, struct load_warmup *warmup,
            uint64_t ns)
@@ -35,8 +35,8 @@ end_window(const struct load_parent *parent, struct load_result *before, struct 
     return is_added;
 }
 
-/* Wait until the server is warm, or plan->warmup_ns have passed. False: the workers ended
- * before. */
+/* Wait until the server is warm, or plan->warmup_ns have passed. False: the workers ended before
+ * that. */
 static bool
 await_stationary(struct load_parent *parent, struct load_trial *trial, uint64_t start_ns)
 {
@@ -81,7 +81,8 @@ load_warmup_wait(struct load_parent *parent, struct load_trial *trial, uint64_t 
     parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
-/* The client may have kept up, but a result of a cold server is not the one that was asked for. */
+/* Make the trial suspect if the server was not warm: even if the client kept up, the user did not
+ * want the result of a cold server. */
 void
 load_warmup_judge(const struct load_plan *plan, struct load_trial *trial)
 {

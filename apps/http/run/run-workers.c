@@ -24,7 +24,7 @@ message_bit(enum load_message_type type)
     return 1u << type;
 }
 
-/* In the worker process: make a plan of its own, for the one host that it loads. */
+/* In the worker process: make a plan for the only host that this worker loads. */
 static void
 plan_for_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 {
@@ -63,7 +63,7 @@ fork_load_worker(struct load_parent *parent, const struct load_plan *plan, unsig
 {
     struct load_process *process = &parent->processes[parent->number];
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
-    /* With --shard, the shards between ours belong to other runs of sxe-http. */
+    /* With --shard, the shards between this run's shards belong to other runs of sxe-http. */
     struct load_worker worker = {
         .plan = plan,
         .shard = plan->shard + parts * shard,
@@ -97,7 +97,7 @@ fork_load_worker(struct load_parent *parent, const struct load_plan *plan, unsig
     return 0;
 }
 
-/* How many processes a plan needs. */
+/* How many processes a plan needs: its workers and its probe. */
 static unsigned
 processes_of(const struct load_plan *plan)
 {
@@ -143,7 +143,7 @@ load_workers_tell(struct load_parent *parent, struct load_message message)
             process->said &= ~message_bit(LOAD_MESSAGE_MARKED);
         if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
             errno != EPIPE && process->pid > 0)
-            /* The worker did not get the message, so waiting for its answer would never end. */
+            /* The worker did not get the message, so it would never answer: kill it. */
             kill(process->pid, SIGKILL);
     }
 }
@@ -218,7 +218,8 @@ name_of_process(const struct load_parent *parent, unsigned i)
     return text;
 }
 
-/* Whether the queries of process i arrive at a rate: those of the probe and of open models do. */
+/* Whether the queries of process i arrive at a rate. They do in the probe, and in a load whose
+ * model is not the closed loop. */
 static bool
 is_process_paced(const struct load_parent *parent, unsigned i)
 {
@@ -240,11 +241,12 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     if (status == 0 && process->said & message_bit(LOAD_MESSAGE_DONE))
         return;
     load_result_force(process->result, is_process_paced(parent, i));
-    /* After a second interrupt the parent kills workers, so that is no failure. */
+    /* After a second interrupt the parent kills workers. This is no failure. */
     if (parent->interrupts > 1)
         return;
     process->has_died = true;
-    /* A failure was printed already, such as the error that the worker sent with READY. */
+    /* a message of failure was printed already, such as the error that the worker sent with
+     * READY */
     if (parent->has_failed)
         return;
     load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
@@ -275,7 +277,8 @@ load_workers_reap(struct load_parent *parent)
     for (unsigned i = 0; i < parent->number; i++) {
         int status = 0;
 
-        /* waitpid returns -1 if other code has waited for the process: it has ended, too. */
+        /* waitpid also returns -1 if other code has waited for the process, which then has ended,
+         * too */
         if (parent->processes[i].pid > 0 &&
             waitpid(parent->processes[i].pid, &status, WNOHANG) != 0)
             bury_worker(parent, i, status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole run: its trials, the search or comparison, and the total.
+ * A whole run: its trials, or the search, the trials of a baseline, and the total.
  */
 #include "run.h"
 
@@ -28,8 +28,8 @@ measure_whole(struct load_parent *parent, uint64_t start_ns, void *user)
     return false;
 }
 
-/* How many trials were not interrupted. The figures of an interrupted trial, which is shorter,
- * cannot be compared. If there is only one trial, it counts in any case. */
+/* How many trials count for intervals: those that were not interrupted, because an interrupted
+ * trial is shorter than the others. If there is only one trial, it counts in any case. */
 static unsigned
 whole_trials(const struct load_run *run)
 {
@@ -49,7 +49,7 @@ figure_interval(const struct load_run *run, enum load_figure figure, struct load
     load_stats_median_interval(interval, values, number);
 }
 
-/* The smallest value of the figure that is only a lower bound; 0: no trial has such a value. */
+/* The smallest of the figure's values that are only lower bounds; 0: no trial has such a value. */
 static double
 bound_of(const struct load_run *run, enum load_figure figure)
 {
@@ -64,8 +64,8 @@ bound_of(const struct load_run *run, enum load_figure figure)
     return from;
 }
 
-/* If the last trial cannot tell the figure of --until-ci, no further trial can give it an interval:
- * print that, and return true. */
+/* If the last trial has too few requests to tell the figure of --until-ci, further trials cannot
+ * help: print this, and return true. */
 static bool
 is_hopeless(const struct load_run *run, FILE *err)
 {
@@ -82,7 +82,8 @@ is_hopeless(const struct load_run *run, FILE *err)
     return true;
 }
 
-/* Whether to end the trials of --until-ci: the interval is narrow enough, or can never be. */
+/* Whether --until-ci needs no further trial: the interval is narrow enough, or can never become
+ * so. */
 static bool
 are_trials_settled(struct load_run *run, FILE *err)
 {
@@ -95,7 +96,7 @@ are_trials_settled(struct load_run *run, FILE *err)
     return is_hopeless(run, err) || load_until_ci_is_reached(run);
 }
 
-/* Print the line of a trial; its number is nth, from 0. */
+/* Print the line of a trial. nth is its number, from 0. */
 static void
 say_trial(const struct load_run *run, const struct load_trial *trial, unsigned nth, FILE *err)
 {
@@ -146,13 +147,14 @@ run_trials(struct load_parent *parent, struct load_run *run)
          i++)
         if (run_trial(parent, run, i) < 0 || are_trials_settled(run, parent->err))
             break;
-    /* A run that was interrupted in the baseline's first trial has no trial of its own. */
+    /* a run that was interrupted in the first trial of its baseline has no trial */
     return run->trials_number > 0 || (run->baseline_number > 0 && parent->interrupts > 0) ? 0 : -1;
 }
 
 /* ---- The total of the trials ---- */
 
-/* Trials come one after the other, so their times are added up, unlike those of workers. */
+/* Add a trial to the total. Trials come one after the other, so their times are added up, unlike
+ * those of workers. */
 static void
 add_trial_result(struct load_result *total, const struct load_result *trial)
 {
@@ -164,7 +166,8 @@ add_trial_result(struct load_result *total, const struct load_result *trial)
     total->elapsed_ns = elapsed_ns;
 }
 
-/* The baseline's trials are not reported, but if they are suspect, so is the comparison. */
+/* Add the verdicts of the baseline's trials: the report does not show these trials, but if one is
+ * suspect, so is the comparison. */
 static void
 add_baseline(struct load_run *run, struct load_parent *parent)
 {
@@ -225,7 +228,7 @@ load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FI
     for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         figure_interval(run, (enum load_figure)i, &run->figures[i]);
         run->figures_from[i] = bound_of(run, (enum load_figure)i);
-        /* The ratio of two lower bounds means nothing. */
+        /* the ratio of two values that are only lower bounds has no meaning */
         if (run->plan->aa && run->figures_from[i] <= 0)
             measure_noise(run, (enum load_figure)i);
     }
@@ -254,8 +257,8 @@ hash_with(uint64_t hash, const char *text)
     return hash * 31 + load_text_hash(text, strlen(text));
 }
 
-/* Make the run's id, which no two runs have in common: a hash of the time in ns at which it began,
- * its process id, its command line and its machine. */
+/* Make the run's id, which no other run has: a hash of the time in ns at which the run began, its
+ * process id, its command line and its machine. */
 static void
 name_run(struct load_run *run)
 {

@@ -30,7 +30,7 @@ struct load {
     struct load_run run;
 };
 
-/* Make the plan of a closed loop; each check changes some members. */
+/* Make the plan of a closed loop. Each check changes some of its members. */
 static void
 make_selftest_plan(struct load *load)
 {
@@ -68,7 +68,7 @@ end_load(struct load *load)
     free(load);
 }
 
-/* Start a server and make a plan. NULL: text says why that failed. */
+/* Start a server and make a plan. NULL: it failed, and text says why. */
 static struct load *
 begin_selftest_load(enum load_selftest_kind kind, char *text, size_t size)
 {
@@ -101,7 +101,7 @@ load_selftest_is_interrupted(void)
     return is_interrupted;
 }
 
-/* Run the load. False: it did not run, it was interrupted, or its accounts do not close; text says
+/* Run the load. False: it could not run, it was interrupted, or its counts do not add up; text says
  * which. */
 static bool
 run_selftest_load(struct load *load, char *text, size_t size)
@@ -119,7 +119,7 @@ run_selftest_load(struct load *load, char *text, size_t size)
     return status == 0 && !is_interrupted && wrong == NULL;
 }
 
-/* Add that the check may have failed because of other load on the machine. */
+/* Add to the text that other load on the machine may be the reason why the check failed. */
 static void
 add_suspicion(const struct load *load, char *text, size_t size)
 {
@@ -168,7 +168,7 @@ load_selftest_accounts(char *text, size_t size)
 
 /* ---- Merging: two workers are one load ---- */
 
-#define MERGED 2001 /* an odd number, so that the shares differ */
+#define MERGED 2001 /* an odd number, so that the two workers send different numbers */
 
 bool
 load_selftest_merge(char *text, size_t size)
@@ -193,7 +193,7 @@ load_selftest_merge(char *text, size_t size)
     return holds;
 }
 
-/* ---- The stall: a server that stands still for half the run ---- */
+/* ---- The stall: a server that is stopped for half of the run ---- */
 
 #define STALL_RUN_NS    (2 * SXE_NS_PER_SECOND)
 #define STALL_BEGIN_NS  (STALL_RUN_NS / 4)
@@ -210,8 +210,8 @@ sleep_until(uint64_t then_ns)
         usleep((useconds_t)((then_ns - now_ns) / SXE_NS_PER_US));
 }
 
-/* Stop the server for half of the run, and store how long that really was: on a busy machine this
- * process may wake late. */
+/* Stop the server for half of the run, and store for how long it really was stopped: on a busy
+ * machine this process may wake late. */
 static _Noreturn void
 be_stopper(const struct load_selftest_server *server)
 {
@@ -250,8 +250,9 @@ run_stalled(struct load *load, char *text, size_t size)
     return has_run;
 }
 
-/* A request that arrives in the stall waits until its end. So those of its first 0.2 s, a tenth of
- * all requests, wait longer than the stall less 0.2 s, which is the p90. */
+/* The response times must show a stall of the server. The load has a rate, and a request that
+ * arrives in the stall waits until its end. A tenth of all requests arrive in the first 0.2 s of
+ * the stall, so the p90 must be the length of the stall less 0.2 s. */
 bool
 load_selftest_stall(char *text, size_t size)
 {
@@ -285,7 +286,7 @@ load_selftest_stall(char *text, size_t size)
     return holds;
 }
 
-/* ---- The delay: measured times equal the server's known delay ---- */
+/* ---- The delay: measured times must equal the server's known delay ---- */
 
 #define DELAY_RUN_NS   SXE_NS_PER_SECOND
 #define DELAY_RATE     20000
@@ -311,8 +312,8 @@ time_late_replies(struct load *load, char *text, size_t size)
     return load->run.verdict.number == 0 && service->count > 0 && fabs(error) < DELAY_ERROR_NS;
 }
 
-/* Other load on the machine can only make replies late and results suspect, so one good try of a
- * few is enough. */
+/* Other load on the machine can only make replies late and results suspect. So it is enough if one
+ * of several tries is good. */
 bool
 load_selftest_delay(char *text, size_t size)
 {

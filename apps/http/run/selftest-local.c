@@ -19,12 +19,12 @@
 /* ---- Clocks ---- */
 
 #define CLOCK_BATCHES       100
-#define CLOCK_READS         1000 /* how many reads a batch has */
+#define CLOCK_READS         1000 /* how many times a batch reads the clock */
 #define CLOCK_COST_MAX_NS   2000
 #define CLOCK_RESOLUTION_NS 1000
 
-/* Read the clock many times. Returns the ns that a read takes; *is_monotonic becomes false if a
- * read is earlier than the one before. */
+/* Read the clock many times. Returns how many ns a read takes. *is_monotonic becomes false if a
+ * read returns an earlier time than the one before. */
 static double
 read_clock(bool *is_monotonic)
 {
@@ -40,7 +40,8 @@ read_clock(bool *is_monotonic)
     return (double)(before_ns - begin_ns) / CLOCK_READS;
 }
 
-/* The cost of a read is that of the quickest batch: slower ones waited for a CPU. */
+/* The time that a read takes is that of the quickest batch, because slower batches had to wait for
+ * a CPU. */
 bool
 load_selftest_clocks(char *text, size_t size)
 {
@@ -62,7 +63,7 @@ load_selftest_clocks(char *text, size_t size)
 #define TICKS   200
 #define TICK_NS UINT64_C(1000000)
 
-/* Wait for a wake-up, and record its error. False: it came early, or not at all. */
+/* Wait for a wake-up, and record how late it was. False: it came too early, or not at all. */
 static bool
 wait_for_tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
@@ -110,7 +111,7 @@ load_selftest_timer(char *text, size_t size)
 
 #define SAMPLES     20000
 #define SMALLEST_NS 1e3
-#define DECADES     8.0 /* powers of ten from 1 us to 100 s */
+#define DECADES     8.0 /* the test values lie in eight powers of ten, from 1 us to 100 s */
 #define PART_MAX    (1.0 / 1024)
 #define ROUNDING_NS 1000.0
 
@@ -123,7 +124,7 @@ by_size(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-/* The greatest error of any quantile, as a part of the right value. */
+/* The largest error of any quantile, as a part of the right value. */
 static double
 greatest_error(const struct load_histogram *histogram, const uint64_t *sorted)
 {

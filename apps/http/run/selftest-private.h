@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the servers that --selftest runs against, each a process of its own, which count what they
- * did. Place: selftest*.c.
+ * What: the servers to which --selftest sends its load. Each is a process of its own, and counts
+ * what it does. Place: selftest*.c.
  *
- * Shape: one loop over epoll(7) that shares no code with the load generator, so that the report can
- * be checked against the server's counts.
+ * Shape: a server is one loop over epoll(7). It shares no code with the load generator, so that its
+ * counts can prove the counts of the load generator.
  *
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
@@ -26,10 +26,11 @@
 
 enum load_selftest_kind { LOAD_SELFTEST_WELL, LOAD_SELFTEST_BADLY, LOAD_SELFTEST_LATE };
 
-/* The counts of a server, in memory that it shares with the check; all zero at first. */
+/* The counts of a server, in memory that it shares with the check. All are zero at the
+ * beginning. */
 struct load_selftest_counts {
-    volatile uint64_t first_ns;   /* when the first request came; 0: not yet */
-    volatile uint64_t stalled_ns; /* how long the server stood still */
+    volatile uint64_t first_ns;   /* when the first request came; 0: none has come */
+    volatile uint64_t stalled_ns; /* how long the server was stopped */
     uint64_t requests;
     uint64_t ok;
     uint64_t bad_status;
@@ -42,7 +43,7 @@ struct load_selftest_counts {
 struct load_selftest_server {
     uint16_t port;
     pid_t pid;
-    int control; /* our end of a socket pair: the server ends when it is closed */
+    int control; /* our end of a socket pair; when it is closed, the server ends */
     struct load_selftest_counts *counts;
 };
 
@@ -53,7 +54,8 @@ int load_selftest_serve(struct load_selftest_server *server, enum load_selftest_
 void load_selftest_stop(struct load_selftest_server *server);
 void load_selftest_free(struct load_selftest_server *server);
 
-/* ---- The checks that selftest.c runs: true if they hold; text has the figures ---- */
+/* ---- The checks that selftest.c runs: they return whether they passed; text gets the figures
+ * ---- */
 
 typedef bool (*load_selftest_check)(char *text, size_t size);
 
@@ -68,7 +70,8 @@ bool load_selftest_merge(char *text, size_t size);
 bool load_selftest_stall(char *text, size_t size);
 bool load_selftest_delay(char *text, size_t size);
 
-/* Whether a signal ended the last load: its check has no outcome, and the self-test must end. */
+/* Whether a signal ended the last load. If so, its check has no result, and the self-test must
+ * end. */
 bool load_selftest_is_interrupted(void);
 
 #endif

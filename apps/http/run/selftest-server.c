@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server that self-tests send their load to.
+ * The server to which the self-tests send their load.
  */
 #include "selftest-private.h"
 
@@ -23,7 +23,7 @@
 
 #define PEERS  1024
 #define EVENTS 64
-#define LATER  4096 /* most replies that are held at a time */
+#define LATER  4096 /* the most replies that are held at a time */
 
 static const char reply_ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 static const char reply_bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello";
@@ -35,14 +35,15 @@ struct loop {
     int listener;
     int control;
     struct load_selftest_counts *counts;
-    /* how many bytes were read of the blank line that ends the next request of each connection */
+    /* for each connection, how many bytes have been read of the blank line that ends its next
+     * request */
     unsigned matched[PEERS];
     struct {
         int fd;
         uint64_t came_ns;
     } later[LATER];
-    unsigned head; /* index of the oldest held reply */
-    unsigned held; /* number of held replies */
+    unsigned head; /* the index of the oldest held reply */
+    unsigned held; /* how many replies are held */
 };
 
 static void
@@ -169,8 +170,8 @@ accept_connections(struct loop *loop)
     watch_descriptor(loop, fd);
 }
 
-/* Serve until the control is closed. While replies are held do not sleep: a timer would be as
- * inexact as the times that are measured. */
+/* Serve until the control is closed. While replies are held, do not sleep: a timer that wakes the
+ * server would be as inexact as the times that are to be checked. */
 static void
 serve_until_told(struct loop *loop)
 {
