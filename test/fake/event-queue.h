@@ -20,7 +20,7 @@ struct event {
     const void *object; /* the object that the event is about */
     long number;
     char data[256]; /* as much as fits, zero-terminated */
-    size_t length;  /* of the data as pushed */
+    size_t length;  /* how many bytes were pushed */
 };
 
 void event_push(const char *name, const void *object, long number);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 struct fault {
-    unsigned nth; /* 0: off */
+    unsigned nth; /* the first call to fail, counted from 1; 0: no fault is set */
     unsigned times;
     atomic_uint seen; /* calls since the fault was set */
     int error;
@@ -147,7 +147,7 @@ fake_os_open_fds(void)
         number += entry->d_name[0] != '.';
     closedir(directory);
     paused--;
-    return number - 1; /* the directory itself */
+    return number - 1; /* do not count the directory itself */
 }
 
 static bool

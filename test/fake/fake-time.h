@@ -7,11 +7,11 @@
  * time, nanosleep, clock_nanosleep, epoll_wait and timerfd_* by --wrap; fake_os_fail works on them
  * too. poll stays real.
  *
- * Shape: epoll_wait(timeout) looks for events without waiting. Some: returns them, no time has
- * passed. None: it moves the clocks on by the timeout, by at least 1 ms, since libev's timers fire
- * only after their time. When there is no timeout (-1), or after 100 virtual days without an event
- * (libev never waits for more than a minute), it really waits for one, and aborts after 5 seconds
- * (fake_time_patience_ms).
+ * Shape: epoll_wait(timeout) looks for events without waiting. If there are some, it returns them,
+ * and no time has passed. If there are none, it moves the clocks on by the timeout, but by at least
+ * 1 ms, because libev's timers fire only after their time. With no timeout (-1), or after 100
+ * virtual days without an event (libev never waits for more than a minute), it really waits for an
+ * event, and aborts after 5 seconds (fake_time_patience_ms).
  *
  * A timerfd made while they run is an eventfd, which epoll_wait makes readable when its time has
  * come; no jump goes past that time. Before each jump fake_time_idle is called: if both ends of a

@@ -63,12 +63,12 @@ SXE *listen_tcp(SXE_IN_EVENT_READ read);
  * popped. */
 SXE *accept_peer(SXE *listener, int *peer);
 
-/* ---- The next event that is expected ----
- * Pump; then the oldest event must be this one. object NULL: of any object. */
+/* ---- The next event that is expected ---- Pump; then the oldest event in the queue must be the
+ * given one. object NULL: any object will do. */
 
 #define EXPECT(name, object, number) expect__event(__FILE__, __LINE__, name, object, number)
 #define EXPECT_READ(object, text)    expect__read(__FILE__, __LINE__, object, text)
-#define EXPECT_NOTHING()             expect__nothing(__FILE__, __LINE__) /* 20 turns long */
+#define EXPECT_NOTHING()             expect__nothing(__FILE__, __LINE__) /* none for 20 turns */
 
 const struct event *expect__event(const char *file, int line, const char *name, const void *object,
                                   long number);

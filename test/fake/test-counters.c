@@ -15,7 +15,7 @@
 #    include <sys/mman.h>
 #    include <unistd.h>
 
-#    define KINDS     (__GNUC__ == 14 ? 9 : 8) /* of counters, GCOV_COUNTERS */
+#    define KINDS     (__GNUC__ == 14 ? 9 : 8) /* kinds of counters: GCOV_COUNTERS */
 #    define UNCOUNTED __attribute__((no_profile_instrument_function, no_sanitize_address))
 
 struct values {
@@ -24,12 +24,13 @@ struct values {
 };
 
 struct function {
-    const struct info *file; /* another file's: the linker has dropped this copy of the function */
+    /* this file; another one if the linker has dropped this copy of the function */
+    const struct info *file;
     unsigned ident, lines_sum, blocks_sum;
-    struct values values[]; /* for each kind that the file has */
+    struct values values[]; /* one for each kind that the file has */
 };
 
-struct info { /* of a source */
+struct info { /* one source */
     unsigned version;
     struct info *next;
     unsigned stamp, sum;
@@ -41,7 +42,7 @@ struct info { /* of a source */
 
 extern struct {
     struct info *list;
-    unsigned dumped : 1; /* libgcov writes nothing at the end */
+    unsigned dumped : 1; /* 1: libgcov writes nothing at the end */
     unsigned run_counted : 1;
     void *next, *prev;
 } __gcov_root;

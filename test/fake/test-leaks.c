@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes LeakSanitizer's look at a test program cheap, and no less sharp. It does not look at a
+ * Makes LeakSanitizer faster in test programs; it still finds each leak. It does not search a
  * process that ends with as many bytes allocated as it began with: nothing has leaked there. In
- * others it skips pages of static memory that were never touched. A case is a process, and each one
- * pays for a look at its end. Up to 240 MB of a program are static arrays, of which a case uses
- * little; LeakSanitizer read them all: nine tenths of the time of such programs.
+ * other processes it skips pages of static memory that were never touched. Each case is a process,
+ * and LeakSanitizer searches it at its end. Up to 240 MB of a program are static arrays, of which a
+ * case uses little. To read all of them would take nine tenths of the time of such programs.
  *
  * LeakSanitizer asks dl_iterate_phdr for the writable segments of the program and its libraries.
- * The one below, which it finds first, gives it the touched parts of each as segments. A page that
- * was not touched since the program began is as it is in the file, and so has no pointer to an
- * allocation. If /proc cannot be read, LeakSanitizer sees the whole segments.
+ * The function of that name below, which it finds first, reports the touched parts of each segment
+ * as segments. A page that was not touched since the program began is as it is in the file, and so
+ * has no pointer to an allocation. If /proc cannot be read, LeakSanitizer sees the whole segments.
  */
 #include "sxe-util.h"
 
@@ -22,8 +22,9 @@
 #    include <sys/syscall.h>
 #    include <unistd.h>
 
-#    define RANGES_MAX 256    /* of a file's segments; the last one then has all that follows */
-#    define GAP        0x8000 /* two touched parts that are nearer than this are one */
+/* The parts of a file's segments that are told apart: the last part has all that follows. */
+#    define RANGES_MAX 256
+#    define GAP        0x8000 /* bytes; touched parts that are nearer to each other count as one */
 #    define ENTRIES    512
 
 /* The first calls come before ASan has its shadow memory, and the last ones while all else stands
@@ -47,7 +48,8 @@ long __real_syscall(long number, ...);
 size_t __sanitizer_get_current_allocated_bytes(void);
 int __lsan_is_turned_off(void);
 
-static size_t bytes_before; /* allocated when this process began; 0 in the program itself */
+/* how many bytes were allocated when this process began; 0 in the program itself */
+static size_t bytes_before;
 static pid_t program;
 static uid_t first_user;
 

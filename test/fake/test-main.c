@@ -38,7 +38,7 @@ say_case(void)
         fprintf(stderr, "it was case %d\n", sxe_test_at);
 }
 
-/* Cases read the variable when they are created, before sxe_test_main runs. */
+/* Cases read this variable when they are created, before sxe_test_main runs: set it earlier. */
 __attribute__((constructor)) static void
 set_timeout(void)
 {

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases),
- * added by sxe_test_add_groups(tcase, name, cases). Sixteen cases share a process, because to start
- * and end one takes longer than they do. */
+ * added by sxe_test_add_groups(tcase, name, cases). Sixteen cases share a process, because starting
+ * and ending a process takes longer than a case. */
 #define SXE_TEST_GROUP 16
 #define SXE_TEST_GROUPS(name, cases)                                                            \
     START_TEST(name##_by_sixteens)                                                              \

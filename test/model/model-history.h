@@ -32,7 +32,7 @@ struct model_plain {
     uint32_t generation[MODEL_ELEMENTS];
     uint8_t state[MODEL_ELEMENTS];
     uint8_t began[MODEL_CALLS_ALL]; /* for each walk: the elements that it may meet */
-    /* For each walk: those of them that have not moved or been touched since it began. */
+    /* For each walk: the elements of `began` that were not moved or touched since it began. */
     uint8_t stayed[MODEL_CALLS_ALL];
 };
 

@@ -14,7 +14,7 @@
 
 #include "model-run.h"
 
-#define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: a process looks at a lock twice */
+#define SXE__POOL_SPINS 3 /* two looks at a lock, with pauses of 1 and 2 between them */
 
 #include "sxe-pool-sharing-private.h"
 #include "sxe-time-internal.h"
@@ -64,7 +64,7 @@ extern char __stop_model_locals[];
 #define MODEL_ELEMENTS 4u
 #define MODEL_STATES   3u
 #define MODEL_SHARDS   2u
-#define MODEL_CALLS    3u /* of each process */
+#define MODEL_CALLS    3u /* the most calls of one process */
 #define MODEL_LOCALS   64u
 #define MODEL_TIME     1000000u
 
@@ -77,7 +77,7 @@ enum model_verb {
     MODEL_WALK,
     MODEL_WAIT,
     MODEL_LEASE, /* a take with a lease */
-    MODEL_END    /* a move with the lease of this process's call number `id` */
+    MODEL_END    /* moves with the lease that call number `id` of this process got */
 };
 
 /* How the processes' clocks differ. */
@@ -106,7 +106,7 @@ struct model_case {
 /* The record of a call: its answer, and which calls had been answered before it began. */
 struct model_call {
     uint32_t result;
-    uint32_t state;  /* of try_to_set */
+    uint32_t state;  /* the state that try_to_set found */
     uint32_t before; /* one bit for each call */
     uint8_t begun;
     uint8_t ended;
@@ -130,7 +130,7 @@ struct model_memory {
 struct model_waits {
     uint64_t watching;
     uint64_t watched[MODEL_PROCESSES];
-    uint32_t last[MODEL_PROCESSES];      /* the process that each woke last */
+    uint32_t last[MODEL_PROCESSES];      /* the process that each of them woke last */
     uint32_t datagrams[MODEL_PROCESSES]; /* sent to it and not yet received */
     uint32_t woken[MODEL_PROCESSES];     /* how often it was woken */
     uint32_t unused;
@@ -152,7 +152,7 @@ static struct model_world {
     uint8_t locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
     struct model_waits waits;
     uint8_t first_locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
-    /* The last is that of the process that survives. */
+    /* The last page is that of the process that survives. */
     struct model_page pages[MODEL_PROCESSES + 1];
     struct sxe__pool_head head;
     char said[200]; /* what is wrong */
@@ -336,7 +336,7 @@ model_unlock_for(struct model_process *process)
     model_world.memory.shards[1].lock = 0;
 }
 
-/* Make a store to shard 0 early, with the value that it will have when it is made in its place. */
+/* Make a store to shard 0 early, with the value that it would have at its own place. */
 static void
 model_hoist(struct model_process *process, const char *site)
 {

@@ -82,7 +82,7 @@ struct model_process {
 /* A fault that is put into the library, to see whether the search notices it. */
 enum model_fault {
     MODEL_SOUND,
-    /* The store `site` is not made; of a store of two words, the other word is written. */
+    /* The store `site` is not made. If it is a store of two words, one of them is still written. */
     MODEL_DROP,
     MODEL_HOIST,   /* the store `site` is made early, right before the store `before` */
     MODEL_READ,    /* the load `site` returns `value` */

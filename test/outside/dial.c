@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names whose addresses race. getaddrinfo is the test's: "a.example" has 127.0.0.2, where the
- * backlog is full, so that the kernel ignores connections, and 127.0.0.3.
+ * Names whose addresses race. The test has its own getaddrinfo, in which "a.example" has two
+ * addresses: at 127.0.0.2 the backlog is full, so that the kernel ignores connections; a listener
+ * at 127.0.0.3 accepts them.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -42,7 +42,7 @@ START_TEST(nothing_is_done_if_a_condition_does_not_hold)
         ck_assert_int_eq(sxe_dict_batch_put(batch, &key, 1, "new", 3, 0), 0);
     ck_assert_int_eq(sxe_dict_batch_remove(batch, "a", 1), 0);
     ck_assert_int_eq(sxe_dict_batch_expect(batch, "a", 1, "on", 2), 0);
-    /* again and again, because a refused commit keeps its changes */
+    /* Commit three times, because a refused commit keeps its changes. */
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST);
         ck_assert_uint_eq(sxe_dict_get_count(dict), 1);

@@ -104,8 +104,8 @@ START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 
         write_at(&byte, at, 1);
         dict = open_dict(0);
-        /* The dict was opened: then the bit only said how the file was left, or was in the copy of
-         * the head. */
+        /* If the dict was opened, the changed bit was one that only says how the file was left, or
+         * one in the copy of the head. */
         if (dict != NULL)
             ck_assert_int_eq(count_good(dict), ENTRIES);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changed bits in a file that all users have closed, by docs/pool.md: in turn one bit of each byte
- * is changed, and each open refuses the file, of a pool and of a dict.
+ * Changed bits in files that all users have closed, by docs/pool.md. In the file of a pool, and in
+ * that of a dict, one bit of each byte is changed in turn, and each time the open is refused.
  */
 #include "outside.h"
 
@@ -88,8 +88,8 @@ put_back(int fd, size_t at)
     ck_assert_int_eq(pwrite(fd, bytes + at, 1, (off_t)at), 1);
 }
 
-/* Check how an open fails. A damaged shape, which each open checks first, has its own error if the
- * copy of the head is damaged, too; but one changed byte leaves the copy intact. */
+/* Check that an open failed with EUCLEAN. A damaged shape has another error only if the copy of the
+ * head is damaged, too; but one changed byte leaves the copy intact. */
 static void
 expect_refused(bool is_open, size_t at)
 {
@@ -158,7 +158,7 @@ START_TEST(a_repair_mends_the_copy)
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     ck_assert_str_eq(array + 3 * 16, "what was put in");
     sxe_pool_delete(array);
-    /* The copy is intact again: a repair uses it when the head is damaged. */
+    /* This file's copy of the head is intact: a repair takes the head from it. */
     ck_assert_int_eq(pwrite(fd, "", 1, 40), 1);
     flip(fd, 40);
     array = open_pool(path, SXE_POOL_OPTION_REPAIR);

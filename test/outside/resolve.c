@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: a name server that does not reply, and what is known of a name. getaddrinfo is the test's.
+ * Look-ups of names: a name server that does not reply, and look-ups that share an answer. The test
+ * has its own getaddrinfo.
  */
 #include <errno.h>
 #include <semaphore.h>

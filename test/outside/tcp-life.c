@@ -288,9 +288,8 @@ count_guests(SXE *this)
     guests++;
 }
 
-/* The owner does not notice.
- * promise: lib-sxe/sxe.h: A unix socket file without a living owner is replaced; with one the
- * result is -EADDRINUSE. */
+/* promise: lib-sxe/sxe.h: A unix socket file that no process has open any more is replaced;
+ * otherwise the result is -EADDRINUSE. */
 START_TEST(a_listener_that_is_refused_does_not_connect_to_the_owner_of_the_file)
 {
     char path[PATH_MAX];
@@ -375,8 +374,7 @@ never(struct sxe_timer *timer)
     ck_abort_msg("a timer without a loop fired: %p", (void *)timer);
 }
 
-/* Handles, too.
- * promise: lib-sxe/sxe.h: Before sxe_init and after sxe_fini timers and signals are not started: a
+/* promise: lib-sxe/sxe.h: Before sxe_init and after sxe_fini timers and signals are not started: a
  * line of the log says so. */
 START_TEST(calls_without_a_loop_are_harmless)
 {

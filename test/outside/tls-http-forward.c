@@ -264,10 +264,10 @@ START_TEST(a_proxy_that_does_not_reply_is_a_timeout)
     start_all();
     client = client_of("localhost", "", port, 200);
     listen_both(port);
-    refusal = "HTTP/1.1 200 Conn"; /* and no more */
+    refusal = "HTTP/1.1 200 Conn"; /* the proxy sends no more than this */
     call_once(client);
     ck_assert_int_eq(last, -ETIMEDOUT);
-    refusal = "HTTP/1.1 200 OK\r\n\r\n"; /* and no handshake */
+    refusal = "HTTP/1.1 200 OK\r\n\r\n"; /* the tunnel is open, but no handshake follows */
     call_once(client);
     ck_assert_int_eq(last, -ETIMEDOUT);
     sxe_http_client_delete(client);

@@ -35,7 +35,7 @@ struct threads_plan {
     unsigned options;
     unsigned shards;
     unsigned threads;
-    unsigned calls; /* of each thread */
+    unsigned calls; /* how many calls each thread makes */
 };
 
 struct threads {

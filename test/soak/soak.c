@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * usage: soak [SECONDS [SEED]]    for so long (3600 s) kill processes that use a shared pool, at
- *                                 random; print a line each minute. Exit status 1: an error.
+ * usage: soak [SECONDS [SEED]]    kill processes that use a shared pool, at random, for SECONDS
+ *                                 (3600); print a line each minute. Exit status 1: an error.
  */
 #include "pool-kills.h"
 
