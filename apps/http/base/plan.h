@@ -191,12 +191,13 @@ struct load_plan {
      * wanted. */
     const char *json;
     const char *csv;
-    const char *candles; /* path for the five columns of S8, a format of candlesticks */
+    /* the path for the five columns of a candlestick chart, as the benchmark S8 needs them */
+    const char *candles;
     const char *hgrm;
     const char *hdr;
     const char *html;
     const char *junit;
-    const char *jsonl;   /* path of a file that is written while the load runs */
+    const char *jsonl;   /* the path of a file to which a line is written each second */
     const char *metrics; /* the address where scrapers ask for metrics; NULL: none */
     const char *markdown;
     /* how many queries a page sends at the same time; 0: the report has no times of pages */

@@ -6,7 +6,7 @@
 #include "checks.h"
 #include "output.h"
 
-/* Escape bytes that would end the line, and %, which begins an escape. */
+/* Print a text. Escape bytes that would end the line, and %, which begins an escape. */
 static void
 write_escaped_line(FILE *out, const char *text)
 {
@@ -25,7 +25,7 @@ annotate_check(void *user, const struct load_check *check)
 
     if (check->outcome == LOAD_CHECK_PASSED || check->outcome == LOAD_CHECK_SKIPPED)
         return;
-    /* Titles are constants of checks.c, and have no byte that needs an escape. */
+    /* The titles need no escape: they are constants of checks.c. */
     fprintf(out, "::%s title=sxe-http%%3A %s::", check->is_doubt ? "warning" : "error",
             check->title);
     if (check->is_asked) {

@@ -11,7 +11,8 @@
 #include "output.h"
 #include "text.h"
 
-/* the largest part of the load that may be skipped: UNDELIVERED in run-status.c */
+/* the part of the load that may be skipped without an error, which is UNDELIVERED in
+ * run-status.c */
 #define WORST_IN_TEXT 0.01
 
 static void add_evidence(struct load_check *check, const char *format, ...) SXE_PRINTF(2, 3);
@@ -181,8 +182,8 @@ check_figure(struct load_check *check, const struct load_comparison *comparison,
                  comparison->with, ratio->low, ratio->high, contrast->judged);
 }
 
-/* Whether the comparison has more failures. Failures that did not increase are left out, because
- * the run's own check reports them. */
+/* Make the check whether this run has more failures than the one it is compared with. Returns false
+ * if it has not: then the check is left out, because the run's own check reports its failures. */
 static bool
 check_count(struct load_check *check, const struct load_comparison *comparison, unsigned count)
 {

@@ -9,7 +9,7 @@
 #include "summary-sheet.h"
 
 #define NAME_COLUMNS 24
-#define NAME_SIZE    96 /* bytes for NAME_COLUMNS characters of UTF-8 */
+#define NAME_SIZE    96 /* as many bytes as NAME_COLUMNS characters of UTF-8 need */
 
 static const char *
 name_of_host(const struct load_host *host)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the part of the reports about each host, if a run loads several, and about each address
- * of a host that has several. Place: summary.c,
- * output-json.c, output-json-plan.c.
+ * What: the part of the reports about hosts, if a run loads several, and about addresses, if a host
+ * has several. Place: summary.c, output-json.c, output-json-plan.c.
  */
 #ifndef LOAD_HOSTS_H
 #define LOAD_HOSTS_H
@@ -12,12 +11,12 @@
 struct load_json;
 struct load_sheet;
 
-/* add a row for each host, or each address */
+/* add a row for each host, or for each address */
 void load_summary_hosts(struct load_sheet *sheet, const struct load_run *run);
 
 void load_summary_addresses(struct load_sheet *sheet, const struct load_run *run);
 
-/* Write the member "addresses" of a result. */
+/* Write the member "addresses" of a result, in JSON. */
 void load_output_json_addresses(struct load_json *json, const struct load_result *result);
 
 /* Write the member "hosts" of the plan, and the member "hosts" of a result. */

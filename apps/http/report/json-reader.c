@@ -22,7 +22,7 @@ is_missing(const json_t *value)
     return value == NULL || json_is_null(value);
 }
 
-/* Read a number. If value is no number from 0 on, keep the problem, and return 0. */
+/* Read a number. If `value` is not a number from 0 on, keep the problem, and return 0. */
 static double
 read_count(struct load_reader *reader, const json_t *value, const char *name)
 {

@@ -21,7 +21,7 @@ break_line(const struct load_json *json)
     fprintf(json->out, "\n%*s", (int)json->depth * 2, "");
 }
 
-/* Write the comma, indent and name before a value. */
+/* Write the comma, the indentation and the name that come before a value. */
 static void
 lead_in_value(struct load_json *json, const char *name)
 {

@@ -9,7 +9,7 @@
  * Any input makes valid JSON: bytes that are not UTF-8 become U+FFFD, NAN and infinity become null.
  * "<" is written as \u003c, so that the text can stand inside an HTML script element.
  *
- * Limits: writing is not checked here; see load_output_finish.
+ * Limits: errors of writing are not looked at here; load_output_finish reports them.
  */
 #ifndef LOAD_JSON_WRITER_H
 #define LOAD_JSON_WRITER_H
@@ -28,13 +28,14 @@ struct load_json {
 };
 
 void load_json_init(struct load_json *json, FILE *out);
-void load_json_init_line(struct load_json *json, FILE *out); /* write everything on one line */
+/* for JSON that has to be on a single line */
+void load_json_init_line(struct load_json *json, FILE *out);
 
 /* Open an object or array: bracket is '{' or '['. Close it with '}' or ']'. */
 void load_json_open(struct load_json *json, const char *name, char bracket);
 void load_json_close(struct load_json *json, char bracket);
 
-/* text NULL: write null */
+/* if text is NULL, write null */
 void load_json_text(struct load_json *json, const char *name, const char *text);
 void load_json_count(struct load_json *json, const char *name, uint64_t value);
 void load_json_number(struct load_json *json, const char *name, double value);

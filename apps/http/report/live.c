@@ -16,12 +16,12 @@
 #define NS          1000000000u
 #define REDRAW_NS   (NS / 10)
 #define SECONDS_MAX 60u /* most values in the sparkline */
-#define WIDTH       80u /* columns, if the terminal's width is not known */
+#define WIDTH       80u /* how many columns to use if the terminal's width is not known */
 #define WIDTH_MIN   20u
 #define WIDTH_MAX   200u
 #define LINE_SIZE   (WIDTH_MAX * LOAD_SPARK_BYTES + 1)
 #define LINES       4u
-#define NOISE_S     0.01 /* how late or early a wake-up may be */
+#define NOISE_S     0.01 /* by how many seconds a wake-up may be late or early */
 #define BAR_COLUMNS 20u
 
 /* The counts at one moment. */
@@ -39,16 +39,16 @@ struct load_live {
     unsigned width;
     unsigned drawn;     /* how many lines are on the terminal now */
     struct look second; /* the counts when the last full second ended */
-    double rate;        /* ok replies a second, in the last full second */
+    double rate;        /* good replies a second, in the last full second */
     double error_rate;
-    unsigned seconds;             /* how many entries of rates are used */
-    double rates[SECONDS_MAX];    /* rate of each full second, the oldest first */
+    unsigned seconds;             /* how many elements of `rates` are used */
+    double rates[SECONDS_MAX];    /* the rate in each full second, the oldest first */
     struct load_histogram last;   /* response times in the last full second */
     struct load_histogram before; /* all response times until the last full second ended */
 };
 
-/* How many columns to fill: one less than the terminal has, because a full line may move the cursor
- * on. */
+/* How many columns a line may fill: one less than the terminal has, because a full line may move
+ * the cursor to the next line. */
 static unsigned
 terminal_width(FILE *err)
 {
@@ -103,7 +103,7 @@ keep_rate(struct load_live *live)
     live->rates[live->seconds++] = live->rate;
 }
 
-/* Compute the figures of the time since the last full second ended. */
+/* Compute the figures of the time from the end of the last full second until now. */
 static void
 compute_last_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
@@ -115,7 +115,8 @@ compute_last_second(struct load_live *live, const struct load_result *sum, uint6
     load_histogram_subtract(&live->last, &live->before);
 }
 
-/* If a second has passed since the last full one, compute its figures; returns whether it has. */
+/* If a second has passed since the end of the last full second, compute its figures. Returns
+ * whether it has. */
 static bool
 take_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
@@ -125,7 +126,7 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
     }
     /* The wake-up at the end of a second may come a little early. */
     if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2) {
-        /* In the first second, show the figures so far. */
+        /* Until the first second has passed, show the figures so far. */
         if (live->seconds == 0)
             compute_last_second(live, sum, now_ns);
         return false;
@@ -136,7 +137,7 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
     return true;
 }
 
-/* Which part of the run is done, 0 to 1; below 0: not known, as in a search. */
+/* Which part of the run is done, from 0 to 1; below 0: it is not known, as in a search. */
 static double
 part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t now_ns)
 {
@@ -249,7 +250,7 @@ add_bar(char *line, double done)
     add_live_text(line, "]");
 }
 
-/* Add the latest seconds, as many as the line has room for. */
+/* Add the rates of the latest seconds, as many as the line has room for. */
 static void
 add_sparkline(char *line, const struct load_live *live)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: shows a run while it runs. On a terminal a few lines that are redrawn ten times a second:
- * rate, sparkline, percentiles, errors, sockets by state; elsewhere one line a second. Place: run.c
- * calls it with the counts of one trial's workers so far; it writes to stderr.
+ * What: shows a run while it runs. On a terminal it redraws a few lines ten times a second: rate,
+ * sparkline, percentiles, errors, sockets by state. If there is no terminal, it prints one line a
+ * second. Place: the parent of the run calls it with the sum of the workers' counts in the present
+ * trial; it writes to stderr.
  *
- * Shape: rate and percentiles are those of the last full second: the difference between the counts
- * now and those a second ago, which are kept. Colours unless NO_COLOR is set; lines never wider
- * than the terminal.
+ * Shape: rate and percentiles are those of the last full second. They are computed from the
+ * difference between the counts at its end and at its begin. Colours are used unless NO_COLOR is
+ * set. Lines are never wider than the terminal.
  */
 #ifndef LOAD_LIVE_H
 #define LOAD_LIVE_H
@@ -25,7 +26,7 @@ struct load_live *load_live_new(const struct load_plan *plan, FILE *err, bool is
 /* How many ns to wait between two calls of load_live_show. */
 uint64_t load_live_period_ns(const struct load_live *live);
 
-/* Show the figures. sum: the counts of all workers at now_ns (CLOCK_MONOTONIC). */
+/* Show the figures. sum has the counts of all workers at the time now_ns (CLOCK_MONOTONIC). */
 void load_live_show(struct load_live *live, const struct load_result *sum, uint64_t now_ns);
 
 /* Remove the lines from the terminal, so that only the summary stays. */

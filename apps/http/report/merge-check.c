@@ -13,7 +13,8 @@
 static const char *const own[] = {"ip",         "workers", "probe_rate",
                                   "server_cmd", "shards",  "start_at_s"};
 
-/* Members that may differ between files without --shard, because add_plan adds them up. */
+/* Members of the plan that may differ between files without --shard, because add_plan adds them
+ * up. */
 static const char *const added[] = {"sockets",   "requests_max", "rate", "rate_end",
                                     "ramp_rate", "ramp",         "seed"};
 
@@ -33,7 +34,7 @@ may_differ(const struct load_plan *plan, const char *name)
         return true;
     if (plan->shards > 0)
         return false;
-    /* --requests sets both requests_max and queries. */
+    /* queries may differ only with --requests, which sets both requests_max and queries */
     return is_name_listed(name, added, SXE_COUNT(added)) ||
            (plan->stop == LOAD_STOP_TOTAL && strcmp(name, "queries") == 0);
 }
@@ -88,7 +89,7 @@ have_same_plan(const struct load_merge_file *a, const struct load_merge_file *b,
     return refuse_difference(a, b, "shards", err);
 }
 
-/* Find the name of a kind in the file's first trial; NULL: there is no such kind. */
+/* Find a kind in the file's first trial. Returns its name; NULL: the trial has no such kind. */
 static const json_t *
 name_of_kind(const struct load_merge_file *file, size_t kind)
 {
@@ -152,9 +153,9 @@ has_id(const json_t *ids, const json_t *id)
     return false;
 }
 
-/* Whether two files are copies of one run, for older files, which lack the ids of runs: their
- * trials are equal, and no two runs have equal times. Shards were told apart by their numbers
- * already. */
+/* Whether two files are copies of one run, judged without the ids of runs, which older files lack.
+ * In copies the trials are equal; two different runs never have equal times. Files with --shard
+ * need no such check, because the numbers of the shards tell them apart. */
 static bool
 are_copies(const struct load_merge_file *a, const struct load_merge_file *b)
 {
@@ -180,7 +181,8 @@ have_other_runs(const struct load_merge_file *a, const struct load_merge_file *b
     return false;
 }
 
-/* Refuse a search or a comparison: its own replies controlled it, so it was no part of a load. */
+/* Refuse a search or a comparison: it was controlled by its own replies, so it cannot have been a
+ * part of a load. */
 static bool
 is_no_part(const struct load_merge_file *file, FILE *err)
 {
@@ -217,8 +219,8 @@ load_merge_check(const struct load_merge *merge, FILE *err)
 
 /* ---- Doubts, which are no reason to refuse ---- */
 
-/* Find an earlier file without --shard that has the same seed as the nth, so that both had arrivals
- * at the same instants; NULL: there is none. */
+/* Find an earlier file without --shard that has the same seed as file `nth`, so that queries of
+ * both arrived at the same instants; NULL: there is no such file. */
 static const struct load_merge_file *
 twin_of(const struct load_merge *merge, unsigned nth)
 {

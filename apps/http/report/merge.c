@@ -16,7 +16,7 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-/* the begins of the files may differ by at most this part of the measured time */
+/* the begins of the parts may differ by at most this part of the measured time */
 #define APART_MOST 0.05
 
 /* ---- Files ---- */
@@ -64,8 +64,8 @@ read_files(struct load_merge *merge, int number, char **paths, FILE *err)
 
 /* ---- The plan ---- */
 
-/* Add up the plans of two files. Shards have the same plan; the sockets, rates and requests of
- * other loads are added up. */
+/* Add the plan of a file to the sum. Shards have the same plan, so nothing is added up. The plans
+ * of separate loads are: their sockets, rates and requests are added up. */
 static void
 add_plan(struct load_plan *to, const struct load_plan *plan)
 {
@@ -87,7 +87,8 @@ add_plan(struct load_plan *to, const struct load_plan *plan)
         to->queries = to->requests_max;
 }
 
-/* If every shard is present, the result is that of a whole run: drop the shards. */
+/* If all shards are present, the sum is the result of a whole load: remove the shards from its
+ * plan. */
 static void
 close_shards(struct load_plan *plan)
 {
@@ -131,7 +132,7 @@ take_outputs(struct load_plan *plan, const struct load_plan *asked)
     plan->quiet = asked->quiet;
 }
 
-/* Use the command line of the first file, including its --shard and --start-at, for the sum. */
+/* For the sum use the command line of the first file, including its --shard and --start-at. */
 static int
 take_words(struct load_merge *merge)
 {
@@ -242,7 +243,7 @@ judge_span(struct load_verdict *verdict, const struct span *span)
 
 struct sum {
     struct load_reader reader;
-    struct load_result *part; /* room for one file's result; add_result clears it first */
+    struct load_result *part; /* memory for the result of one file, which add_result clears first */
     struct load_trial *trial;
     struct span span;
 };
@@ -260,7 +261,8 @@ add_left_out_queries(struct sum *sum, const json_t *json)
         to->problem = load_reader_text(&sum->reader, left_out, "problem");
 }
 
-/* Add the result json of a file to *to, and its verdict to *verdict: the load's or the probe's. */
+/* Add a result of a file, which is the load's or the probe's, to *to, and its verdict to
+ * *verdict. */
 static void
 add_result(struct sum *sum, const struct load_merge_file *file, const json_t *json,
            struct load_result *to, struct load_verdict *verdict)
@@ -291,7 +293,8 @@ add_merged_file(struct sum *sum, const struct load_merge_file *file, unsigned tr
     return *sum->reader.problem == '\0';
 }
 
-/* The results that are mapped here belong to the run, which frees them, also after an error. */
+/* Add up a trial of all files. The results that are mapped here belong to the run, which frees them
+ * even after an error. */
 static bool
 add_merged_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE *err)
 {
@@ -308,7 +311,7 @@ add_merged_trial(struct load_merge *merge, struct load_run *run, struct sum *sum
     for (unsigned i = 0; i < merge->number; i++)
         if (!add_merged_file(sum, &merge->files[i], number, err))
             return false;
-    /* The parts together took from the earliest begin to the latest end. */
+    /* The time of the sum is from the earliest begin to the latest end. */
     sum->trial->result->elapsed_ns = sum->span.end_ns - sum->span.first_ns;
     judge_span(&sum->trial->verdict, &sum->span);
     load_merge_suspect(merge, &sum->trial->verdict);
@@ -341,7 +344,8 @@ add_merged_fact(struct load_fingerprint *fingerprint, const char *name, const ch
         snprintf(fact->value + used, sizeof(fact->value) - used, " | %s", value);
 }
 
-/* A fact that differs between the machines gets all their values. */
+/* Merge the fingerprints. If the machines have different values of a fact, the sum has all these
+ * values. */
 static void
 take_fingerprint(const struct load_merge *merge, struct load_run *run)
 {
@@ -387,7 +391,8 @@ take_merged_part(struct load_part *part, const struct load_merge_file *file)
     load_verdict_read(&reader, json_object_get(file->root, "verdict"), &part->verdict);
 }
 
-/* The sum was interrupted or has failed if any part was or has. */
+/* The sum counts as interrupted, or as failed, if any of the parts was interrupted or has
+ * failed. */
 static void
 take_statuses(const struct load_merge *merge, bool *is_interrupted, bool *has_failed)
 {
@@ -413,7 +418,7 @@ add_merged_trials(struct load_merge *merge, struct load_run *run, FILE *err)
     return is_good;
 }
 
-/* How many runs all files have, and 1 more, so that it is never 0 (for calloc). */
+/* How many runs all files have together, plus 1, because calloc(3) must not get 0. */
 static size_t
 count_ids(const struct load_merge *merge)
 {
@@ -458,8 +463,8 @@ conclude_merge(struct load_merge *merge, struct load_run *run, FILE *err)
     take_fingerprint(merge, run);
     take_beginning(run);
     take_statuses(merge, &is_interrupted, &has_failed);
-    /* Close the shards only now: load_merge_suspect, which was called after each trial, needs
-     * them. */
+    /* Remove the shards from the plan only now, because load_merge_suspect, which was called after
+     * each trial, needs them. */
     close_shards(&merge->plan);
     load_run_conclude(run, is_interrupted, has_failed, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing the address of --metrics, and listening there.
+ * Parsing the address of --metrics, and listening at it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ parse_path(const char *path, struct sockaddr_storage *address, socklen_t *length
     return NULL;
 }
 
-/* Parse "127.0.0.1" or "[::1]". */
+/* Parse an address such as "127.0.0.1" or "[::1]". */
 static bool
 parse_listen_ip(const char *ip, size_t size, in_port_t port, struct sockaddr_storage *address,
                 socklen_t *length)
@@ -115,7 +115,7 @@ load_metrics_listen(const struct sockaddr_storage *address, socklen_t length)
 
     if (fd < 0)
         return -errno;
-    /* Let a new run listen although connections of an earlier one are in TIME_WAIT. */
+    /* Let the socket be bound although connections of an earlier run are in TIME_WAIT. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     error = bind_metrics_socket(fd, address, length);
     if (error == -EADDRINUSE)

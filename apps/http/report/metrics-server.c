@@ -111,7 +111,7 @@ reply_with_text(struct load_metrics_connection *connection, const char *status, 
                           "Connection: close\r\n\r\n%s",
                           status, type, strlen(body), more, is_head ? "" : body);
 
-    /* Every reply fits into the buffer. */
+    /* every reply fits into the buffer, so an error cannot happen */
     connection->length = SXE_NEVER(length < 0 || (size_t)length >= size) ? 0 : (size_t)length;
 }
 
@@ -155,8 +155,8 @@ answer_scrape(struct load_metrics *metrics, struct load_metrics_connection *conn
                         metrics_text_of(metrics, figures), parser->method == SXE_HTTP_HEAD);
 }
 
-/* Parse all bytes received so far, from their beginning: heads are short, and mostly come in one
- * piece. */
+/* Parse all bytes that were received so far, again from their beginning. That is cheap, because
+ * heads are short, and mostly come in one piece. */
 static void
 parse_request_bytes(struct load_metrics *metrics, struct load_metrics_connection *connection,
                     const struct load_metrics_figures *figures)
@@ -178,7 +178,7 @@ parse_request_bytes(struct load_metrics *metrics, struct load_metrics_connection
         refuse_scrape(connection, "400 Bad Request", "", "This is no request of HTTP/1.1.\n");
 }
 
-/* Whether a failed send or recv may be repeated later. */
+/* Whether a send or recv that failed can be tried again later. */
 static bool
 is_later(ssize_t result)
 {
@@ -200,13 +200,13 @@ write_reply(struct load_metrics_connection *connection)
     connection->sent += (size_t)sent;
     if (connection->sent < connection->length)
         return;
-    /* To close with unread bytes would send a reset, and the peer could lose the reply: read until
-     * the peer closes. */
+    /* Do not close yet: if there are unread bytes, a close sends a reset, and the peer may lose the
+     * reply. Read until the peer closes. */
     connection->is_ending = true;
     shutdown(connection->fd, SHUT_WR);
 }
 
-/* Read a connection's bytes, and discard them if the connection is ending. */
+/* Read the bytes of a connection. If the connection is ending, discard them. */
 static void
 read_more_bytes(struct load_metrics *metrics, struct load_metrics_connection *connection,
                 const struct load_metrics_figures *figures)
@@ -237,7 +237,8 @@ is_writing(const struct load_metrics_connection *connection)
     return connection->length > 0 && !connection->is_ending;
 }
 
-/* Find a free connection. One exists: load_metrics_poll polls the listener only then. */
+/* Find a free connection. There is one, because load_metrics_poll polls the listener only if there
+ * is one. */
 static struct load_metrics_connection *
 free_connection(struct load_metrics *metrics)
 {
@@ -262,8 +263,8 @@ take_connection(struct load_metrics *metrics, uint64_t now_ns)
     connection->until_ns = now_ns + LOAD_METRICS_PATIENCE_NS;
 }
 
-/* Fill in what to poll. If no events are left for this second, no descriptor is polled; without a
- * free connection the listener is not polled. */
+/* Fill in the descriptors to poll. If all events of this second were used, none is polled. If no
+ * connection is free, the listener is not polled. */
 void
 load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text format of OpenMetrics 1.0.0: families one after the other, each with its type first.
+ * The text format of OpenMetrics 1.0.0: families of metrics one after the other, each of which
+ * begins with its type.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ add_metrics_text(struct text *text, const char *format, ...)
     text->used += SXE_NEVER(length < 0 || (size_t)length >= room) ? 0 : (size_t)length;
 }
 
-/* Add a label's value: any text of at most LOAD_TEXT_MAX bytes. */
+/* Add the value of a label, which may be any text of at most LOAD_TEXT_MAX bytes. */
 static void
 add_label_value(struct text *text, const char *string)
 {
@@ -71,7 +72,7 @@ add_counter_metric(struct text *text, const char *name, const char *unit, const 
     add_metrics_text(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
 }
 
-/* Add a family of counters that has a sample for each value of a label. */
+/* Add a family of counters, with a sample for each value of a label. */
 static void
 add_labelled(struct text *text, const char *name, const char *label, const char *const *values,
              const uint64_t *counts, unsigned number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Following a run for --jsonl and --metrics: a look at the workers each second.
+ * Following a run for --jsonl and --metrics: it looks at the workers' counts each second.
  */
 #include "monitor.h"
 
@@ -16,27 +16,29 @@
 struct load_monitor {
     const struct load_plan *plan;
     FILE *err;
-    FILE *lines; /* the stream of --jsonl; NULL: not asked for, or closed after an error */
-    int error;   /* -errno with which a line could not be written; 0: none */
+    /* the stream for the lines of --jsonl; NULL: there are no lines, or an error has ended them */
+    FILE *lines;
+    int error; /* the -errno of a line that could not be written; 0: no error */
     bool has_metrics;
     bool is_running;          /* whether a trial is running */
     bool is_closed;           /* whether the model is a closed loop */
-    uint64_t missing;         /* how many lines were left out since the last one that was written */
+    uint64_t missing;         /* how many lines were left out since the last one was written */
     uint64_t due_ns;          /* when to look next */
     uint64_t looked_ns;       /* when the last look was */
-    struct load_tally before; /* counts of this trial, at the look before the last */
-    /* figures.sum is of the trials that have ended and the present one */
+    struct load_tally before; /* the counts of this trial at the look before the last look */
+    /* figures.sum is the sum of the trials that have ended and of the present one */
     struct load_metrics_figures figures;
-    struct load_tally over;         /* counts of the trials that have ended */
-    struct load_tally now;          /* counts of this trial, at the last look */
-    struct load_histogram response; /* response times of this trial, until the last look */
-    struct load_histogram last;     /* response times between the last two looks */
+    struct load_tally over;         /* the counts of all trials that have ended */
+    struct load_tally now;          /* the counts of this trial at the last look */
+    struct load_histogram response; /* the response times of this trial until the last look */
+    struct load_histogram last;     /* the response times between the last two looks */
     struct load_metrics metrics;
 };
 
 /* ---- Opening and closing ---- */
 
-/* With port 0 the kernel chooses the port, so the user must be told which. */
+/* Whether the port is 0. If so, the kernel chooses the port, and the user must be told which it
+ * is. */
 static bool
 has_free_port(const char *place)
 {
@@ -143,7 +145,8 @@ has_output_room(FILE *lines)
     return poll(&fd, 1, 0) == 1 && fd.revents != 0;
 }
 
-/* Note the first error of an output; the run continues without it. */
+/* Remember the error of an output, print a message, and close the output; the run goes on without
+ * it. */
 static void
 note_error(struct load_monitor *monitor, int error)
 {
@@ -246,7 +249,8 @@ add_worker_results(struct load_monitor *monitor, const struct load_result *const
     load_tally_add(&monitor->figures.sum, &monitor->over);
 }
 
-/* Leave in monitor->last the response times since the previous look, and move the look to now. */
+/* Compute in monitor->last the response times since the last look, and add them to
+ * monitor->response. */
 static void
 subtract_last_look(struct load_monitor *monitor)
 {
@@ -265,8 +269,8 @@ load_monitor_look(struct load_monitor *monitor, const struct load_result *const 
 
     if (monitor == NULL)
         return;
-    /* The next look is a whole number of seconds after the first one; looks that were missed are
-     * left out. */
+    /* The next look is due a whole number of seconds after the first one; looks that were missed
+     * are not made up for. */
     monitor->due_ns +=
         ((load_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
     if (monitor->has_metrics)

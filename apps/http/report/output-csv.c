@@ -39,7 +39,7 @@ write_csv_count(FILE *out, uint64_t count)
     fprintf(out, ",%llu", (unsigned long long)count);
 }
 
-/* A figure that is not known is an empty field. */
+/* Write the columns of a histogram. A figure that is not known is an empty field. */
 static void
 write_csv_times(FILE *out, const struct load_histogram *histogram)
 {
@@ -109,7 +109,7 @@ load_output_csv(FILE *out, const struct load_run *run)
     return load_output_finish(out);
 }
 
-/* ---- The five columns of S8 ---- */
+/* ---- The five columns of a candlestick chart, as the benchmark S8 needs them ---- */
 
 static void
 write_csv_text(FILE *out, const char *text)

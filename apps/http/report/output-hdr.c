@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A log of histograms as HdrHistogram's HistogramLogReader reads it (format 1.3): a line a trial
- * and kind of time, which its tag names, in us. The times of connect are not in it: most were taken
- * before the interval that a line names.
+ * A log of histograms that HdrHistogram's HistogramLogReader can read (format 1.3). It has a line
+ * for each trial and each kind of time, which the line's tag names; times are in us. The times of
+ * connect are left out, because most of them were taken before the interval that a line names.
  *
  *     Tag=service,StartTimestamp,Interval_Length,Interval_Max,base64 of:
  *         cookie, length, and by zlib
  *             cookie, length, offset, digits, lowest, highest, ratio     big endian, 40 bytes
  *             counts, each ZigZag LEB128 (a run of n empty ones is -n)
  *
- * For three digits and up to 1 h in us HdrHistogram has the buckets of histogram.h, so the counts
- * are copied one by one, and nothing is lost.
+ * With three digits, and a largest value of 1 h in us, HdrHistogram has the same buckets as
+ * histogram.h. So the counts are copied one by one, and nothing is lost.
  */
 #define ZLIB_CONST
 #include <errno.h>
@@ -23,18 +23,22 @@
 #define NS 1e9
 #define US 1e3
 
-#define COOKIE_COUNTS     0x1c849313u /* a cookie of V2, in which counts have any length */
+/* the cookie of format V2, in which a count has a variable length */
+#define COOKIE_COUNTS     0x1c849313u
 #define COOKIE_COMPRESSED 0x1c849314u
 #define DIGITS            3
 #define LOWEST_US         1
-#define RATIO_BITS        0x3ff0000000000000u /* 1.0: values are not scaled */
-#define HEADER_SIZE       40u
-#define HEADER_PACKED     8u
-#define COUNT_SIZE        9u /* bytes of the longest count; a run of empty buckets takes fewer */
-#define BITS_A_BYTE       7u
-#define GOES_ON           0x80u
+/* the floating-point number 1.0: values are not scaled */
+#define RATIO_BITS    0x3ff0000000000000u
+#define HEADER_SIZE   40u
+#define HEADER_PACKED 8u
+/* the bytes of the longest count; a run of empty buckets takes fewer */
+#define COUNT_SIZE  9u
+#define BITS_A_BYTE 7u
+#define GOES_ON     0x80u
 
-/* 1,024 buckets for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 below. */
+/* There are 1,024 buckets for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 buckets
+ * below. */
 _Static_assert(LOAD_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistogram has");
 
 /* ---- Encoding ---- */
@@ -47,8 +51,8 @@ put_big_endian(uint8_t *to, uint64_t value, unsigned bytes)
     return to;
 }
 
-/* Write a number in LEB128: seven bits in each byte, the lowest first; a ninth byte has the eight
- * bits left. */
+/* Write a number in LEB128: seven bits in each byte, the lowest first. If there is a ninth byte, it
+ * has the eight bits that are left. */
 static uint8_t *
 put_bits(uint8_t *to, uint64_t bits)
 {
@@ -60,7 +64,7 @@ put_bits(uint8_t *to, uint64_t bits)
     return to;
 }
 
-/* ZigZag: n becomes 2n, and -n becomes 2n - 1. */
+/* Write a number in ZigZag: n becomes 2n, and -n becomes 2n - 1. */
 static uint8_t *
 put_counts(uint8_t *to, const struct load_histogram *histogram)
 {
@@ -78,7 +82,7 @@ put_counts(uint8_t *to, const struct load_histogram *histogram)
     return to;
 }
 
-/* Write the header and the counts; returns their number of bytes. */
+/* Write the header and the counts. Returns how many bytes were written. */
 static size_t
 encode_counts(uint8_t *bytes, const struct load_histogram *histogram)
 {
@@ -128,7 +132,8 @@ pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
     if (packed != NULL) {
         stream.next_out = packed + HEADER_PACKED;
         stream.avail_out = (unsigned)bound;
-        deflate(&stream, Z_FINISH); /* there is room for the whole output */
+        /* this cannot fail, because there is room for the whole output */
+        deflate(&stream, Z_FINISH);
         put_big_endian(put_big_endian(packed, COOKIE_COMPRESSED, 4), stream.total_out, 4);
         *packed_size = HEADER_PACKED + stream.total_out;
     }
@@ -136,7 +141,7 @@ pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
     return packed;
 }
 
-/* Make the payload of a line. NULL: no memory. The caller frees it. */
+/* Make the payload of a line, which the caller frees. NULL: no memory. */
 static uint8_t *
 pack_histogram(const struct load_histogram *histogram, size_t *size)
 {
@@ -208,8 +213,8 @@ write_trial(FILE *out, const struct load_run *run, const struct load_result *res
     return error;
 }
 
-/* Write the log. Lines of its head must have less than 128 characters: readers in C have no room
- * for more. */
+/* Write the log. The lines of its head must have less than 128 characters, because readers written
+ * in C have no room for more. */
 int
 load_output_hdr(FILE *out, const struct load_run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text that HdrHistogram's outputPercentileDistribution writes, with five lines a half
- * distance, as wrk2's: response times in ms.
+ * The response times in ms, in the text format that HdrHistogram's outputPercentileDistribution
+ * writes. As in wrk2, there are five lines for each halving of the distance to 100 %.
  */
 #include <math.h>
 
@@ -12,7 +12,8 @@
 #define SUB_BUCKETS      2048
 #define HISTOGRAM_HALVES 22
 
-/* The next level in percent. Steps become half as long whenever the distance to 100 % halves. */
+/* The percentile of the next line, in percent. The steps become half as long whenever the distance
+ * to 100 % has halved. */
 static double
 next_level(double level)
 {

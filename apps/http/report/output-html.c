@@ -16,7 +16,8 @@
 
 #define MIN_EFFECT 0.02 /* the default of --min-effect */
 
-/* The paths are relative to the root of the sources, where the compiler runs. */
+/* Include two files in the program. Their paths are relative to the root of the sources, where the
+ * compiler runs. */
 __asm__(".section .rodata\n"
         ".global load_page, load_page_end, load_plot, load_plot_end\n"
         "load_page:\n"
@@ -31,7 +32,7 @@ extern const char load_page_end[];
 extern const char load_plot[];
 extern const char load_plot_end[];
 
-/* Write the page from `from` up to a mark; returns the part after the mark. */
+/* Write the page from `from` up to a mark. Returns the part of the page after the mark. */
 static const char *
 write_page_up_to(FILE *out, const char *from, const char *mark)
 {
@@ -65,7 +66,8 @@ load_output_html(FILE *out, const struct load_run *run)
 
 /* ---- Several runs ---- */
 
-/* Write JSON with each "<" as \u003c: in JSON "<" occurs only inside strings. */
+/* Write JSON, with each "<" as \u003c, which is correct because "<" occurs only inside strings of
+ * JSON. */
 static int
 write_html_json(const char *text, size_t length, void *out)
 {
@@ -77,7 +79,8 @@ write_html_json(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
-/* Add the text of a comparison of files a and b. Without memory the page has no such text. */
+/* Add the text of a comparison of the files a and b. If there is no memory, the page does not have
+ * this text. */
 static void
 add_comparison(json_t *run, const char *a, const char *b)
 {
@@ -110,7 +113,7 @@ has_all_members(const char *path, const json_t *run, FILE *err)
     return true;
 }
 
-/* Load the files. Returns the runs; NULL after a message on err about a file that is no result. */
+/* Load the files. Returns the runs; NULL: a file is no result, and a message on err says so. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
 {
@@ -124,7 +127,8 @@ load_runs(int number, char **paths, FILE *err)
             json_decref(runs);
             return NULL;
         }
-        /* The page shows each run's file, unless its path is not UTF-8 (json_string is NULL). */
+        /* The page shows the path of each run's file. If a path is not UTF-8, json_string returns
+         * NULL, and the path is not shown. */
         json_object_set_new(run, "file", json_string(paths[i]));
         if (i > 0)
             add_comparison(run, paths[0], paths[i]);

@@ -31,7 +31,7 @@ write_how_much(struct load_json *json, const struct load_plan *plan)
     write_plan_seconds(json, "drain_s", plan->drain_ns);
 }
 
-/* Write for each stage how long it takes and the rate at its end. */
+/* Write the length of each stage, and the rate at its end. */
 static void
 write_stages(struct load_json *json, const struct load_plan *plan)
 {
@@ -64,7 +64,7 @@ write_when(struct load_json *json, const struct load_plan *plan)
     load_json_number(json, "probe_rate", plan->probe_rate);
 }
 
-/* Write which shards this run has, if other processes made the others. */
+/* Write which of the shards this run made, if there are shards. */
 static void
 write_shards(struct load_json *json, const struct load_plan *plan)
 {

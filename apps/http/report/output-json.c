@@ -24,7 +24,7 @@ static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 
 /* ---- Over time ---- */
 
-/* Write a percentile; null, like all percentiles, if fewer than ten replies lie beyond it. */
+/* Write a percentile. It is null, like all percentiles, if fewer than ten replies lie beyond it. */
 static void
 write_slice_percentile(struct load_json *json, const struct load_slice *slice, double fraction)
 {
@@ -214,7 +214,8 @@ write_left_out(struct load_json *json, const struct load_left_out *left_out)
     load_json_close(json, '}');
 }
 
-/* Write the begin by the wall clock, so that the begins of several machines can be compared. */
+/* Write when the trial began, by the wall clock, so that the begins on several machines can be
+ * compared. */
 static void
 write_began(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
@@ -223,12 +224,13 @@ write_began(struct load_json *json, const struct load_run *run, const struct loa
     load_json_number(json, "began_s", (double)(run->wall_ns + behind_ns) / NS);
 }
 
-/* Write the member "trend"; null: no trend was shown. */
+/* Write the member "trend", which is null if the replies showed no trend. */
 static void
 write_trend(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
     struct load_trend trend;
-    /* The total's time line has the counts of all trials, but the rate is that of one trial. */
+    /* The time line of the total has the counts of all trials, but its rate must be that of one
+     * trial. */
     double unit = result == run->total ? run->trials_number : 1;
 
     load_trend_tell(&trend, run->plan, result);
@@ -336,7 +338,8 @@ write_interval_members(struct load_json *json, const struct load_interval *inter
     load_json_bool(json, "is_known", interval->is_known);
 }
 
-/* from: this value and all above are only lower bounds; 0: none is. */
+/* Write the interval of a figure. Values from `from` on are only lower bounds; if `from` is 0, none
+ * is. */
 static void
 write_figure(struct load_json *json, const char *name, const struct load_interval *interval,
              double from, double unit)
@@ -350,7 +353,8 @@ write_figure(struct load_json *json, const char *name, const struct load_interva
     load_json_close(json, '}');
 }
 
-/* Times are divided by unit. For ratios of times unit is 1, and from is NULL. */
+/* Write the intervals of all figures. Times are divided by unit. For ratios of times, unit is 1 and
+ * from is NULL. */
 static void
 write_figure_members(struct load_json *json, const struct load_interval *intervals,
                      const double *from, double unit)
@@ -362,7 +366,7 @@ write_figure_members(struct load_json *json, const struct load_interval *interva
     load_json_close(json, '}');
 }
 
-/* Write the noise of the rate, as older versions did, and then that of all figures. */
+/* Write the noise of the rate, as older versions did, and then the noise of all figures. */
 static void
 write_noise(struct load_json *json, const struct load_run *run)
 {
@@ -464,7 +468,7 @@ write_fanout(struct load_json *json, const struct load_run *run)
     load_json_close(json, '}');
 }
 
-/* Write which processes made the load together, and whether each kept up. */
+/* Write which parts made the load together, and whether each of them kept up. */
 static void
 write_part_results(struct load_json *json, const struct load_run *run)
 {
@@ -489,7 +493,8 @@ write_part_results(struct load_json *json, const struct load_run *run)
     load_json_close(json, ']');
 }
 
-/* Write the ids of the runs in this result: its own id, or those of the merged runs. */
+/* Write the ids of the runs that this result consists of: its own id, or the ids of the merged
+ * runs. */
 static void
 write_ids(struct load_json *json, const struct load_run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line of JSON for each second of a run, and one for its result. Members have the names of those
- * in the JSON of a run if they mean the same.
+ * A line of JSON for each second of a run, and one for its result. A member that also exists in the
+ * JSON of a run (output-json.c) has the same name there.
  */
 #include "json-writer.h"
 #include "monitor.h"
@@ -35,7 +35,7 @@ write_jsonl_times(struct load_json *json, const struct load_histogram *histogram
     load_json_close(json, ']');
 }
 
-/* Write how much each count has risen since `before`; NULL: since 0. */
+/* Write by how much each count has grown since `before`; if `before` is NULL, since 0. */
 static void
 write_count_rises(struct load_json *json, const char *name, const char *const *names,
                   const uint64_t *now, const uint64_t *before, unsigned from, unsigned number)

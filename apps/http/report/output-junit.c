@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a test case for each check, as servers of continuous integration read them: the elements
- * and attributes that Jenkins, GitLab and GitHub's actions have in common. A missed threshold is a
- * failure, a run without a result is an error, and a check that cannot be judged is skipped.
+ * Writes a test case for each check, in the XML of JUnit, with only the elements and attributes
+ * that Jenkins, GitLab and GitHub's actions all understand. A missed threshold is a failure, a run
+ * without a result is an error, and a check that cannot be judged is skipped.
  */
 #include <string.h>
 
@@ -16,7 +16,8 @@ struct junit {
     unsigned cases[LOAD_CHECK_SKIPPED + 1];
 };
 
-/* Whether XML allows the character. If not, even a reference (&#...;) to it is not allowed. */
+/* Whether XML allows the character. If XML does not, a reference (&#...;) to it is not allowed
+ * either. */
 static bool
 is_character(uint32_t character)
 {
@@ -59,8 +60,8 @@ write_element(FILE *out, const char *name, const char *text)
     fprintf(out, "</%s>", name);
 }
 
-/* Write an element with the check's text as its attribute "message" and again as its content, which
- * may have several lines. */
+/* Write an element for a check that did not pass. It has the check's text twice: as its attribute
+ * "message", and as its content, which may have several lines. */
 static void
 write_outcome(FILE *out, const char *element, const struct load_check *check)
 {
@@ -142,7 +143,7 @@ load_output_junit(FILE *out, const struct load_run *run)
     fputs(">\n  <testsuite", out);
     write_attribute(out, "name", run->plan->what);
     write_junit_counts(&junit);
-    /* JUnit's schemas allow no time zone: cut it off; the time is UTC. */
+    /* JUnit's schemas allow no time zone. The time is UTC, so cut off its "Z". */
     fprintf(out, " timestamp=\"%.19s\">\n", run->started_at);
     write_properties(&junit, run);
     load_checks_each(run, write_case, &junit);

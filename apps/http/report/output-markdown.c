@@ -10,7 +10,8 @@
 #include "sxe-utf8.h"
 #include "text.h"
 
-/* Escape everything that would be markup, HTML, or the end of a cell or a line. */
+/* Write a text. Escape everything that would be markup or HTML, or would end the table's cell or
+ * line. */
 static void
 write_markdown_text(FILE *out, const char *string)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the outputs: the end of a file, rates, and the names of figures, kinds and loads. This
- * file does not call any output.
+ * Functions and names that all outputs use. This file does not call any output.
  */
 #include "output.h"
 
@@ -29,8 +28,8 @@ load_output_finish(FILE *out)
 {
     if (fflush(out) == 0 && !ferror(out))
         return 0;
-    /* An earlier write may have failed; its errno is still set, because successful calls do not
-     * change it. */
+    /* If an earlier write has failed, errno is still that of this write, because successful calls
+     * do not change it. */
     return errno != 0 ? -errno : -EIO;
 }
 

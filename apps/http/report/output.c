@@ -16,7 +16,8 @@ is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* All commands of a step share GitHub's summary file: append to it. */
+/* Whether the path is GitHub's summary file. All commands of a step share this file, so an output
+ * must be appended to it. */
 static bool
 is_appended(const char *path)
 {
@@ -73,8 +74,8 @@ load_output_uses_stdout(const struct load_plan *plan)
     return uses || (plan->jsonl != NULL && is_stdout(plan->jsonl));
 }
 
-/* Open the file for appending, which loses nothing. Do not open a pipe: its reader would take the
- * close for the end. */
+/* Check that the file can be written: open it for appending, which changes nothing. Do not open a
+ * pipe, because its reader would take the close for the end. */
 static int
 check_file(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: writes a run for programs and for the browser. Place: http.c, one call for each file that
- * was asked for.
+ * What: writes the result of a run for programs and for the browser. Place: perform.c calls
+ * load_output_all, which writes each file that the user asked for.
  *
  * Shape: output-json.c      everything, with full histograms; schema in docs/load-generator.md
  *        output-json-plan.c the plan, as the member "plan" of that JSON
@@ -49,11 +49,11 @@ int load_output_junit(FILE *out, const struct load_run *run);
 int load_output_markdown(FILE *out, const struct load_run *run);
 int load_output_annotations(FILE *out, const struct load_run *run);
 
-/* Before a run: check that each file of the plan can be written, without changing what is in it. 0,
- * or LOAD_EXIT_USAGE after a message on err. */
+/* Check, before a run, that each output file of the plan can be written, but do not change its
+ * content. 0, or LOAD_EXIT_USAGE after a message on err. */
 int load_output_check(const struct load_plan *plan, FILE *err);
 
-/* Whether an output is "-": then text for people must not go to standard output. */
+/* Whether the path of an output is "-". If so, text for people must not go to standard output. */
 bool load_output_uses_stdout(const struct load_plan *plan);
 
 /* Write all files of the plan; 0, or LOAD_EXIT_ERRORS after messages on err. */
@@ -62,12 +62,12 @@ int load_output_all(const struct load_run *run, FILE *err);
 /* sxe-http html a.json b.json > page.html: several runs in one plot. Returns an exit status. */
 int load_output_overlay(int number, char **paths, FILE *out, FILE *err);
 
-/* ---- output-shared.c: for each file that prints a run ---- */
+/* ---- output-shared.c: used by all files that print a run ---- */
 
 /* Flush the file; 0, or -errno if this or an earlier write to it failed. */
 int load_output_finish(FILE *out);
 
-/* How many percentiles every output has. */
+/* The number of percentiles that every output has. */
 #define LOAD_PERCENTILES 6
 struct load_percentile {
     const char *name;
@@ -75,12 +75,13 @@ struct load_percentile {
 };
 extern const struct load_percentile load_percentiles[LOAD_PERCENTILES];
 
-/* The names of a figure of a trial. */
+/* The names of a figure that a trial has. */
 struct load_figure_name {
-    const char *text;  /* the name for people: "service p50" */
-    const char *group; /* the JSON object that has the figure; NULL: the trial itself */
-    const char *name;  /* the name in that object: "p50" */
-    const char *whole; /* the name in other places of the JSON: "service.p50" */
+    const char *text; /* the name for people: "service p50" */
+    /* the JSON object that has the figure as a member; NULL: the trial itself has it */
+    const char *group;
+    const char *name;  /* the figure's name in this object, such as "p50" */
+    const char *whole; /* the figure's name in other places of the JSON, such as "service.p50" */
 };
 extern const struct load_figure_name load_figure_names[LOAD_FIGURES];
 
@@ -93,7 +94,8 @@ const char *load_kind_name(const struct load_plan *plan, unsigned kind);
 /* Whether the server's address is on this machine: loopback or a unix socket. */
 bool load_is_local(const struct load_plan *plan);
 
-/* Names in the JSON, indexed by enum load_model and enum load_stop. */
+/* The names that a model and a stop have in the JSON, indexed by enum load_model and enum
+ * load_stop. */
 #define LOAD_MODELS 3u
 #define LOAD_STOPS  4u
 extern const char *const load_model_names[LOAD_MODELS];

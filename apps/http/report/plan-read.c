@@ -17,8 +17,8 @@ read_seconds(struct load_reader *reader, const json_t *json, const char *name)
     return load_reader_count(reader, json, name, NS);
 }
 
-/* Find the member's text in names. Returns its index; 0, and a problem is kept, if it is none of
- * them. */
+/* Find the text of the member in `names`. Returns its index. If the text is not there, keep a
+ * problem, and return 0. */
 static unsigned
 read_choice(struct load_reader *reader, const json_t *json, const char *name,
             const char *const *names, unsigned number)

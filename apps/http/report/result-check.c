@@ -12,14 +12,18 @@
 #include "run-private.h"
 #include "sxe-util.h"
 
-#define NEAR 0.01   /* by which part figures may differ, because they were rounded */
-#define SAME 1e-9   /* by which part rates may differ, because they were printed with 15 digits */
-#define HOUR 3597e6 /* the begin of the last bucket in us, which has all longer times */
+#define NEAR 0.01 /* by which part of their value figures may differ, because they were rounded */
+/* by which part of their value rates may differ, because they were printed with 15 digits */
+#define SAME 1e-9
+/* where the last bucket of a histogram begins, in us; it has all longer times */
+#define HOUR 3597e6
 
 struct check {
     struct load_reader reader;
     struct load_result *result; /* the result that is being checked */
-    uint64_t most_lost; /* how many requests killed workers may have counted in one place only */
+    /* by how much two counts of the same requests may differ: a worker that was killed may have
+     * counted a request in one place only */
+    uint64_t most_lost;
 };
 
 static bool
@@ -64,8 +68,8 @@ check_times(struct check *check, const json_t *json, const char *name,
         load_reader_refuse(&check->reader, name, "has not as many samples as requests ended");
 }
 
-/* Check that each handshake was full or resumed, and that each one that wanted to resume and could
- * not was full. */
+/* Check the handshakes: each was either full or resumed. A handshake for which no session could be
+ * offered, or whose session was refused, was full. */
 static void
 check_handshakes(struct check *check, const json_t *json)
 {
@@ -102,7 +106,7 @@ check_result(struct check *check, const json_t *json)
         load_reader_refuse(&check->reader, "rate", "is not what its counts say");
 }
 
-/* Check all trials; returns the sum of their good replies. */
+/* Check all trials. Returns the sum of their good replies. */
 static uint64_t
 check_trials(struct check *check, const json_t *trials)
 {
@@ -121,7 +125,8 @@ check_trials(struct check *check, const json_t *trials)
 
 /* ---- Any member ---- */
 
-/* Check the mean and the max, in us, against the first times of the buckets. */
+/* Check the mean and the max, in us. The max must lie in the last bucket; the mean must be that of
+ * the histogram, in which each sample counts as the lower bound of its bucket. */
 static void
 check_shape(struct check *check, const json_t *times, const char *name)
 {
@@ -163,11 +168,12 @@ check_members(struct check *check, const json_t *json, const char *name)
 
 /* ---- Sums ---- */
 
-/* Where a number is: the member `name` of an object. In an array it is the sum over all entries: of
- * their member `name` or, if they are arrays, of their element `index`. */
+/* Where a number is: it is the member `name` of an object. If there is an array in place of the
+ * object, the number is the sum over all entries: of their member `name`, or, if the entries are
+ * arrays, of their element `index`. */
 struct field {
-    const char *group; /* the object; NULL: the result itself */
-    const char *part;  /* member of the group; NULL: the group itself */
+    const char *group; /* the member of the result that is the object; NULL: the result itself */
+    const char *part;  /* a member of the group that is the object; NULL: the group itself */
     const char *name;
     unsigned index; /* the index, for entries that are arrays */
 };
@@ -176,7 +182,7 @@ struct field {
 #define END(enumerator, text, name)      {"accounts", "ends", name, 0},
 #define UNOPENED(enumerator, text, name) {"sockets", "unopened", name, 0},
 
-/* Numbers that must be, in the total, the sums of the trials' numbers. */
+/* Numbers which in the total must be the sums of the numbers in the trials. */
 static const struct field summed[] = {
     {NULL, NULL, "seconds", 0},
     {"left_out", NULL, "seconds", 0},
@@ -224,7 +230,7 @@ static const struct field summed[] = {
     {"addresses", NULL, "failed", 0},
 };
 
-/* Read the number at a field; NAN: there is none. */
+/* Read the number at a field; NAN: there is no number. */
 static double
 number_of_field(const json_t *owner, const struct field *field)
 {
@@ -248,8 +254,8 @@ field_of(const json_t *result, const struct field *field)
     return sum;
 }
 
-/* Check the sums of the load (probe NULL) or of the probe ("probe"). The tolerance is there because
- * seconds were printed with 15 digits. */
+/* Check the sums of the load (if probe is NULL) or of the probe (if it is "probe"). A small
+ * difference is allowed, because seconds were printed with 15 digits. */
 static void
 check_sums(struct check *check, const json_t *root, const char *probe)
 {
@@ -265,7 +271,7 @@ check_sums(struct check *check, const json_t *root, const char *probe)
 
             sum += field_of(probe == NULL ? trial : json_object_get(trial, probe), &summed[i]);
         }
-        /* Counts of a slice have 32 bits: larger sums have wrapped around. */
+        /* A count of a slice has 32 bits, and larger sums have overflowed. */
         if (fabs(whole - sum) > 1e-6 + 1e-12 * sum && (summed[i].index == 0 || sum < 0x1p32))
             load_reader_refuse(&check->reader, summed[i].name,
                                "of the total is not the sum of the trials");

@@ -63,7 +63,7 @@ fits_together(const char *path, const json_t *root, FILE *err)
     return false;
 }
 
-/* Read the open file; NULL after a message on err if it is no result. */
+/* Read the open file. NULL after a message on err: it is no result. */
 static json_t *
 read_result(const char *path, FILE *file, FILE *err)
 {

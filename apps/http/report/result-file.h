@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: reads a result that output-json.c has written, with jansson. Place: compare, --baseline,
- * merge and html. A file is not trusted: its schema's version is checked, and that its numbers
- * agree (result-check.h).
+ * merge and html. A file is not trusted: the version of its schema is checked, and whether its
+ * numbers agree with each other (result-check.h).
  */
 #ifndef LOAD_RESULT_FILE_H
 #define LOAD_RESULT_FILE_H

@@ -78,8 +78,8 @@ read_slice(struct load_reader *reader, const json_t *json, struct load_slice *sl
     }
 }
 
-/* A time line without slices has the width 0. Widths up to 124 days are allowed, so that they can
- * be doubled without overflow. */
+/* Whether a time line's width is possible. It is 0 if the time line has no slices. At most 124 days
+ * are allowed, so that the width can be doubled without an overflow. */
 static bool
 is_width(uint64_t width_ns, size_t slices)
 {
@@ -123,7 +123,7 @@ read_counts(struct load_reader *reader, const json_t *owner, const char *name,
         counts[i] = load_reader_count(reader, json, names[i], 1);
 }
 
-/* Find the errno whose strerror is this text; 0: there is none. */
+/* Find the errno that strerror(3) describes by this text; 0: there is none. */
 static int
 errno_of(const char *text)
 {
@@ -334,8 +334,8 @@ read_sessions(struct load_reader *reader, const json_t *owner, struct load_resul
     result->sessions_failed = load_reader_count(reader, json, "failed", 1);
 }
 
-/* Read the handshakes; files of earlier versions have none. Full handshakes are not read: they are
- * those in the histogram that were not resumed. */
+/* Read the handshakes; files of earlier versions have none. The number of full handshakes is not
+ * read: it is the number in the histogram less the resumed ones. */
 static void
 read_handshakes(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {

@@ -9,12 +9,13 @@
 #include "summary-sheet.h"
 
 #define NS           1e9
-#define NAME_COLUMNS 10 /* columns of the line "over time" before its first bar */
+#define NAME_COLUMNS 10 /* how many columns the line "over time" has before its first bar */
 #define WIDE         LOAD_SUMMARY_COLUMNS
-/* with at most so many stages their rows weigh more than the table of all times */
+/* if there are at most so many stages, their rows weigh more than the table of all times */
 #define FEW 8
 
-/* Whether a stage takes time. A stage without length is a step of the rate, and has no row. */
+/* Whether a stage takes time, and so has a row. A stage without length only changes the rate at
+ * once. */
 static bool
 has_row(const struct load_plan *plan, unsigned stage)
 {
@@ -41,7 +42,7 @@ highest_rate(const struct load_plan *plan)
 
 /* ---- How long ---- */
 
-/* How much of the stage's time a trial has measured before it ended. */
+/* How much of the stage's time was over when the trial ended. */
 static uint64_t
 measured_ns(const struct load_plan *plan, const struct load_result *result, unsigned stage)
 {

@@ -10,15 +10,15 @@
 struct load_json;
 struct load_sheet;
 
-/* How many seconds a stage was measured; for run->total, in all trials together. */
+/* How many seconds of a stage were measured. For run->total this is the sum over all trials. */
 double load_stage_seconds(const struct load_run *run, const struct load_result *result,
                           unsigned stage);
 
 /* Add the rate to the plan's line: "5000/s ", "1000/s to 5000/s ", "4 stages up to 5000/s ". */
 void load_summary_rate(struct load_sheet *sheet, const struct load_plan *plan);
 
-/* Add a row for each stage that takes time; and add a line below "over time" that marks the column
- * in which each stage begins. */
+/* load_summary_stages adds a row for each stage that takes time. load_summary_stage_marks adds a
+ * line below "over time", which marks the column in which each stage begins. */
 void load_summary_stages(struct load_sheet *sheet, const struct load_run *run);
 void load_summary_stage_marks(struct load_sheet *sheet, const struct load_plan *plan,
                               uint64_t column_ns, unsigned columns);

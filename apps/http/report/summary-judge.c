@@ -18,8 +18,8 @@
 
 /* ---- Sessions ---- */
 
-/* Add the sessions. Their rate is of all that were completed, including those that the drain
- * completed. */
+/* Add the sessions. All completed sessions count for the rate, also those that were completed in
+ * the drain. */
 void
 load_summary_sessions(struct load_sheet *sheet, const struct load_run *run)
 {
@@ -38,8 +38,8 @@ load_summary_sessions(struct load_sheet *sheet, const struct load_run *run)
 
 /* ---- A hint ---- */
 
-/* Add a hint that a local server may share the client's CPUs, unless the client was bound to some
- * (taskset). */
+/* If the server is on this machine, add a hint that it may share CPUs with the client. If the
+ * client was bound to some of the CPUs (taskset), the hint is not needed. */
 static void
 add_local_hint(struct load_sheet *sheet, const struct load_plan *plan)
 {
@@ -61,8 +61,8 @@ add_local_hint(struct load_sheet *sheet, const struct load_plan *plan)
 
 #define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
-/* The first figure of the times to show. In a closed loop service times are shown, which equal the
- * response times. */
+/* The first of the figures to show for times. In a closed loop these are service times, which equal
+ * the response times. */
 static enum load_figure
 first_time(const struct load_plan *plan)
 {
@@ -197,8 +197,8 @@ add_thresholds(struct load_sheet *sheet, const struct load_run *run)
 
 /* ---- Pages of several queries ---- */
 
-/* Print the quantile of one query with so many decimals that its distance to 100 % has two
- * significant digits: 99.986. */
+/* Print a level, and which percentile of a single query it is. That percentile gets so many
+ * decimals that its distance to 100 % has two significant digits, such as 99.986. */
 static void
 add_level(struct load_sheet *sheet, const struct load_fanout_level *level)
 {
@@ -228,7 +228,7 @@ add_fanout(struct load_sheet *sheet, const struct load_run *run)
 
 struct plot {
     double rate_max;
-    double low, high; /* the range of the figure */
+    double low, high; /* the lowest and the highest value of the figure */
     char cells[PLOT_ROWS][PLOT_COLUMNS + 1];
 };
 
@@ -243,8 +243,8 @@ find_bounds(struct plot *plot, const struct load_run *run)
     }
 }
 
-/* The height of a figure, 0 (bottom) to 1 (top). The axis is logarithmic, which shows a knee
- * best. */
+/* The height of a figure in the plot, from 0 (bottom) to 1 (top). The axis is logarithmic, because
+ * that shows best where a curve bends up. */
 static double
 height_of(const struct plot *plot, double figure)
 {
@@ -320,8 +320,8 @@ add_find(struct load_sheet *sheet, const struct load_run *run)
         add_plot(sheet, run);
 }
 
-/* Add a line about the processes that made the load together. The banner at the top names those
- * that did not keep up. */
+/* Add a line about the parts that made the load together. The banner at the top names those that
+ * did not keep up. */
 static void
 add_parts(struct load_sheet *sheet, const struct load_run *run)
 {

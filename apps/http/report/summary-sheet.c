@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Laying out lines of the summary, and dropping some that have no room.
+ * Making the lines of the summary, and leaving some out if there is no room for all.
  */
 #include "summary-sheet.h"
 
@@ -32,7 +32,7 @@ last_line(struct load_sheet *sheet)
 static struct load_sheet_line *
 begin_next_line(struct load_sheet *sheet, enum load_weight weight, enum load_paint paint)
 {
-    /* The longest summary has less than three quarters of LOAD_SHEET_LINES. */
+    /* this always holds: the longest summary has less than three quarters of LOAD_SHEET_LINES */
     if (SXE_ALWAYS(sheet->number < LOAD_SHEET_LINES))
         sheet->number++;
     *last_line(sheet) = (struct load_sheet_line){.weight = weight, .paint = paint};
@@ -81,7 +81,8 @@ load_sheet_add(struct load_sheet *sheet, const char *format, ...)
     append_sheet_text(last_line(sheet), text);
 }
 
-/* Add the item after a gap or, if the line has no room, in a new indented line. */
+/* Add the item after `gap`. If the line has no room for it, put the item into a new indented
+ * line. */
 static void
 place_item(struct load_sheet *sheet, const char *gap, char *item)
 {
@@ -130,7 +131,8 @@ load_sheet_room(const struct load_sheet *sheet)
     return used < sheet->columns ? sheet->columns - used : 0;
 }
 
-/* Remove the lines of the lowest weight. False: only lines that always stay are left. */
+/* Remove all lines of the lowest weight. False: only the lines of 2010 are left, which always
+ * stay. */
 static bool
 leave_lightest_out(struct load_sheet *sheet)
 {
@@ -149,7 +151,7 @@ leave_lightest_out(struct load_sheet *sheet)
     return true;
 }
 
-/* Have the heading say how many of its rows were left out. */
+/* Add to the heading how many of its rows were left out. */
 static void
 say_left_out(const struct load_sheet *sheet, struct load_sheet_line *heading)
 {

@@ -11,23 +11,23 @@
 
 #define NS           1e9
 #define COLUMNS_MAX  60u
-#define BESIDE_RATES 40u /* how many columns the words before and after the rates over time take */
+#define BESIDE_RATES 40u /* how many columns the words before and after the rates take */
 #define DRAIN        "| then the drain"
 
 struct rates {
     const struct load_timeline *timeline;
-    double all_s;   /* length of one trial, without its drain */
-    double width_s; /* length of a column */
+    double all_s;   /* the length of one trial, without its drain */
+    double width_s; /* the length of the time that a column shows */
     unsigned trials;
-    unsigned slices; /* how many slices each column has */
-    unsigned length; /* how many slices there are in all */
+    unsigned slices; /* how many slices of the time line each column shows */
+    unsigned length; /* how many slices are shown in all */
     unsigned number; /* how many columns are used */
     unsigned border; /* how many columns come before the drain */
-    double values[COLUMNS_MAX +
-                  2]; /* good replies a second; 2 more for the short columns at the border */
+    /* good replies a second, for each column; 2 more for the short columns at the border */
+    double values[COLUMNS_MAX + 2];
 };
 
-/* How many good replies came in the column that begins with slice `from`; slices from `end` on do
+/* How many good replies came in the column that begins with slice `from`. Slices from `end` on do
  * not count. */
 static uint64_t
 ok_from(const struct rates *rates, unsigned from, unsigned end)
@@ -49,7 +49,8 @@ first_of_drain(const struct rates *rates)
 }
 
 /* Compute the good replies a second of one trial, for each column. The first and the last column
- * may be short; they are left out if shorter than a quarter. */
+ * before the drain may show a shorter time than the others. If it is shorter than a quarter of
+ * theirs, the column is left out. */
 static void
 take_rates(struct rates *rates)
 {
@@ -71,7 +72,8 @@ take_rates(struct rates *rates)
             rates->trials;
 }
 
-/* Find the offset at which a column of the text begins; a column is a character of UTF-8. */
+/* Find the offset in bytes at which a column of the text begins. Each character of UTF-8 is a
+ * column. */
 static size_t
 byte_of(const char *text, unsigned column)
 {

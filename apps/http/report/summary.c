@@ -14,14 +14,15 @@
 #include "summary-sheet.h"
 #include "sxe-util.h"
 
-#define NS           1e9
-#define HEAD_LINES   3u /* most lines for the plan, and again for the sockets */
-#define WHAT_COLUMNS 64 /* most columns of plan->what, to leave room for the workers after it */
+#define NS         1e9
+#define HEAD_LINES 3u /* the most lines for the plan, and also for the sockets */
+/* the most columns of plan->what, so that there is room for the workers after it */
+#define WHAT_COLUMNS 64
 #define REASONS_MAX  3u
 #define NAME_COLUMNS 9
-/* columns of the name, the percentiles and the max */
+/* the columns that the name, the percentiles and the max take */
 #define TABLE_COLUMNS (10 * (LOAD_PERCENTILES + 2))
-#define NAME_SIZE     64 /* bytes for NAME_COLUMNS characters of UTF-8 */
+#define NAME_SIZE     64 /* as many bytes as NAME_COLUMNS characters of UTF-8 need */
 
 static unsigned long long
 to_ull(uint64_t count)
@@ -173,8 +174,8 @@ load_summary_sockets(FILE *out, const struct load_result *result)
 
 /* ---- Doubts about the result ---- */
 
-/* Say whether the probe's times can be trusted. They can even if the load's are suspect, because a
- * probe has no queue of replies to read. */
+/* Say whether the probe's times can be trusted. They can be right even if the load's times are
+ * suspect, because replies to a probe do not wait for others to be read. */
 static void
 add_doubts_of_probe(struct load_sheet *sheet, const struct load_run *run)
 {
@@ -214,7 +215,8 @@ add_banner(struct load_sheet *sheet, const struct load_run *run)
     }
 }
 
-/* Add how long the warm-up was, if it was automatic: the plan's line does not say it. */
+/* Add the length of the warm-up, if it was automatic, because then the line of the plan does not
+ * say it. */
 static void
 add_warmup_note(struct load_sheet *sheet, const struct load_run *run)
 {
@@ -303,7 +305,7 @@ add_queries(struct load_sheet *sheet, const struct load_run *run)
         load_sheet_item(sheet, "late %llu (by more than 1 ms)", to_ull(total->late));
 }
 
-/* How many requests found no free socket in time. */
+/* How many requests were not sent because no socket was free in time. */
 static uint64_t
 without_socket(const struct load_run *run)
 {
@@ -365,7 +367,8 @@ add_times_row(struct load_sheet *sheet, enum load_weight weight, const char *nam
     load_sheet_add(sheet, "%10s", load_max_text(histogram));
 }
 
-/* Add what does not fit into the columns: a name that was cut, and errors. */
+/* Add to a row what does not fit into the columns: the number of errors, and a name that was
+ * cut. */
 static void
 add_rest_of_kind(struct load_sheet *sheet, const char *kind_name, uint64_t errors)
 {
@@ -520,7 +523,7 @@ add_2010(struct load_sheet *sheet, const struct load_run *run)
     }
 }
 
-/* How many lines are left after those of the plan and the sockets. */
+/* How many lines may follow after the lines of the plan and of the sockets. */
 static unsigned
 lines_after_head(const struct load_run *run, FILE *out)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts of a running load, in the few buckets that live outputs need.
+ * Counts of a load while it runs, with times in a few buckets.
  */
 #include "tally.h"
 
-/* Compute a bound. The first one is 2^6 - 1 us; each power of two has two bounds. */
+/* Compute the upper bound of a bucket. The first bound is 2^6 - 1 us; each power of two has two
+ * bounds. */
 uint64_t
 load_tally_bound_us(unsigned n)
 {
@@ -63,7 +64,8 @@ load_tally_take(struct load_tally *tally, const struct load_result *result, bool
     tally->bytes_sent += result->bytes_sent;
     tally->bytes_received += result->bytes_received;
     take_times(&tally->response, &result->response);
-    /* In a closed loop both are equal; a worker copies response to service only now and then. */
+    /* In a closed loop service times equal response times; a worker copies the histogram only now
+     * and then. */
     take_times(&tally->service, is_closed ? &result->response : &result->service);
     tally->in_flight += result->in_flight;
     tally->waiting += result->waiting;
