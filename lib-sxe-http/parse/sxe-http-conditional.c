@@ -204,7 +204,7 @@ sxe_http_precondition(const struct sxe_http_conditions *conditions,
 
 enum range_result { RANGE_BAD, RANGE_UNSATISFIABLE, RANGE_GOOD };
 
-/* Read one or more digits; a number that does not fit becomes UINT64_MAX. */
+/* Read one or more digits. A number that is larger than UINT64_MAX becomes UINT64_MAX. */
 static bool
 take_position(struct sxe_span *text, uint64_t *position)
 {
@@ -272,8 +272,8 @@ join_ranges(const struct sxe_http_range *a, const struct sxe_http_range *b)
     return (struct sxe_http_range){first, (end_a > end_b ? end_a : end_b) - first};
 }
 
-/* Add a range to ranges that do not touch each other: join it with all ranges that it touches, in
- * the place of the first of these. Returns the new number of ranges. */
+/* Add a range to ranges that do not touch each other. Join the new range with all ranges that it
+ * touches; the result takes the place of the first of these. Returns the new number of ranges. */
 static unsigned
 add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range range)
 {
@@ -379,7 +379,7 @@ is_unit_word(struct sxe_span text, const char *word)
     return text.length == strlen(word) && sxe__http_is_same(text.base, word, text.length);
 }
 
-/* Read a qvalue (RFC 9110, 12.4.2). Returns it in thousandths, or MALFORMED. */
+/* Read a qvalue (RFC 9110, 12.4.2). Returns the qvalue in thousandths, or MALFORMED. */
 static int
 read_weight(struct sxe_span text)
 {

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The text is in the table itself, so there is no pointer to follow, nor one for the dynamic linker
- * to relocate. */
+/* The text is in the table itself, so that no pointer has to be followed, or relocated by the
+ * dynamic linker. */
 struct name {
     char text[23];
     uint8_t length;
@@ -25,7 +25,7 @@ struct name {
 static const struct name methods[] = {[SXE_HTTP_OTHER] = {"", 0}, SXE_HTTP_METHODS(NAME_OF_METHOD)};
 static const struct name fields[] = {[SXE_HTTP_FIELD_OTHER] = {"", 0},
                                      SXE_HTTP_FIELDS(NAME_OF_FIELD)};
-/* The compiler warns here if two names have the same place; then PLACE must be changed. */
+/* The compiler warns here if two names have the same place; then change PLACE. */
 static const uint8_t places[128] = {SXE_HTTP_FIELDS(PLACE_OF_FIELD)};
 static const struct {
     const char *text;

@@ -9,8 +9,8 @@
 
 enum { OK = 1 };
 
-/* The next field with the same well-known name, or NULL. Most fields come once; then there is no
- * search. */
+/* The next field with the same well-known name, or NULL. Most fields come once, and for these there
+ * is no search. */
 static const struct sxe_http_field *
 next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
           const struct sxe_http_field *field)
@@ -73,8 +73,8 @@ field_has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_
     return false;
 }
 
-/* Check Host: HTTP/1.1 needs exactly one, and a valid one; an empty value is valid (RFC 9112,
- * 3.2). */
+/* Check Host: HTTP/1.1 needs exactly one Host, and its value must be valid; an empty value is valid
+ * (RFC 9112, 3.2). */
 static int
 check_host_field(struct sxe_http_parser *parser, const char *data)
 {
@@ -123,9 +123,9 @@ content_length(struct sxe_http_parser *parser, const char *data, const struct sx
     return OK;
 }
 
-/* Read Transfer-Encoding (RFC 9112, 6.1). Only "chunked" is accepted. A coding before it is
- * answered 501, and everything else 400; an empty element, too, because another recipient may read
- * it as a coding. */
+/* Read Transfer-Encoding (RFC 9112, 6.1). Only "chunked" is accepted. A coding before "chunked" is
+ * answered 501. Everything else is answered 400, even an empty element, because another recipient
+ * may read it as a coding. */
 SXE__HTTP_COLD static int
 transfer_encoding(struct sxe_http_parser *parser, const char *data,
                   const struct sxe_http_field *first)
@@ -185,8 +185,8 @@ read_connection_field(struct sxe_http_parser *parser, const char *data)
         parser->keep_alive = field_has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
 }
 
-/* CONNECT must have no body (RFC 9110, 9.3.6): some recipients take the bytes after its head as the
- * tunnel's, others as a body. */
+/* CONNECT must have no body (RFC 9110, 9.3.6): some recipients take the bytes after its head for
+ * the tunnel's bytes, others for a body. */
 static int
 frame_tunnel(struct sxe_http_parser *parser)
 {

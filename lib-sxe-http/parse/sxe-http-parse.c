@@ -116,7 +116,7 @@ not_an_end(char c, enum sxe_http_refusal otherwise)
     return (byte < ' ' && byte != '\t') || byte == 0x7F ? SXE_HTTP_REFUSED_CONTROL_BYTE : otherwise;
 }
 
-/* Read CR LF; the CR is at `at`. NEXT: both are there. */
+/* Read CR LF, whose CR is at `at`. NEXT: CR and LF are there. */
 static int
 line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -203,7 +203,7 @@ is_version_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Read HTTP-version (RFC 9112, 2.3); in a response also the space after it. */
+/* Read HTTP-version (RFC 9112, 2.3). In a response, also read the space after the version. */
 static int
 parse_version(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -324,7 +324,7 @@ value_end(const char *data, size_t value, size_t at)
     return at;
 }
 
-/* Store a field whose line was read at one go. */
+/* Store a field whose line was read in one step. */
 static inline void
 keep_field(struct sxe_http_parser *parser, const char *data, struct sxe_http_text name,
            struct sxe_http_text value)
@@ -426,7 +426,7 @@ whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     go_to_state(parser, NAME, end + version_length);
 }
 
-/* Continue to read the first line. NEXT: it is whole. */
+/* Continue to read the first line. NEXT: the line is whole. */
 static int
 first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -463,8 +463,8 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result;
 }
 
-/* Read all lines. Bytes beyond the first line's limit are not read before that line is whole, so
- * that the result does not depend on how many bytes have arrived. */
+/* Read all lines. Do not read bytes beyond the first line's limit before the first line is whole,
+ * so that the result does not depend on how many bytes have arrived. */
 static int
 read_head_lines(struct sxe_http_parser *parser, const char *data, size_t end)
 {

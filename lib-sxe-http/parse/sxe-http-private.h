@@ -21,15 +21,16 @@
 
 #include "sxe-http-parse.h"
 
-/* For functions that few messages need: inlined, they would cost all messages a larger frame and,
- * if they have arrays, its stack guard. */
+/* For functions that few messages need. If they were inlined, all messages would pay for a larger
+ * stack frame and, if the functions have arrays, for a stack guard. */
 #define SXE__HTTP_COLD __attribute__((noinline))
 
 /* ---- sxe-http-scan.c ---- */
 
 enum { SXE__HTTP_BLOCK = 64 };
 
-/* Sets of bytes. The last set is needed only for the first line, and not computed after it. */
+/* Sets of bytes. The last set is needed only for the first line; after the first line it is not
+ * computed. */
 enum sxe__http_set {
     SXE__HTTP_TOKEN, /* RFC 9110, 5.6.2 */
     SXE__HTTP_VALUE, /* visible bytes, blanks, and bytes of unknown encoding (RFC 9110, 5.5) */
@@ -111,8 +112,8 @@ bool sxe__http_host(const char *host, size_t length);
 
 /* ---- sxe-http-response.c, sxe-http-stream.c ---- */
 
-/* Up to this many bytes sxe_http_end_borrowed copies memory, because that is cheaper than lending
- * it. */
+/* sxe_http_end_borrowed copies up to this many bytes, because copying them is cheaper than lending
+ * them. */
 #define SXE__HTTP_COPY_MAX (16u * 1024)
 
 struct sxe_http_response;

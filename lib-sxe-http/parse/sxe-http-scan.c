@@ -268,7 +268,7 @@ sxe__http_scan_choose(unsigned features)
     return way->name;
 }
 
-/* Two threads may come here at the same time; both choose the same function. */
+/* Two threads may call this at the same time; both choose the same function. */
 static void
 mark_first_byte(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 {
@@ -288,8 +288,8 @@ sxe__http_input_load(struct sxe__http_input *in, size_t at)
                  in->outside);
         return;
     }
-    /* Load the last 64 bytes, though some are before `at`: that is faster than loading only the
-     * rest. */
+    /* Load the last 64 bytes, though some are before `at`: loading only the bytes that are left
+     * would be slower. */
     function(in->data + in->end - SXE__HTTP_BLOCK, SXE__HTTP_BLOCK, in->sets, in->outside);
     for (size_t set = 0; set < SXE__HTTP_SETS; set++)
         in->outside[set] >>= SXE__HTTP_BLOCK - left;

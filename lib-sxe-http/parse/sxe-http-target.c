@@ -77,7 +77,8 @@ is_future_address(const char *p, const char *end)
     return p == end;
 }
 
-/* Find the ] of an address in brackets, which begins at `p`. NULL: it is no address. */
+/* Find the ] of an address in brackets, which begins at `p`. NULL: the text in brackets is no
+ * address. */
 static const char *
 literal_end(const char *p, const char *end)
 {
@@ -89,14 +90,15 @@ literal_end(const char *p, const char *end)
     return close;
 }
 
-/* Whether a label is empty, other than the root's after the last dot (RFC 1034, 3.1). */
+/* Whether a label is empty. The empty label of the root, after the last dot (RFC 1034, 3.1), does
+ * not count. */
 static bool
 has_empty_label(const char *name, const char *end)
 {
     return *name == '.' || memmem(name, (size_t)(end - name), "..", 2) != NULL;
 }
 
-/* Find the end of the host that begins at `host`, which may be empty. NULL: it is no host. */
+/* Find the end of the host that begins at `host`, which may be empty. NULL: the text is no host. */
 static const char *
 host_end(const char *host, const char *end)
 {
@@ -137,9 +139,9 @@ is_port(const char *p, const char *end)
 }
 
 /* Mark, by its highest bit, each of 8 bytes that is no letter, digit, dot or hyphen, or that is a
- * dot or hyphen after a dot or hyphen. An addition sets that bit in the bytes at or above the start
- * of a range. It carries only from a byte that has the bit already, and such a byte is marked
- * anyway. */
+ * dot or hyphen after a dot or hyphen. Adding a constant sets the highest bit of each byte that is
+ * at or above the start of a range. The addition carries only out of a byte whose highest bit is
+ * set already; such a byte is no ASCII, and is marked anyway. */
 static uint64_t
 odd_bytes(const char *bytes)
 {

@@ -30,7 +30,7 @@ is_plain_in_segment(unsigned byte)
     return byte < 0x80 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-/* The value of a hexadecimal digit, 0 to 15; more if it is no digit. */
+/* The value of a hexadecimal digit, 0 to 15; above 15: the byte is no digit. */
 static unsigned
 hex_value(char digit)
 {
@@ -156,7 +156,7 @@ sxe_http_split_target(struct sxe_span target, struct sxe_http_target *parts)
 
 /* ---- Paths ---- */
 
-/* Mark the bytes of a word that are zero, by their highest bit. */
+/* Mark each byte of the word that is zero, by the byte's highest bit. */
 static uint64_t
 mark_zero_bytes_of_uri(uint64_t word)
 {
@@ -221,7 +221,8 @@ resolve_dots(char *segment, char *out, const char *room)
     return (char *)memrchr(room, '/', (size_t)(segment - 1 - room)) + 1;
 }
 
-/* Take a byte or an escape and write its normal form; NULL: a bad escape. */
+/* Take a byte or an escape, and write its normal form. Returns the new end; NULL: the escape is
+ * bad. */
 static char *
 put_normal(char *out, const char **text, const char *end)
 {
