@@ -77,8 +77,8 @@ sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
         sxe_close(link->socket);
 }
 
-/* The on_read of an upgraded socket until the program sets its own. If bytes come before that,
- * nothing reads them: abort. */
+/* The on_read of an upgraded socket until the program sets its own. If bytes come before the
+ * program has set one, nothing reads them: abort. */
 static void
 refuse_bytes(SXE *s, int length)
 {
@@ -282,8 +282,8 @@ sxe__http_link_fail_open(struct sxe__http_link *link, int error)
 
 /* Whether the peer's kernel has acknowledged bytes of the request since note_unread or the last
  * call of this function. Our kernel reports room for output only when a good part of its buffer,
- * which may have megabytes, is free. A slow reader acknowledges bytes before that, and must not
- * count as stalled. */
+ * which may have megabytes, is free. A slow reader acknowledges bytes long before such a report,
+ * and must not count as stalled. */
 static bool
 has_server_read(struct sxe__http_link *link)
 {
@@ -316,8 +316,8 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
 
 /* ---- Which job has which link ---- */
 
-/* Whether the job's bytes still exist for may_retry. Parts of a body do not: they are gone when
- * they are sent. */
+/* Whether the request can be sent a second time, if may_retry allows it. A body in parts cannot:
+ * its parts are gone when they are sent. */
 static bool
 is_repeatable(const struct sxe__http_job *job)
 {

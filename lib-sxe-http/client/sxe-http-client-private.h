@@ -42,8 +42,8 @@ enum sxe__http_link_state {
     SXE__HTTP_LINK_BODY,
     SXE__HTTP_LINK_PAUSED, /* like BODY, but the program has paused the reading */
     SXE__HTTP_LINK_IDLE,
-    SXE__HTTP_LINK_ENDING,  /* waiting for on_close of its socket */
-    SXE__HTTP_LINK_DROPPED, /* its dial was cancelled; FREE in the next turn of the loop */
+    SXE__HTTP_LINK_ENDING,  /* waiting for on_close of the link's socket */
+    SXE__HTTP_LINK_DROPPED, /* the link's dial was cancelled; FREE in the next turn of the loop */
     SXE__HTTP_LINK_STATES
 };
 
@@ -70,18 +70,20 @@ struct sxe__http_link {
     SXE *socket;
     uint32_t job;       /* index of the link's job, or SXE_NONE */
     uint32_t head_used; /* how many bytes of a head are in the link's part of `responses` */
-    bool is_reused;     /* the link served another job before this one */
-    bool is_answered;   /* a byte came for this job */
+    bool is_reused;     /* the link served another job before its present job */
+    bool is_answered;   /* a byte of the response to the present job has come */
     bool is_asking;     /* on_room was called, and the program did not write yet */
-    bool is_in_parts;   /* on_room was called for this job */
+    bool is_in_parts;   /* on_room was called for the present job */
     bool is_last_part;  /* the program has written the last part */
-    bool has_head;      /* the head of the final response has arrived, not only that of a 1xx */
+    /* the head of the final response has arrived; the heads of 1xx do not count */
+    bool has_head;
     bool is_dialling;   /* a dial is under way, and there is no socket yet */
     bool is_tunnelling; /* CONNECT was sent, and the proxy has not answered */
-    bool is_at_proxy;   /* the peer is still the proxy: it is to blame if the link fails */
-    uint8_t refusal;    /* enum sxe_http_refusal */
-    uint8_t stage;      /* enum sxe_http_stage */
-    uint32_t part;      /* how many bytes of `unsent` are in the socket's output queue */
+    /* the link's peer is still the proxy, which is to blame if the link fails */
+    bool is_at_proxy;
+    uint8_t refusal; /* enum sxe_http_refusal */
+    uint8_t stage;   /* enum sxe_http_stage */
+    uint32_t part;   /* how many bytes of `unsent` are in the socket's output queue */
     uint64_t unsent; /* bytes of the body that our kernel has not taken yet; or SXE_HTTP_CHUNKED */
     /* bytes of the request that the server's kernel had not acknowledged at the last check */
     size_t unread;
@@ -143,7 +145,7 @@ sxe__http_is_idempotent(unsigned method)
     return (all >> method & 1) != 0;
 }
 
-/* Whether the written request asks for each of these protocols, of which there is at least one. */
+/* Whether the written request asks for each of these protocols; the list has at least one. */
 bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols);
 
 /* ---- sxe-http-client-proxy.c ---- */
@@ -152,8 +154,8 @@ bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http
  * -EPROTONOSUPPORT or -ENOMEM. */
 SXE_MUST_USE int sxe__http_forward_new(struct sxe_http_client *client, const char *url);
 
-/* A text that says why the job of a link failed, if the proxy or a look-up is to blame; NULL:
- * neither is. It is valid until the next call. */
+/* A text that says why the job of a link failed, if the proxy or a look-up is to blame, valid until
+ * the next call; NULL: neither is to blame. */
 const char *sxe__http_client_failure(const struct sxe__http_link *link, int result);
 
 /* ---- sxe-http-client-read.c ---- */
@@ -211,7 +213,7 @@ sxe__http_client_is_at_rest(const struct sxe_http_client *client)
     return sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE) == client->config.connections_max;
 }
 
-/* A link's state has timed out; the pool calls it. */
+/* The pool calls this when a link has been in its state for too long. */
 void sxe__http_link_on_timeout(void *array, unsigned id, void *user);
 const char *sxe__http_link_state_to_string(unsigned state);
 
@@ -228,7 +230,7 @@ void sxe__http_link_forget(struct sxe__http_link *link);
 /* Send the request of the link's job. The link is connected or idle. 0 or -errno. */
 SXE_MUST_USE int sxe__http_link_send(struct sxe__http_link *link);
 
-/* The link's socket has closed; it is the on_close of all links. */
+/* The on_close of all links: the link's socket has closed. */
 void sxe__http_link_on_close(SXE *s);
 
 /* The link that was CONNECTING has no socket, and becomes FREE; its job ends with this error. */
@@ -246,8 +248,8 @@ void sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result)
 /* Like sxe__http_job_end; the job's link, if any, also ends at once. */
 void sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error);
 
-/* Give a job a link. 0; 1: there is none now, so the job must wait; -errno: no link can be opened,
- * and none has a socket whose events would start the job later. Calls no callback. */
+/* Give a job a link. 0; 1: no link is free now, so the job must wait; -errno: no link can be
+ * opened, and no link has a socket whose events would start the job later. Calls no callback. */
 SXE_MUST_USE int sxe__http_job_start(struct sxe_http_client *client, unsigned job);
 
 /* Start waiting jobs as long as there are links for them. */

@@ -21,7 +21,8 @@
 
 /* ---- The environment ---- */
 
-/* The value of the first of these variables that is set and not empty, and its name. */
+/* Return the value of the first of these variables that is set and not empty; *name becomes the
+ * variable's name. */
 static const char *
 first_variable(const char *const *names, const char **name)
 {
@@ -36,7 +37,8 @@ first_variable(const char *const *names, const char **name)
     return NULL;
 }
 
-/* Parse an address of IPv4 or IPv6. Returns how many bits it has; 0: the text is no address. */
+/* Parse an address of IPv4 or IPv6. Returns how many bits the address has; 0: the text is no
+ * address. */
 static unsigned
 parse_network(unsigned char address[16], const char *text)
 {
@@ -56,7 +58,7 @@ has_same_start(const unsigned char *a, const unsigned char *b, unsigned bits)
 }
 
 /* Copy the host of a text: without a bracket at its start, and a bracket or a dot at its end.
- * False: it is too long. */
+ * False: the host is too long. */
 static bool
 copy_bare(char *to, size_t size, const char *text, size_t length)
 {
@@ -96,7 +98,8 @@ is_in_network(const unsigned char address[16], unsigned all, const char *item, s
            has_same_start(address, network, (unsigned)bits);
 }
 
-/* Whether the name is the item, or below it: a.example is in "example", and in ".example". */
+/* Whether the name equals the item, or is below it: a.example is in "example", and in
+ * ".example". */
 static bool
 is_at_or_below(const char *name, const char *item, size_t length)
 {
@@ -183,7 +186,7 @@ decode_escapes(char *to, size_t size, struct sxe_span text)
     return (int)used;
 }
 
-/* Add base64 (RFC 4648, 4) of the bytes to the text. */
+/* Append the bytes to the text, as base64 (RFC 4648, 4). */
 static void
 append_base64(char *text, const char *bytes, size_t length)
 {
@@ -203,7 +206,7 @@ append_base64(char *text, const char *bytes, size_t length)
 }
 
 /* Make the credentials of user:password, or of a user alone. The user's name must have no colon:
- * the proxy would take the rest of it for the password (RFC 7617, 2). */
+ * the proxy would take the part after the colon for the password (RFC 7617, 2). */
 static bool
 set_login(struct sxe__http_forward *forward, struct sxe_span login)
 {
@@ -309,7 +312,7 @@ sxe__http_forward_new(struct sxe_http_client *client, const char *url)
     if (forward == NULL)
         return -ENOMEM;
     client->forward = forward;
-    /* the URL is the program's, which may free it, and may contain a password */
+    /* the URL is owned by the program, which may free it, and the URL may contain a password */
     client->config.proxy = NULL;
     result = parse_proxy(forward, url);
     return result == 0 && client->config.tls != NULL ? make_connect(client, forward) : result;

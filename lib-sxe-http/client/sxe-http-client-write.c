@@ -25,7 +25,7 @@ is_all(enum sxe__http_set set, struct sxe_span text)
     return sxe__http_stop(&in, set, 0) == text.length;
 }
 
-/* Whether the field is one that the writer adds itself. */
+/* Whether the writer adds the field itself. */
 static bool
 is_ours(struct sxe_span name)
 {
@@ -142,8 +142,8 @@ is_valid(const struct sxe_http_request_head *request, const char *head, size_t l
     asked->method = parser.method;
     asked->keep_alive = parser.keep_alive;
     asked->upgrade = parser.upgrade || parser.method == SXE_HTTP_CONNECT;
-    /* TRACE has no body, and Expect needs one (RFC 9110, 9.3.8 and 10.1.1); the parser itself
-     * refuses a CONNECT with a body. */
+    /* TRACE must have no body, and Expect needs a body (RFC 9110, 9.3.8 and 10.1.1); the parser
+     * itself refuses a CONNECT with a body. */
     return request->body_length > 0 ? parser.method != SXE_HTTP_TRACE : !parser.expect_continue;
 }
 
