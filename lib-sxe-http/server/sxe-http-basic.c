@@ -8,7 +8,7 @@
 
 #include "sxe-http-server-private.h"
 
-/* The value of a digit of base64 (RFC 4648, 4); -1: the byte is not such a digit. */
+/* The value of a digit of base64 (RFC 4648, 4); -1: the byte is no digit of base64. */
 static int
 digit_of(char c)
 {
@@ -21,7 +21,7 @@ digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decode base64 whose padding may be missing. Returns the number of bytes; -EINVAL: it is no
+/* Decode base64 whose padding may be missing. Returns the number of bytes; -EINVAL: the text is no
  * base64, or its last digit has bits that belong to no byte. */
 static ssize_t
 decode_credentials(struct sxe_span text, char *room)

@@ -72,7 +72,7 @@ sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
 }
 
 /* How many bytes the size of the current chunk announces, so that a body that is too large is
- * refused before they come. */
+ * refused before its bytes come. */
 static uint64_t
 announced_bytes(const struct sxe__http_slot *slot)
 {

@@ -146,7 +146,7 @@ walk_lines(struct sxe__http_slot *slot, const char *name,
     return hops;
 }
 
-/* Take the last element of a line. *has_more: whether a comma is before it. */
+/* Take the last element of a line. *has_more: whether a comma stands before the element. */
 static struct sxe_span
 take_element(struct sxe_span *rest, bool *has_more)
 {
@@ -182,8 +182,8 @@ element_of(const struct sxe_http_request *request, const char *name, unsigned in
 }
 
 /* Read the host and scheme that belong to the element at which the walk ended. A proxy always
- * appends to X-Forwarded-For. To the two other fields it may append as well; or it sets them, and
- * then they have a single element. */
+ * appends to X-Forwarded-For. To X-Forwarded-Host and X-Forwarded-Proto a proxy may append as well;
+ * or it sets these fields, and then they have a single element. */
 static void
 take_x_forwarded(struct sxe__http_slot *slot)
 {

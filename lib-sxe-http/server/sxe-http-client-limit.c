@@ -19,8 +19,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-/* how often to read a table again that is being changed: the process that changes it may have
- * died */
+/* how often to read a table again while it changes: the process that changes it may have died */
 #define READS_MAX 1000
 
 struct entry {
@@ -29,7 +28,7 @@ struct entry {
 };
 
 struct sxe__http_clients {
-    uint64_t secret; /* random, so that nobody can choose addresses that collide */
+    uint64_t secret; /* random, so that no attacker can choose addresses that collide */
     uint32_t mask;
     uint32_t version;
     /* the shares to which this table belongs; NULL: it is not shared */

@@ -64,9 +64,8 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_CLOSING);
-    /* If more than 64 KiB are unacknowledged, linger, which resets the connection in the end: after
-     * an orderly close the kernel would keep an earlier reply for a client that does not read
-     * it. */
+    /* If more than 64 KiB are unacknowledged, linger, which resets the connection in the end. After
+     * an orderly close the kernel would keep an earlier reply for a client that does not read. */
     if (!connection->http->is_stopping && sxe_io_is_unread(connection->sxe))
         sxe_close_lingering(connection->sxe);
     else

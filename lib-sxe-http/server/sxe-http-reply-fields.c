@@ -11,7 +11,7 @@
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
 
-/* Whether the field is a framing field, or one that the library sends itself. */
+/* Whether the field is a framing field, or the library sends it itself. */
 static bool
 is_reserved(enum sxe_http_field_id id)
 {
@@ -20,7 +20,7 @@ is_reserved(enum sxe_http_field_id id)
 }
 
 /* RFC 9110, 6.5.1: a trailer has no fields for framing, routing, authentication or content format.
- * Of the well-known fields only those below may be in a trailer. */
+ * Of the well-known fields only the fields below may be in a trailer. */
 static bool
 may_trail(enum sxe_http_field_id id)
 {

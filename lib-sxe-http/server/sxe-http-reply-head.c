@@ -134,9 +134,9 @@ put_common(struct sxe_http *http, char *to)
     return mempcpy(to, http->common, http->common_length);
 }
 
-/* Write the connection's fields. HTTP/1.1 keeps the connection unless "close" is sent, HTTP/1.0
- * closes it unless "keep-alive" is (RFC 9112, 9.3). An Upgrade needs "Connection: upgrade" (RFC
- * 9110, 7.8). */
+/* Write the connection's fields. HTTP/1.1 keeps the connection unless "close" is sent; HTTP/1.0
+ * closes it unless "keep-alive" is sent (RFC 9112, 9.3). An Upgrade needs "Connection: upgrade"
+ * (RFC 9110, 7.8). */
 static char *
 put_connection(const struct sxe__http_slot *slot, char *to)
 {
@@ -149,8 +149,8 @@ put_connection(const struct sxe__http_slot *slot, char *to)
     return to;
 }
 
-/* Write the framing (RFC 9110, 8.6, 15.3.6 and 15.4.5): no length in 204; 0 in 205; none in 304,
- * where it would be the length of a 200. */
+/* Write the framing (RFC 9110, 8.6, 15.3.6 and 15.4.5): no length in 204; length 0 in 205; no
+ * length in 304, where a length would be that of the 200. */
 static char *
 put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
 {

@@ -118,7 +118,7 @@ struct sxe__http_slot {
     /* time spent in earlier stays in BODY since the present period of the body began */
     SXE_TIME body_ns;
     SXE_TIME handler_ns;  /* time spent in earlier stays in HANDLING */
-    uint32_t path_length; /* length of the decoded path, once it is made */
+    uint32_t path_length; /* length of the decoded path, if the path was decoded */
     struct sxe_http_chunks chunks;
     char id[SXE_HTTP_ID_MAX + 1]; /* set if has_id */
     struct sxe_http_trace trace;  /* set if has_trace */
@@ -137,7 +137,8 @@ struct sxe__http_slot {
     /* The body of the request. */
     sxe_http_on_body on_body;
     uint32_t body_dropped; /* how many bytes came after the reply had ended */
-    uint32_t body_kept; /* how many bytes of an incomplete body are kept, here or by the handler */
+    /* how many bytes of an incomplete body are kept, by the library or by the handler */
+    uint32_t body_kept;
     uint32_t used; /* how many bytes are used from head_at on: the head, and a body that is kept */
     bool is_body_whole; /* the whole body has arrived */
     bool is_body_shown; /* the handler got the last part */
@@ -169,7 +170,7 @@ struct sxe__http_slot {
 
 /* The values that the last head was composed from: equal values give the same head. */
 struct sxe__http_last_head {
-    uint64_t until_ns; /* until when its Date is right; 0: no head is kept */
+    uint64_t until_ns; /* until when the Date of this head is right; 0: no head is kept */
     uint64_t length;
     uint32_t fields_at; /* where the lines of the reply's own fields begin */
     uint32_t fields_used;
@@ -218,7 +219,7 @@ struct sxe_http {
     uint32_t unsent_max;
     bool is_draining;       /* each reply is the last one of its connection */
     bool is_stopping;       /* the server drains, and connections without a request are closed */
-    void (*resume)(SXE *s); /* sxe__http_resume, for files that the session calls */
+    void (*resume)(SXE *s); /* sxe__http_resume, a pointer for the files below the session */
     /* the functions that sxe_http_drain and sxe_http_stop were given */
     void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http);
     unsigned dones_number;
@@ -243,7 +244,7 @@ void sxe__http_on_connected(SXE *s);
 /* ---- sxe-http-client-address.c ---- */
 
 /* Keep the client's address, because it may be asked for when the socket is closed already. Returns
- * its length; 0: it is not an IP address. */
+ * the address's length; 0: it is not an IP address. */
 socklen_t sxe__http_keep_peer(struct sxe__http_connection *connection,
                               const struct sockaddr_storage *address);
 
@@ -278,7 +279,7 @@ uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_delete(struct sxe_http *http);
 
-/* Count the connection no longer for the address that it was counted for. */
+/* Stop counting the connection for the address for which it was counted. */
 void sxe__http_uncount(struct sxe__http_connection *connection);
 
 /* ---- sxe-http-session.c ---- */
@@ -291,11 +292,11 @@ void sxe__http_on_timeout(void *array, unsigned id, void *user);
 void sxe__http_resume(SXE *s);
 
 /* A call by the program changed something: look at the connection later in this turn. If a handler
- * or callback is running, the session looks when it returns. */
+ * or callback is running, the session looks at the connection when that function returns. */
 static inline void
 sxe__http_changed(struct sxe__http_connection *connection)
 {
-    /* -EBUSY: it is deferred already. */
+    /* -EBUSY: the socket is deferred already. */
     if (!connection->is_inside)
         (void)!sxe_defer(connection->sxe, connection->http->resume);
 }
@@ -365,7 +366,7 @@ struct sxe__http_body_step {
         SXE__HTTP_BODY_GOES_ON, /* nothing to do: more bytes must come */
         SXE__HTTP_BODY_SHOWN,   /* `part` is for on_body */
         SXE__HTTP_BODY_KEPT,    /* the body is whole: call the handler */
-        SXE__HTTP_BODY_DROPPED, /* the body has ended after its reply did */
+        SXE__HTTP_BODY_DROPPED, /* the body has ended, after its reply had ended */
         SXE__HTTP_BODY_REFUSED  /* reject the request with `status` */
     } next;
     unsigned status;
@@ -377,8 +378,8 @@ struct sxe__http_body_step {
 size_t sxe__http_body_read(struct sxe__http_slot *slot, const char *data, size_t length,
                            struct sxe__http_body_step *step);
 
-/* For a handler that reads the body. can_be_shown: whether the next part may go to its on_body now;
- * is_waiting: whether that part waits until the handler asks for more. */
+/* For a handler that reads the body. can_be_shown: whether the handler's on_body may get the next
+ * part now; is_waiting: whether the next part waits until the handler asks for more. */
 bool sxe__http_body_can_be_shown(const struct sxe__http_slot *slot);
 bool sxe__http_body_is_waiting(const struct sxe__http_slot *slot);
 bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
@@ -466,8 +467,8 @@ SXE_MUST_USE int sxe__http_add_line(struct sxe__http_slot *slot, const char *nam
 
 /* ---- sxe-http-reply-head.c ---- */
 
-/* Compose the head of a reply in http->head, for a body of that length, and of that type if it is
- * not NULL. Returns its bytes; -EINVAL or -ENOBUFS: the type cannot be added. */
+/* Compose the head of a reply in http->head, for a body of that length and type; type NULL: no
+ * Content-Type. Returns the head's length; -EINVAL or -ENOBUFS: the type cannot be added. */
 SXE_MUST_USE ssize_t sxe__http_compose_head(struct sxe__http_slot *slot, const char *type,
                                             uint64_t length);
 

@@ -139,7 +139,8 @@ allocate_slots(struct sxe_http *http)
     return result < 0 ? result : sxe__http_slots_new(http);
 }
 
-/* Have lib-sxe close connections whose peer does not read, unless the program configured that. */
+/* Have lib-sxe close connections whose peer does not read, unless the program has configured
+ * lib-sxe's timeout itself. */
 static void
 configure_stall(uint32_t ms)
 {
@@ -232,7 +233,7 @@ listen_with_config(struct sxe_http *http, SXE *listener)
     }
     ask_for_silent(listener);
     http->listeners[http->listener_count++] = listener;
-    /* The other half of output_pause is for the reply to that next request. */
+    /* The other half of output_pause is for the reply to the waiting request. */
     http->unsent_max = sxe_get_config()->output_pause / 2;
     return 0;
 }

@@ -260,8 +260,8 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
     return (size_t)n;
 }
 
-/* Read any head. If it repeats the last head, which had no body, use the results of parsing the
- * last head. */
+/* Read any head. If it repeats the last head, and the last request had no body, use the results of
+ * parsing the last head. */
 static size_t
 read_request_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
@@ -313,7 +313,7 @@ read_proxy(struct sxe__http_connection *connection, const char *data, size_t len
     return n;
 }
 
-/* Read a part of the body, and do what follows from it. */
+/* Read a part of the body, and take the next step. */
 static size_t
 read_part_of_body(struct sxe__http_connection *connection, const char *data, size_t length)
 {

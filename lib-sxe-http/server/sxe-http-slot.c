@@ -128,8 +128,8 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
                              http->config.head.fields_max, &http->config.head);
         sxe__http_slot_reset(slot);
     }
-    /* The last head may have come from another proxy. Its fields were trusted there; parse and
-     * judge this proxy's head itself. */
+    /* The last head in this slot may have come from another proxy, whose fields were trusted. So
+     * parse the head of this proxy, even if it has the same bytes. */
     if (SXE_UNLIKELY(connection->is_forwarding) && slot->head_length > 0)
         sxe__http_slot_forget_head(slot);
     slot->since = sxe_time_turn_ns();

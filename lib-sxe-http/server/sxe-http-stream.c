@@ -49,7 +49,7 @@ int
 sxe_http_begin(struct sxe_http_response *response, uint64_t length)
 {
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
-    /* If a handler asked for the body before in this turn, send 100 now: it must not follow the
+    /* If a handler asked for the body earlier in this turn, send 100 now: 100 must not follow the
      * head of a reply. */
     int result = slot->on_body != NULL ? sxe__http_body_await(slot) : 0;
 
@@ -97,8 +97,8 @@ write_chunk(struct sxe__http_slot *slot, const struct part *part)
     return 0;
 }
 
-/* Whether room is left for the last chunk and the trailer, so that a handler that filled the output
- * can end the reply. */
+/* Write a part if room is left after it for the last chunk and the trailer, so that a handler that
+ * filled the output can end the reply. */
 static int
 write_stream_part(struct sxe__http_slot *slot, const struct part *part)
 {
@@ -205,8 +205,8 @@ write_last_chunk(struct sxe__http_slot *slot)
 }
 
 /* All parts are written. A reply that lent memory, or that still waits for an on_room, is done only
- * when the kernel has all of it: the last part's callback reports that, or that of an empty part
- * added after it. */
+ * when the kernel has all of it. The callback of the last part reports that, or the callback of an
+ * empty part that is added here. */
 static int
 end_stream(struct sxe__http_slot *slot)
 {
