@@ -91,8 +91,8 @@ sxe__http_open_beneath(const struct sxe_http_files *files, const char *path, int
                               : open_step_by_step(files->root, path, flags);
 }
 
-/* Find out whether openat2 works. Kernels have it since 5.6; seccomp filters that do not know it
- * return EPERM. */
+/* Find out whether openat2 works. Kernels have openat2 since 5.6; seccomp filters that do not know
+ * openat2 return EPERM. */
 int
 sxe__http_probe_root(struct sxe_http_files *files)
 {
@@ -281,8 +281,8 @@ mix_time(uint64_t hash, const struct timespec *time)
     return mix_hash(mix_hash(hash, (uint64_t)time->tv_sec), (uint64_t)time->tv_nsec);
 }
 
-/* Make a strong tag (RFC 9110, 8.8.1): whatever writes or replaces a file changes one of these
- * times. The tag tells a client nothing about the file system. */
+/* Make a strong tag (RFC 9110, 8.8.1) from the file's times: whatever writes or replaces a file
+ * changes one of them. The tag tells a client nothing about the file system. */
 static void
 make_tag(struct sxe__http_file *file)
 {
@@ -314,7 +314,7 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
            known->index == file->index && is_same_file(&known->found, found);
 }
 
-/* Store in the entry what was found. This function owns fd: it closes it, or keeps it in the
+/* Store in the entry what was found. This function owns fd: it closes fd, or keeps it in the
  * entry. */
 static void
 take_file(struct sxe__http_file *file, char *path, int fd)

@@ -42,7 +42,7 @@
 extern struct sxe_log_control sxe__http_log;
 
 #define SXE__HTTP_NAME_SIZE PATH_MAX /* bytes of a name, with its NUL */
-/* bytes of a name followed by that of an index or sibling */
+/* bytes of a name, followed by the name of an index or the suffix of a sibling */
 #define SXE__HTTP_PATH_SIZE (2 * PATH_MAX)
 #define SXE__HTTP_TYPE_MAX  127          /* bytes of a content type */
 #define SXE__HTTP_PATH_ROOM (16u * 1024) /* bytes of a path that is not decoded yet */
@@ -62,7 +62,7 @@ enum sxe__http_file_state {
     SXE__HTTP_FILE_OPENING, /* a thread is opening the file */
     SXE__HTTP_FILE_IDLE,    /* no request holds the entry */
     SXE__HTTP_FILE_BUSY,
-    SXE__HTTP_FILE_LEAVING, /* no name leads to it any more */
+    SXE__HTTP_FILE_LEAVING, /* no name leads to the entry any more */
     SXE__HTTP_FILE_STATES
 };
 
@@ -71,7 +71,7 @@ struct sxe__http_wish {
     struct sxe_http_request *request;
     /* the file whose sibling is wanted, held; NULL: the file itself is wanted */
     struct sxe__http_file *base;
-    unsigned coding; /* the coding of that sibling, an index in sxe__http_codings */
+    unsigned coding; /* the coding of the wanted sibling, an index in sxe__http_codings */
 };
 
 struct sxe__http_waiter {
@@ -91,12 +91,13 @@ struct sxe__http_file {
     uint32_t next; /* the next entry in the same bucket, or SXE_NONE */
     uint32_t holders;
     enum sxe__http_file_state state;
-    struct sxe__http_waiter *first; /* the requests that wait for this file */
+    struct sxe__http_waiter *first; /* the requests that wait for the file to be opened */
     struct sxe__http_waiter *last;
-    struct sxe__http_file *known; /* the old entry that it may replace, held; or NULL */
-    size_t memory;                /* how many bytes the entry adds to files->memory */
-    SXE_TIME checked;             /* when the file was last found to be as described here */
-    bool may_keep;                /* whether memory_max leaves memory for the content */
+    /* the name's old entry, held, which this entry may replace; or NULL */
+    struct sxe__http_file *known;
+    size_t memory;    /* how many bytes the entry adds to files->memory */
+    SXE_TIME checked; /* when the file was last found to be as described here */
+    bool may_keep;    /* whether memory_max leaves memory for the content */
 
     /* The thread sets these members while it opens the file; afterwards only `siblings` may
      * change. */
@@ -118,7 +119,7 @@ struct sxe__http_file {
 
     /* The lines of the last reply that had the whole file without a coding, to be used again. */
     uint8_t lines_siblings; /* `siblings` when the lines were made */
-    uint16_t lines_length;  /* how many bytes these lines have; 0: there are none */
+    uint16_t lines_length;  /* how many bytes the kept lines have; 0: there are none */
     char lines[SXE__HTTP_FILE_LINES];
 };
 

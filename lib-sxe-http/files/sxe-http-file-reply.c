@@ -22,7 +22,7 @@ struct reply {
     struct sxe_http_response *response;
     const struct sxe_http_files *files;
     const struct sxe__http_file *base;
-    struct sxe__http_file *file; /* what is sent: base, or a sibling of it */
+    struct sxe__http_file *file; /* the file that is sent: base, or a sibling of base */
     const char *coding;          /* the coding of `file`; NULL: none */
     const char *modified;
 };
@@ -289,7 +289,7 @@ write_multipart_parts(const struct multipart *multipart)
     snprintf(last_line, sizeof(last_line), LAST_LINE, multipart->boundary);
     if (result == 0)
         result = sxe_http_end(response, last_line, LAST_LINE_LENGTH);
-    /* The reply cannot go on. Ending it too early closes the connection. */
+    /* The reply cannot go on. Ending a reply too early closes the connection. */
     if (result < 0)
         (void)!sxe_http_end(response, NULL, 0);
 }

@@ -33,7 +33,7 @@ leave_line(struct sxe__http_waiter *waiter)
     sxe_pool_move(pool, (unsigned)(waiter - pool), WAITING, NOT_WAITING);
 }
 
-/* on_done of a waiting request: its client is gone. */
+/* The on_done of a waiting request, whose client has gone. */
 static void
 give_wish_up(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -168,8 +168,8 @@ begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__ht
     return NULL;
 }
 
-/* Get the entry of that name, opened or OPENING. NULL: there is none, and it cannot be opened
- * now. */
+/* Get the entry of that name, opened or OPENING. NULL: there is no such entry, and none can be
+ * opened now. */
 static struct sxe__http_file *
 look_up_file(struct sxe_http_files *files, struct sxe_span name)
 {

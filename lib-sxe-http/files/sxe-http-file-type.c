@@ -270,7 +270,7 @@ sxe__http_types_delete(struct sxe__http_types *types)
 
 /* ---- Asking ---- */
 
-/* Get the extension of a path in small letters. False: it has none, or one that no type can
+/* Get the extension of a path in small letters. False: the path has none, or one that no type can
  * have. */
 static bool
 get_extension(const char *path, char extension[EXTENSION_SIZE])

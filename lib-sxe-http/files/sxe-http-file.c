@@ -15,7 +15,7 @@
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
-/* The prefix without slashes around it: names begin with it in this form. */
+/* The prefix without slashes around it, which is the form in which names begin with the prefix. */
 static struct sxe_span
 trim_prefix(const char *prefix)
 {
