@@ -17,8 +17,8 @@
 
 /* ---- Fields that are not passed on ---- */
 
-/* Fields that are about one connection only (RFC 9110, 7.6.1), and names that were used for such
- * fields earlier. */
+/* Fields that concern one connection only (RFC 9110, 7.6.1), and names that such fields had
+ * earlier. */
 static const char *const hop_fields[] = {
     "Connection", "Keep-Alive",     "Proxy-Connection",  "Proxy-Authenticate",
     "TE",         "Trailer",        "Transfer-Encoding", "Proxy-Authentication-Info",
@@ -31,12 +31,12 @@ static const char *const own_fields[] = {
     "Expect", "Forwarded", "Host", "HTTP2-Settings", "Proxy", "Proxy-Authorization", "X-Real-IP",
 };
 
-/* Every request field whose name starts like this is dropped. Applications trust some of these
+/* Every request field whose name starts with this text is dropped. Applications trust some of these
  * fields, such as X-Forwarded-User, and this code cannot know which. */
 static const char own_start[] = "X-Forwarded-";
 
-/* Whether a field's name starts with `start`, where an underscore or a dot counts as a dash,
- * because CGI and PHP programs cannot tell these apart. */
+/* Whether a field's name starts with `start`. An underscore or a dot counts as a dash, because CGI
+ * and PHP programs cannot tell the three apart. */
 static bool
 has_name_start(struct sxe_span name, const char *start)
 {
@@ -131,7 +131,7 @@ add_sent_field(struct sxe__http_proxy_head *made, struct sxe_span name, struct s
     return 0;
 }
 
-/* Whether the proxy makes a field of this name itself. */
+/* Whether the proxy itself makes a field of this name. */
 static bool
 is_from_server(const struct sxe_http_request *request, struct sxe_span name)
 {
@@ -193,7 +193,7 @@ asked_scheme(const struct sxe_http_request *request)
     return sxe_http_socket(request)->io == sxe_io_of_sockets() ? "http" : "https";
 }
 
-/* The host and port that the client asked for; length 0: it named none, or invalid ones. */
+/* The host and port that the client asked for; length 0: the client named none, or invalid ones. */
 static struct sxe_span
 asked_host(const struct sxe_http_request *request)
 {
@@ -204,7 +204,7 @@ asked_host(const struct sxe_http_request *request)
     return host;
 }
 
-/* Add the fields that name the client and what it asked for (RFC 7239). */
+/* Add the fields that name the client, and the host and scheme that it asked for (RFC 7239). */
 static int
 add_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
 {
@@ -229,7 +229,7 @@ add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_h
     struct sxe_span text;
     int result = 0;
 
-    /* A reader of the field would take such a host for a list of two hosts. */
+    /* A reader of the field would take a host with a comma for a list of two hosts. */
     if (host.length > 0 && memchr(host.base, ',', host.length) != NULL)
         return -EINVAL;
     if (*ip != '\0')

@@ -76,7 +76,7 @@ on_check_done(const struct sxe_http_exchange *exchange, int result)
     sxe_pool_move(upstream->checks, id, SXE__HTTP_CHECK_CALLING, SXE__HTTP_CHECK_WAITING);
 }
 
-/* It is time for a check of this address; the pool calls it. */
+/* The pool calls this when it is time for a check of this address. */
 static void
 begin_check(void *array, unsigned id, void *user)
 {

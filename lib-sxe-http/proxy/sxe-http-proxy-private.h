@@ -42,11 +42,11 @@ struct sxe__http_address {
     /* how many checks failed in a row; the next member: how many passed in a row */
     unsigned checks_failed;
     unsigned checks_passed;
-    bool is_sick;   /* its checks failed: it gets no requests */
+    bool is_sick;   /* the address's checks failed, so it gets no requests */
     unsigned fails; /* how many failures since fails_since */
     SXE_TIME fails_since;
-    SXE_TIME down_until; /* until this time the address gets no requests; 0: it is up */
-    SXE_TIME slow_until; /* until this time it gets fewer requests than its weight says */
+    SXE_TIME down_until; /* until this time the address gets no requests; 0: the address is up */
+    SXE_TIME slow_until; /* until this time the address gets fewer requests than its weight says */
 };
 
 enum sxe__http_check_state {
@@ -71,7 +71,7 @@ enum sxe__http_tunnel_state {
 struct sxe__http_tunnel {
     struct sxe_http_upstream *upstream;
     struct sxe__http_address *address;
-    SXE *client; /* NULL: this end has closed; server likewise */
+    SXE *client; /* NULL: the client's end has closed; `server` likewise */
     SXE *server;
 };
 
@@ -95,8 +95,8 @@ struct sxe__http_passage {
     bool is_tunnel;   /* the request became a tunnel, and the response is gone */
 };
 
-/* A head that the proxy makes: of the request that it sends on. Its memory also serves for the
- * fields of a reply. */
+/* A head that the proxy makes: the head of the request that it sends on. The memory also serves for
+ * the fields of a reply. */
 struct sxe__http_proxy_head {
     struct sxe_http_request_head head;
     unsigned number; /* how many fields there are */
@@ -128,17 +128,18 @@ SXE_MUST_USE int sxe__http_upstream_check(const struct sxe_http_upstream_config 
 
 /* ---- sxe-http-upstream.c ---- */
 
-/* Count a failure of the address. With too many failures it gets no requests for a time. */
+/* Count a failure of the address. After too many failures the address gets no requests for a
+ * time. */
 void sxe__http_address_failed(struct sxe_http_upstream *upstream,
                               struct sxe__http_address *address);
 
-/* Hash bytes. `hash` is 0, or the result for the bytes before these. The hash of the same bytes is
- * equal in all processes. */
+/* Hash bytes. `hash` is 0, or the result for the bytes before these bytes. All processes compute
+ * the same hash for the same bytes. */
 uint64_t sxe__http_hash(uint64_t hash, const void *data, size_t length);
 
 /* ---- sxe-http-proxy-health.c ---- */
 
-/* Make the clients of the checks, if there is a path for them. 0 or -errno. */
+/* Make the clients of the checks, if check_path is set. 0 or -errno. */
 SXE_MUST_USE int sxe__http_checks_new(struct sxe_http_upstream *upstream);
 void sxe__http_checks_delete(struct sxe_http_upstream *upstream);
 
@@ -157,7 +158,7 @@ SXE_MUST_USE bool sxe__http_tunnel_open(struct sxe_http_upstream *upstream,
                                         struct sxe__http_address *address,
                                         struct sxe_http_response *response, SXE *server);
 
-/* No byte passed for tunnel_timeout_ms; the pool calls it. */
+/* The pool calls this when no byte has passed for tunnel_timeout_ms. */
 void sxe__http_tunnel_on_timeout(void *array, unsigned id, void *user);
 
 /* ---- sxe-http-proxy-balance.c ---- */
@@ -168,8 +169,8 @@ unsigned sxe__http_choose_address(struct sxe_http_upstream *upstream,
 
 /* ---- sxe-http-proxy-head.c ---- */
 
-/* Make the head for a request, without its framing; is_tunnel: it asks for WebSocket. 0; -EMSGSIZE:
- * there is no room; -EINVAL: Connection names too many fields. */
+/* Make the head for a request, without its framing. is_tunnel: the request asks for WebSocket. 0;
+ * -EMSGSIZE: there is no room; -EINVAL: Connection names too many fields. */
 SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
                                            const struct sxe_http_request *request, bool is_tunnel,
                                            struct sxe__http_proxy_head *made);

@@ -106,7 +106,7 @@ void
 sxe__http_tunnel_on_timeout(void *array, unsigned id, void *user)
 {
     SXE_UNUSED_PARAMETER(user);
-    sxe_pool_touch(array, id); /* not a second timeout; on_close makes it FREE */
+    sxe_pool_touch(array, id); /* no second timeout; on_close makes the tunnel FREE */
     close_tunnel((struct sxe__http_tunnel *)array + id);
 }
 

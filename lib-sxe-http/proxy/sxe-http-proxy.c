@@ -60,7 +60,8 @@ leave_passage(struct sxe__http_passage *passage)
     return response;
 }
 
-/* The request ends before its reply does: the client has gone, or the server answered it. */
+/* The request ends before its reply does: the client has gone, or the server itself answered the
+ * request. */
 static void
 on_request_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -71,7 +72,7 @@ on_request_done(struct sxe_http_request *request, struct sxe_http_response *resp
 
 /* ---- Failures ---- */
 
-/* Why TLS failed, the server's certificate for instance; "": it did not. */
+/* Why TLS failed, for instance because of the server's certificate; "": TLS did not fail. */
 static const char *
 failure_of_tls(const struct sxe__http_passage *passage, const struct sxe_http_exchange *exchange)
 {
@@ -191,7 +192,8 @@ on_reply_head(const struct sxe_http_exchange *exchange)
     const uint32_t fields_used = slot->fields_used;
     int result;
 
-    if (exchange->response->upgrade) /* on_upstream_upgrade follows, or the client refuses it */
+    /* on_upstream_upgrade is called next, or the library's client refuses the upgrade */
+    if (exchange->response->upgrade)
         return;
     if (sxe_http_set_status(response, exchange->response->status) < 0) {
         fail_reply_head(passage, "its reply has a status above 599");
@@ -349,8 +351,8 @@ note_refused_call(struct sxe__http_passage *passage, int result)
     sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
 }
 
-/* Send the request to the next address; if there is none, answer it. reason: why the last address
- * failed; NULL: this is the first one. */
+/* Send the request to the next address; if there is no other address, answer the request. reason:
+ * why the last address failed; NULL: no address was tried yet. */
 static void
 try_addresses(struct sxe__http_passage *passage, const char *reason)
 {
