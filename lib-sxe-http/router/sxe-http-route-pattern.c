@@ -141,7 +141,8 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
     const size_t others_length = old->length - old->others;
     struct sxe_span method;
 
-    /* In `methods` a method of one byte takes two bytes with its comma; in Allow it takes three. */
+    /* In `methods` a method of one byte takes two bytes with its comma; in Allow it takes three,
+     * with comma and blank. */
     allow.text = malloc(KNOWN_MAX + others_length + 3 * strlen(methods) + 1);
     if (allow.text == NULL)
         return allow;
@@ -187,8 +188,8 @@ is_escape_kept(const char *escape)
            normal.length == span.length && memcmp(normal.base, path, sizeof(path)) == 0;
 }
 
-/* Check the pattern from `text` on. NULL, or the reason why no path in its normal form can match
- * it. */
+/* Check the pattern from `text` on. NULL, or the reason why no path in normal form can match the
+ * pattern. */
 static const char *
 problem_at(const char *text)
 {

@@ -12,7 +12,7 @@
 #include "sxe-http-router.h"
 
 enum {
-    /* the parameters, and the literals between and around them */
+    /* the most parts of a pattern: its parameters, and the literals between and around them */
     SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1,
     SXE__HTTP_ROUTE_ERROR_MAX = 256
 };
@@ -36,8 +36,8 @@ struct sxe__http_words {
     unsigned names_number;
 };
 
-/* A text for Allow: the methods that enum sxe_http_method knows, in its order, then others in the
- * order in which they were added. */
+/* A text for Allow: first the methods that enum sxe_http_method knows, in the enum's order; then
+ * other methods in the order in which they were added. */
 struct sxe__http_allow {
     unsigned known; /* one bit for each method of the enum; the bit of OTHER means nothing */
     size_t length;
@@ -59,7 +59,7 @@ bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
 bool sxe__http_methods_have(const char *list, struct sxe_span method);
 
 /* Make a text for Allow with more methods added to `old`, whose text may be NULL. The caller owns
- * the new text; it is NULL if there is no memory. */
+ * the new text. If the text is NULL, there is no memory. */
 struct sxe__http_allow sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods);
 
 #endif

@@ -21,7 +21,8 @@ enum {
 };
 
 struct node {
-    /* the bytes of a literal; in a parameter's node those of the literal after it */
+    /* the bytes of a literal; in a parameter's node, the bytes of the literal after the
+     * parameter */
     const char *text;
     uint16_t length;
     uint8_t kind;
@@ -34,16 +35,17 @@ struct node {
 _Static_assert(sizeof(struct node) <= 32, "two nodes a cache line");
 
 struct route {
-    struct sxe_http_route public; /* the first member, so that one pointer points to both */
-    struct route *next;           /* the next route in the order of addition */
-    const struct route *peer;     /* another route of the same pattern */
+    /* the first member, so that a pointer to it is also a pointer to the struct route */
+    struct sxe_http_route public;
+    struct route *next;       /* the next route in the order of addition */
+    const struct route *peer; /* another route of the same pattern */
     char methods[];
 };
 
 struct pattern {
     struct pattern *next;
     const struct route *routes;
-    /* the route for each method; at OTHER the route of "*" */
+    /* the route for each method; at OTHER, the route of "*" */
     const struct sxe_http_route *chosen[METHODS];
     struct sxe__http_allow allow;
     struct sxe_http_text names[SXE_HTTP_ROUTE_PARAMETERS];
@@ -52,8 +54,8 @@ struct pattern {
 
 struct sxe_http_router {
     struct node *nodes; /* the first node is the root, an empty literal */
-    /* a hash table: from a parent and a first byte to the literal below it, of which there is at
-     * most one */
+    /* a hash table: a parent and a first byte lead to the literal with that byte below the parent,
+     * of which there is at most one */
     uint32_t *slots;
     uint32_t nodes_number;
     /* how many nodes there is memory for: a power of two, or 0; there are twice as many slots */
@@ -251,7 +253,8 @@ route_of_method(const struct pattern *pattern, struct sxe_span method)
     return NULL;
 }
 
-/* Find the pattern if the router has it, and refuse a route that conflicts with its routes. */
+/* Find the pattern, if the router has it already, and refuse a route that conflicts with the
+ * pattern's routes. */
 static int
 check_conflicts(struct sxe_http_router *router, struct addition *addition)
 {
@@ -469,7 +472,7 @@ literal_at(const struct sxe_http_router *router, uint32_t id, const char *text, 
     return node->length <= length && is_equal_segment(node->text, text, node->length) ? id : NONE;
 }
 
-/* How many bytes a parameter or tail takes; -1: it does not match. */
+/* How many bytes a parameter or tail takes; -1: the node does not match. */
 static ssize_t
 value_at(const struct node *node, const char *text, size_t length)
 {
@@ -484,8 +487,8 @@ value_at(const struct node *node, const char *text, size_t length)
     return end - text - node->length;
 }
 
-/* Find the first node from `id` on in its list that matches at `at`, and add its value to the
- * match. */
+/* Find the first node, from `id` on in the list of others, that matches at `at`, and add its value
+ * to the match. */
 static uint32_t
 other_at(const struct node *nodes, uint32_t id, struct sxe_span path, size_t at,
          struct sxe_http_match *match)
@@ -501,9 +504,9 @@ other_at(const struct node *nodes, uint32_t id, struct sxe_span path, size_t at,
     return NONE;
 }
 
-/* Go down while a child matches, the literal first; at a dead end go up and try the next child. A
- * node is entered at most once, because only one way leads to it, so it always starts at the same
- * byte. */
+/* Go down while a child matches, and try the literal first; at a dead end go up and try the next
+ * child. Only one way leads to a node, so the search enters a node at most once, and a node always
+ * starts at the same byte. */
 static const struct pattern *
 find_pattern(const struct sxe_http_router *router, struct sxe_span path,
              struct sxe_http_match *match)
