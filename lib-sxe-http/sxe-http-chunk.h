@@ -44,7 +44,7 @@ extern "C" {
 struct sxe_http_chunks {
     uint64_t left;   /* ro: bytes to come of the chunk being read */
     uint64_t taken;  /* ro: bytes taken so far, with framing; refused: offset of the bad byte */
-    uint32_t excess; /* private: how many bytes extensions have, less those of data; at least 0 */
+    uint32_t excess; /* private: bytes of extensions so far, less bytes of data; at least 0 */
     uint32_t line;   /* private: bytes of the current line so far */
     uint8_t state;   /* private */
     uint8_t refusal; /* ro: enum sxe_http_refusal */
@@ -58,7 +58,7 @@ SXE_PUBLIC void sxe_http_chunks_init(struct sxe_http_chunks *chunks, struct sxe_
                                      uint16_t room, const struct sxe_http_limits *limits);
 
 /* Read the front of data. "Shape" at the top of this file says what is returned. Every call sets
- * `body`. After the end (done) it returns 0. */
+ * `body`. When `done` is set, further calls return 0. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_chunks_read(struct sxe_http_chunks *chunks,
                                                      const char *data, size_t length,
                                                      struct sxe_span *body);

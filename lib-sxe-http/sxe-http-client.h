@@ -134,8 +134,9 @@ struct sxe_http_client_config {
     struct sxe_http_limits limits; /* limits of a response's head and trailer; SXE_HTTP_LIMITS */
     uint32_t connect_timeout_ms;   /* how long connecting may take; 3000 */
     uint32_t head_timeout_ms;      /* how long the wait for a response's head may take; 30000 */
-    /* how long a call may make no progress in SENDING or BODY; 30000. A server whose kernel
-     * acknowledges bytes of the request makes progress; head_timeout_ms waits for that, too */
+    /* how long a call may make no progress in SENDING or BODY; 30000. Bytes of the request that the
+     * server's kernel acknowledges are progress, and head_timeout_ms, too, starts again after such
+     * progress */
     uint32_t stall_timeout_ms;
     /* how long an idle connection is kept; choose less than the server's timeout; 15000 */
     uint32_t idle_timeout_ms;
@@ -183,23 +184,25 @@ enum sxe_http_stage {
     SXE_HTTP_STAGE_BODY        /* the response's body is being read */
 };
 
-/* A call as callbacks see it; valid only inside them. */
+/* A call as callbacks see it. The struct is valid only inside callbacks. */
 struct sxe_http_exchange {
     struct sxe_http_client *client;
     uint64_t handle;
     void *user;
     const struct sxe_http_parser *response; /* status and fields; NULL: there is none yet. In
                                                on_done(-EACCES and -EHOSTUNREACH): the proxy's */
-    const char *head;                       /* offsets in the response count from here */
-    struct sxe_span body;                   /* the whole body, in on_done(0) of a call without
-                                               on_body */
-    enum sxe_http_refusal refusal;          /* in on_done(-EPROTO) */
-    enum sxe_http_stage stage;              /* in on_done: where the call ended */
-    bool is_answered;                       /* a byte of a response came from the server */
-    /* in on_done, if the connection closed: its socket, for sxe_tls_failure; otherwise NULL */
+    /* the first byte of the head; offsets in the response count from this byte */
+    const char *head;
+    struct sxe_span body;          /* the whole body, in on_done(0) of a call without
+                                      on_body */
+    enum sxe_http_refusal refusal; /* in on_done(-EPROTO) */
+    enum sxe_http_stage stage;     /* in on_done: where the call ended */
+    bool is_answered;              /* a byte of a response came from the server */
+    /* in on_done, if the connection closed: the connection's socket, for sxe_tls_failure; otherwise
+     * NULL */
     const SXE *closed;
-    /* in on_done, after a failure of the proxy's or of a look-up, or if no address of a name is
-     * public: one line that names the proxy or the host, and says why; otherwise NULL */
+    /* in on_done, if the proxy or a look-up failed, or if no address of a name is public: one line
+     * that names the proxy or the host, and says why the call failed; otherwise NULL */
     const char *failure;
 };
 
@@ -208,14 +211,14 @@ struct sxe_http_call {
     struct sxe_http_request_head request;
     const void *body; /* borrowed until on_done or cancel, unless copy_body */
     bool copy_body;   /* send copies the body; head and body must fit in
-                                             request_max */
+                         request_max */
     void *user;
 
     /* The response's head has arrived. May be NULL. */
     void (*on_response)(const struct sxe_http_exchange *exchange);
 
-    /* The next part of the body. If it is NULL, the client keeps the body, up to body_max, for
-     * on_done. */
+    /* The next part of the body has come. If on_body is NULL, the client keeps the body, up to
+     * body_max, for on_done. */
     void (*on_body)(const struct sxe_http_exchange *exchange, struct sxe_span part);
 
     /* For a body in parts, in place of `body`. The function is called when the head was sent, and
@@ -225,8 +228,8 @@ struct sxe_http_call {
 
     /* CONNECT succeeded, or the server switched protocols (RFC 9110, 7.8): the socket now belongs
      * to the program, which sets its callbacks; the bytes after the head are still unread. on_done
-     * follows. The client registered that socket for itself: call sxe_register for one socket more
-     * for each upgrade. */
+     * follows. The socket was one of those that the client registered: call sxe_register for one
+     * socket more for each upgrade. */
     void (*on_upgrade)(const struct sxe_http_exchange *exchange, SXE *socket);
 
     /* The call has ended with 0, or -errno, see Results. Its handle is no longer valid. */
@@ -240,8 +243,8 @@ struct sxe_http_call {
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_client *
 sxe_http_client_new(const struct sxe_http_client_config *config);
 
-/* Close all connections and free the client, without callbacks. Not inside a callback. Before
- * sxe_fini, or after it but before another sxe_init. NULL is allowed. */
+/* Close all connections and free the client, without callbacks. Do not call this inside a callback.
+ * Call it before sxe_fini, or after sxe_fini but before the next sxe_init. NULL is allowed. */
 SXE_PUBLIC void sxe_http_client_delete(struct sxe_http_client *client);
 
 /* Send a call now or as soon as a connection is free, in order. Copies all but a borrowed body.
@@ -258,7 +261,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
  * serving it closes. 0; -ENOENT: the call is over. */
 SXE_PUBLIC int sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle);
 
-/* After on_room: send the next part of the body, copied; last: it is the last one, which may be
+/* After on_room: send the next part of the body, copied; last: this is the last part, which may be
  * empty. 0; -ENOENT: the call is over; -EBUSY: on_room was not called since the last part; -EINVAL:
  * more than body_length, or not all of it at the last part; any other -errno: the part cannot be
  * sent, so cancel the call. */

@@ -93,7 +93,7 @@ SXE_PUBLIC bool sxe_http_etag_matches(struct sxe_span a, struct sxe_span b,
 
 /* ---- Conditions ---- */
 
-/* Evaluate the conditions. 0: go on; 304 or 412: answer with that status. Call it only if the
+/* Evaluate the conditions. 0: go on; 304 or 412: answer with that status. Call this only if the
  * answer would otherwise be 2xx or 412 (RFC 9110, 13.2.1), and not for CONNECT, OPTIONS and
  * TRACE. */
 SXE_PUBLIC SXE_MUST_USE unsigned
@@ -107,11 +107,11 @@ struct sxe_http_range {
     uint64_t length; /* how many bytes; at least 1 */
 };
 
-/* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do
- * not touch each other, in the order of the request. 0: 200 with all, because the request is no
- * GET, or has no byte ranges, or If-Range fails, or more than max ranges are satisfiable, or
- * together they are longer than the representation. -ERANGE: 416: no range is satisfiable, or they
- * are malformed. */
+/* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do not
+ * touch each other, in the order of the request. 0: 200 with all, because the request is no GET, or
+ * has no byte ranges, or If-Range fails, or more than max ranges are satisfiable, or together they
+ * are longer than the representation. -ERANGE: 416: no range is satisfiable, or the ranges are
+ * malformed. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                                                    const struct sxe_http_representation *selected,
                                                    struct sxe_http_range *ranges, unsigned max);
@@ -119,7 +119,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditi
 #define SXE_HTTP_CONTENT_RANGE_MAX 70
 
 /* Write a Content-Range with a final NUL: "bytes 0-99/1234"; range NULL, for 416: "bytes", "*" and
- * the length. Returns its length, less than the room. */
+ * the length. Returns the length of the text, which is less than the room. */
 SXE_PUBLIC size_t sxe_http_content_range(const struct sxe_http_range *range, uint64_t length,
                                          char room[SXE_HTTP_CONTENT_RANGE_MAX]);
 
@@ -129,8 +129,8 @@ SXE_PUBLIC size_t sxe_http_content_range(const struct sxe_http_range *range, uin
 
 /* The coding to send: an index into the `number` names offered (the first 8 count), which are in
  * the server's order of preference; -1: identity, no coding. The client's weights decide first,
- * then the server's order. Identity comes last among equals, and is sent to a client that accepts
- * nothing offered. */
+ * then the server's order. Identity comes last among codings of equal weight, and is sent to a
+ * client that accepts none of the codings offered. */
 SXE_PUBLIC int sxe_http_select_coding(const struct sxe_http_list *accept_encoding,
                                       const char *const *offered, unsigned number);
 

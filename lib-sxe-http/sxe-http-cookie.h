@@ -55,16 +55,17 @@ struct sxe_http_cookies {
         value;
 };
 
-/* Start before the first cookie; sxe_http_cookies_next goes to it. The request must stay. */
+/* Start before the first cookie; sxe_http_cookies_next goes to the first cookie. The request must
+ * stay. */
 SXE_PUBLIC void sxe_http_cookies_start(struct sxe_http_cookies *cookies,
                                        const struct sxe_http_request *request);
 
 /* Go to the next cookie; false: no more. */
 SXE_PUBLIC bool sxe_http_cookies_next(struct sxe_http_cookies *cookies);
 
-/* Decode the value of the first cookie of that name into room, with a final NUL: an escape is its
- * byte, a % without two hexadecimal digits is a %. Returns the length; -ENOENT: no such cookie;
- * -ENOBUFS: no room. */
+/* Decode the value of the first cookie of that name into room, with a final NUL: an escape becomes
+ * its byte, and a % without two hexadecimal digits stays a %. Returns the length; -ENOENT: no such
+ * cookie; -ENOBUFS: no room. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_cookie(const struct sxe_http_request *request,
                                                 const char *name, char *room, size_t size);
 
@@ -85,14 +86,15 @@ struct sxe_http_cookie {
     const char *domain;
     int64_t max_age; /* seconds; 0: until the browser ends; negative: remove the cookie */
     enum sxe_http_same_site same_site;
-    bool is_secure;      /* the browser sends it over TLS only */
-    bool is_for_scripts; /* scripts of the page may read it: HttpOnly is left out */
-    /* the browser keeps it apart for each site whose pages embed this one; needs is_secure */
+    bool is_secure;      /* the browser sends the cookie over TLS only */
+    bool is_for_scripts; /* scripts of the page may read the cookie: HttpOnly is left out */
+    /* the browser keeps a separate cookie for each site whose pages embed this site; needs
+     * is_secure */
     bool is_partitioned;
 };
 
-/* Add a cookie to the reply, in place of one of that name that was added before; call it before the
- * reply begins. To remove a cookie, path and domain must be those with which it was set. 0;
+/* Add a cookie to the reply, in place of a cookie of that name that was added before. Call this
+ * before the reply begins. To remove a cookie, give the path and domain with which it was set. 0;
  * -EINVAL: no token, a path or domain that cannot be in the field, SAME_SITE_NONE or is_partitioned
  * without is_secure, a name that begins with __Secure- without is_secure, one that begins with
  * __Host- without is_secure, with a domain or with another path than "/", or the reply has begun;

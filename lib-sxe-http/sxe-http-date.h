@@ -43,7 +43,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_date_parse(struct sxe_span text, int64_t no
 
 /* ---- The date of now ---- */
 
-/* Initialise it with zeros. Each thread needs one of its own. */
+/* Initialise a cache with zeros. Each thread needs a cache of its own. */
 struct sxe_http_date_cache {
     uint64_t until_ns;               /* private: the monotonic time at which the second ends */
     int64_t seconds;                 /* ro: the second that the text shows, since 1970 */
@@ -55,7 +55,7 @@ SXE_PUBLIC void sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_
 
 /* The present date, 29 bytes that stay until the next call. now_ns is monotonic, from
  * sxe_time_turn_ns(). Most calls only compare two times; the wall clock is read once a second, so a
- * change of it shows within a second. */
+ * change of the wall clock shows within a second. */
 static inline const char *
 sxe_http_date(struct sxe_http_date_cache *cache, uint64_t now_ns)
 {

@@ -78,9 +78,9 @@ struct sxe_http_files_config {
     bool sniff;       /* do not send X-Content-Type-Options: nosniff */
     /* the value of Cache-Control, without control bytes; NULL: no such field */
     const char *cache_control;
-    /* lines as in mime.types, "text/x-lua lua wlua "; they are looked at first */
+    /* lines as in mime.types, "text/x-lua lua wlua\n"; searched before types_file */
     const char *types;
-    /* a file with such lines, looked at second; a built-in table is third */
+    /* a file with such lines, searched before the built-in table */
     const char *types_file;
     const char *type_default; /* the type of all other files; application/octet-stream */
     uint32_t entries_max;     /* names in the cache, each with a descriptor at most; 1024 */
@@ -100,17 +100,17 @@ struct sxe_http_files_config {
     uint32_t waiting_max;
 };
 
-/* Call it before sxe_init: it registers threads, and allocates all memory that the handler will
+/* Call this before sxe_init. It registers threads, and allocates all memory that the handler will
  * ever need. Copies the configuration. NULL with errno: ENOMEM; EINVAL; or the reason why the root,
  * or types_file, cannot be opened; the log says more. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_files *
 sxe_http_files_new(const struct sxe_http_files_config *config);
 
-/* Call it after sxe_fini. NULL is allowed. */
+/* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 
-/* The handler: request->user is the struct sxe_http_files. It sets the response's user and on_done.
- */
+/* The handler; request->user is the struct sxe_http_files. The handler sets the response's user and
+ * on_done. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 

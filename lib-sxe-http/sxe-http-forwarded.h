@@ -41,16 +41,16 @@ extern "C" {
 
 /* The contents of an element. Spans are parts of the field. */
 struct sxe_http_hop {
-    /* the address in "for"; its port is 0 if there is none, or a _name */
+    /* the address in "for"; its port is 0 if "for" has no port, or a _name as port */
     struct sockaddr_storage address;
-    socklen_t address_length; /* 0: there is no "for", or it is "unknown" or a _name */
+    socklen_t address_length; /* 0: there is no "for", or "for" is "unknown" or a _name */
     struct sxe_span proto;    /* base NULL: none */
     struct sxe_span host;     /* the host, with its port; base NULL: none */
 };
 
-/* Take the last element of a line of Forwarded; *rest becomes the bytes before it. Empty elements
- * are skipped. 1; 0: there is none; -EINVAL: the end of the line is no element, and *rest is
- * unchanged. */
+/* Take the last element of a line of Forwarded; *rest becomes the bytes before the element. Empty
+ * elements are skipped. 1; 0: there is no element; -EINVAL: the end of the line is no element, and
+ * *rest is unchanged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_forwarded_last(struct sxe_span *rest,
                                                     struct sxe_http_hop *hop);
 

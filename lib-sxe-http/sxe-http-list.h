@@ -35,11 +35,12 @@ struct sxe_http_list {
     const struct sxe_http_parser *parser; /* private: finds further lines; NULL: there are none */
     const char *data;                     /* private */
     const struct sxe_http_field *field;   /* private: the present line */
-    /* The caller may set it: a backslash quotes no byte, as in entity tags. */
+    /* The program may set this: a backslash quotes no byte, as in entity tags. */
     bool backslash_is_plain;
 };
 
-/* The list of a known field in all its lines. parser and data must stay while it is walked. */
+/* The list of a known field in all its lines. parser and data must stay while the list is
+ * walked. */
 SXE_PUBLIC struct sxe_http_list sxe_http_list_of(const struct sxe_http_parser *parser,
                                                  const char *data, enum sxe_http_field_id id);
 
@@ -65,8 +66,9 @@ SXE_PUBLIC bool sxe_http_is_token(struct sxe_span text);
 /* Whether a field may have this value (RFC 9110, 5.5): no control byte but the tab, no line end. */
 SXE_PUBLIC bool sxe_http_is_field_value(struct sxe_span text);
 
-/* The value of a known field that is no list. base NULL: the field is not there. An empty value,
- * which no such field may have: it is there more than once (RFC 9110, 5.3). */
+/* The value of a known field that is no list. base NULL: the message does not have the field. An
+ * empty value, which no such field may have: the message has the field more than once (RFC 9110,
+ * 5.3). */
 SXE_PUBLIC struct sxe_span sxe_http_value_of(const struct sxe_http_parser *parser, const char *data,
                                              enum sxe_http_field_id id);
 

@@ -47,7 +47,7 @@ extern "C" {
 #endif
 
 /* ---- The words of the protocol ---- */
-/* The methods that have a value of their own. */
+/* The methods for which enum sxe_http_method has a value. */
 #define SXE_HTTP_METHODS(X) \
     X(GET)                  \
     X(HEAD)                 \
@@ -59,9 +59,9 @@ extern "C" {
     X(TRACE)                \
     X(PATCH)
 
-/* Well-known fields, found while parsing. The letter is the name's last one. Length and last letter
- * lead to the name without a search, so no two names of the same length may end with the same
- * letter. */
+/* Well-known fields, which are found while parsing. The letter is the last letter of the name.
+ * Length and last letter lead to the name without a search, so no two names of the same length may
+ * end with the same letter. */
 #define SXE_HTTP_FIELDS(X)                             \
     X(ACCEPT_ENCODING, "Accept-Encoding", 'g')         \
     X(ACCEPT_LANGUAGE, "Accept-Language", 'e')         \
@@ -192,8 +192,8 @@ struct sxe_http_parser {
     struct sxe_http_limits limits; /* ro */
     uint8_t kind;                  /* ro: enum sxe_http_kind */
     uint8_t state;                 /* private; sxe_http_parser_next clears from here on */
-    /* of a request: ro; of a response: rw, set to its request's method, because HEAD and CONNECT
-     * matter */
+    /* of a request: ro; of a response: rw, set it to the method of the request, because the method
+     * (HEAD, CONNECT) can mean that the response has no body */
     uint8_t method;
     uint8_t refusal;      /* ro: enum sxe_http_refusal */
     uint8_t form;         /* ro: the target's, enum sxe_http_form */
@@ -231,7 +231,8 @@ SXE_PUBLIC void sxe_http_parser_next(struct sxe_http_parser *parser);
 
 /* Parse the head at the front of data, see Shape. In every call for a message `data` begins with
  * the message's first byte. Never looks at a byte from `length` on. Once the result is not 0,
- * further calls return the same until init or next. */
+ * further calls return the same result until sxe_http_parser_init or sxe_http_parser_next is
+ * called. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_parse(struct sxe_http_parser *parser, const char *data,
                                            size_t length);
 
@@ -244,12 +245,12 @@ sxe_http_known(const struct sxe_http_parser *parser, enum sxe_http_field_id id)
     return parser->known[id] == 0 ? NULL : &parser->fields[parser->known[id] - 1];
 }
 
-/* The first field with any name, upper or lower case, or NULL. It is searched for, unless the name
- * is well-known. */
+/* The first field with any name, upper or lower case, or NULL. Unless the name is well-known, this
+ * function searches all fields. */
 SXE_PUBLIC const struct sxe_http_field *sxe_http_field(const struct sxe_http_parser *parser,
                                                        const char *data, const char *name);
 
-/* The next field with the name of `field`, or NULL. It is searched for. */
+/* The next field with the name of `field`, or NULL. This function searches the fields after it. */
 SXE_PUBLIC const struct sxe_http_field *sxe_http_field_next(const struct sxe_http_parser *parser,
                                                             const char *data,
                                                             const struct sxe_http_field *field);

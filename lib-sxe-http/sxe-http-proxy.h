@@ -75,21 +75,24 @@ enum sxe_http_balance {
     SXE_HTTP_BALANCE_ROUND_ROBIN,
     /* to the address with the fewest requests under way, in proportion to the weights */
     SXE_HTTP_BALANCE_LEAST,
-    SXE_HTTP_BALANCE_CLIENT, /* requests of one client address always go to the same address ... */
-    SXE_HTTP_BALANCE_PATH,   /* ... so do requests with the same path */
-    SXE_HTTP_BALANCE_FIELD   /* ... so do requests with the same value of the field hash_field */
+    SXE_HTTP_BALANCE_CLIENT, /* requests of one client address always go to the same address */
+    SXE_HTTP_BALANCE_PATH,   /* requests with the same path always go to the same address */
+    /* requests with the same value of hash_field always go to the same address */
+    SXE_HTTP_BALANCE_FIELD
 };
 
 struct sxe_http_upstream_address {
-    const char *ip;       /* IPv4 or IPv6 text */
-    uint16_t port;        /* 1 to 65535 */
-    const char *path;     /* of a unix socket, instead of ip and port */
-    uint16_t weight;      /* its share, relative to the other weights; 1; hashes ignore it */
-    const char *tls_name; /* the name in its certificate; NULL: tls_name of the upstream */
+    const char *ip;   /* IPv4 or IPv6 text */
+    uint16_t port;    /* 1 to 65535 */
+    const char *path; /* of a unix socket, instead of ip and port */
+    /* the address's share, relative to the other weights; 1; hashes ignore it */
+    uint16_t weight;
+    /* the name in the address's certificate; NULL: tls_name of the upstream */
+    const char *tls_name;
 };
 
-/* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none. All
- * but hash_field and tls is copied; those are borrowed until delete. */
+/* A number that is 0 means the default, given in its comment. A timeout of UINT32_MAX: none.
+ * hash_field and tls are borrowed until delete; everything else is copied. */
 struct sxe_http_upstream_config {
     const char *name; /* the name in log lines; "upstream" */
     const struct sxe_http_upstream_address *addresses;
@@ -99,7 +102,7 @@ struct sxe_http_upstream_config {
     const char *hash_field;
     uint32_t max_fails;             /* 3; UINT32_MAX: no address is left out */
     uint32_t fail_timeout_ms;       /* 10000 */
-    uint32_t slow_start_ms;         /* default: none, all of its share at once */
+    uint32_t slow_start_ms;         /* default: none, the address has all of its share at once */
     uint32_t connections_max;       /* to each address, 65536 at most; 256 */
     uint32_t idle_max;              /* kept without a request, to each address; 32 */
     uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
@@ -107,13 +110,13 @@ struct sxe_http_upstream_config {
     /* how long a body may make no progress; bytes that the upstream's kernel acknowledges are
      * progress; 60000 */
     uint32_t stall_timeout_ms;
-    uint32_t idle_timeout_ms;      /* of a connection that is kept; 15000 */
-    uint32_t unsafe_idle_ms;       /* a request that is not idempotent, or whose body comes in
-                                      parts, takes no connection that has been idle for longer; 500
-                                    */
-    uint32_t request_max;          /* bytes of a request's head as it is sent on; 24576 */
-    uint32_t tunnels_max;          /* WebSockets at a time, with all addresses, 65536 at most; 256;
-                                      UINT32_MAX: none, as if requests did not ask for them */
+    uint32_t idle_timeout_ms; /* of a connection that is kept; 15000 */
+    uint32_t unsafe_idle_ms;  /* a request that is not idempotent, or whose body comes in
+                                 parts, takes no connection that has been idle for longer; 500 */
+    uint32_t request_max;     /* bytes of a request's head as it is sent on; 24576 */
+    /* WebSockets at a time, with all addresses, 65536 at most; 256; UINT32_MAX: none, and requests
+     * for WebSocket are sent on as plain requests */
+    uint32_t tunnels_max;
     uint32_t tunnel_timeout_ms;    /* without a byte in either direction of a WebSocket; 3600000 */
     const char *check_path;        /* asked of each address once in check_interval_ms: a path as in
                                       struct sxe_http_proxy; NULL: there are no checks */
@@ -125,18 +128,18 @@ struct sxe_http_upstream_config {
     struct sxe_tls *tls;           /* as in struct sxe_http_client_config; NULL: no TLS */
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
     const char *tls_name;
-    const char *(*tls_failure)(const SXE *socket); /* sxe_tls_failure: the log then says why a
-                                                      handshake failed; NULL: it does not */
+    /* sxe_tls_failure, so that the log says why a handshake failed; NULL: the log does not */
+    const char *(*tls_failure)(const SXE *socket);
 };
 
 /* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:
- * ENOMEM; EINVAL: no or too many addresses, an invalid one, one with port 0, a balance that is not
- * in the enum, no hash_field or one that is no token, limits out of their bounds, or a
- * connections_max or tunnels_max that is too large. */
+ * ENOMEM; EINVAL: no or too many addresses, an invalid address, an address with port 0, a balance
+ * that is not in the enum, a hash_field that is missing or is no token, limits out of their bounds,
+ * or a connections_max or tunnels_max that is too large. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 
-/* Call it after sxe_fini. NULL is allowed. */
+/* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_upstream_delete(struct sxe_http_upstream *upstream);
 
 /* Return the bytes of address space that the upstream has, and print them like sxe_plan_print; out
@@ -146,14 +149,15 @@ SXE_PUBLIC size_t sxe_http_upstream_plan_print(const struct sxe_http_upstream *u
 /* The state of an address, for counters and tests. */
 struct sxe_http_upstream_state {
     const char *name;  /* "127.0.0.1:3000", or the path of a unix socket */
-    uint64_t requests; /* how many requests were sent to it, those sent again included */
+    uint64_t requests; /* how many requests were sent to this address, those sent again included */
     uint64_t failures;
     /* requests that were sent again, to this or another address, because this one failed */
     uint64_t retries;
     unsigned under_way;
-    unsigned connections; /* open ones, and those that are being opened */
-    bool is_down;         /* it is left out */
-    unsigned tunnels;     /* WebSockets, which are also under way and connections */
+    unsigned connections; /* how many connections are open, or are being opened */
+    bool is_down;         /* the address is left out */
+    /* how many WebSockets there are; they also count in under_way and connections */
+    unsigned tunnels;
 };
 
 /* Get the state of address `index`. 0; -EINVAL: there is no such address. */
@@ -168,35 +172,37 @@ enum sxe_http_proxy_fields {
     SXE_HTTP_PROXY_NO_FIELDS
 };
 
-/* How a route sends requests on. The server borrows the struct for as long as it runs. */
+/* How a route sends requests on. The server borrows the struct as long as the server runs. */
 struct sxe_http_proxy {
     struct sxe_http_upstream *upstream;
     const char *path; /* takes the place of the start of the request's path, up to the {rest...} of
                          the route's pattern: a path in the normal form of sxe-http-uri.h, other
                          bytes escaped, without a query; NULL: the path stays as it is */
-    const char *host; /* Host of the request, 1 to 255 bytes; NULL: that of the client's request */
-    const char *via;  /* the name of this proxy in Via (RFC 9110, 7.6.3), a token or a host, 1
-                         to 255 bytes; NULL: "sxe" */
+    /* Host of the request, 1 to 255 bytes; NULL: the Host of the client's request */
+    const char *host;
+    const char *via; /* the name of this proxy in Via (RFC 9110, 7.6.3), a token or a host, 1
+                        to 255 bytes; NULL: "sxe" */
     enum sxe_http_proxy_fields fields;
     /* send paths with %2F, %5C or %00 on, and those with a segment that begins with ".;" or "..;";
-     * if false, answer them with 400, because an upstream that decodes them, or takes ";..." off
-     * segments, reads another path than the router did: it reads /a%2f..%2fadmin as /admin, and so
-     * gets around what guards /admin here */
+     * if false, answer them with 400, because an upstream that decodes such escapes, or takes
+     * ";..." off segments, reads another path than the router did: a client could send
+     * /a%2f..%2fadmin, which the upstream reads as /admin, and so evade the checks of the route
+     * /admin */
     bool encoded_slash;
 };
 
-/* 0; -EINVAL: the path, host, via or fields are not as the comments above say. For programs that
- * read them from their users: a request to an invalid one is answered 500, after a line in the log.
- */
+/* 0; -EINVAL: the path, host, via or fields are not as the comments above say. For programs whose
+ * users choose these values: a request to an invalid struct is answered 500, after a line in the
+ * log. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *proxy);
 
-/* The handler: request->user is the struct sxe_http_proxy. It sets the response's user and on_done.
- */
+/* The handler; request->user is the struct sxe_http_proxy. The handler sets the response's user and
+ * on_done. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
 /* Like sxe_http_proxy_handle, for a handler that decides itself whether to pass a request on.
- * Fields that it added to the response are sent together with the upstream's. */
+ * Fields that the handler added to the response are sent together with the upstream's. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_send(const struct sxe_http_proxy *proxy,
                                                      struct sxe_http_request *request,
                                                      struct sxe_http_response *response);

@@ -102,8 +102,8 @@ SXE_PUBLIC SXE_MUST_USE struct sxe_http_router *sxe_http_router_new(void);
 SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router);
 
 /* Add a route. Methods are case-sensitive tokens, separated by commas or blanks; "*" stands for all
- * that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or the
- * pattern is malformed, or no path could match the pattern; -EEXIST: the pattern has one of the
+ * methods that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or
+ * the pattern is malformed, or no path could match the pattern; -EEXIST: the pattern has one of the
  * methods already, or was added with other names of parameters; -ENOMEM. After an error only
  * sxe_http_router_error has changed. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, const char *methods,
@@ -111,11 +111,11 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, 
                                                 const struct sxe_http_route_options *options);
 
 /* The error of the last sxe_http_router_add: "GET /a/{id: a { without }, at byte 3", counted from
- * 0; "" if it succeeded. */
+ * 0; "": the last sxe_http_router_add succeeded. */
 SXE_PUBLIC const char *sxe_http_router_error(const struct sxe_http_router *router);
 
-/* The routes in the order in which they were added: the one after `route`, the first after NULL;
- * NULL after the last. */
+/* The routes in the order in which they were added: returns the route after `route`, or the first
+ * route if `route` is NULL. NULL: `route` is the last route. */
 SXE_PUBLIC const struct sxe_http_route *sxe_http_router_next(const struct sxe_http_router *router,
                                                              const struct sxe_http_route *route);
 
@@ -123,8 +123,8 @@ SXE_PUBLIC const struct sxe_http_route *sxe_http_router_next(const struct sxe_ht
 
 /* Find the route for a method and a path; `name` is the method's name, used if the method is
  * SXE_HTTP_OTHER. The path "*" with OPTIONS means the whole server: match->allow then has the
- * methods of all routes. The match is filled in whatever the result. Threads may call it at the
- * same time. */
+ * methods of all routes. The match is filled in, whatever the result is. Several threads may call
+ * this function at the same time. */
 SXE_PUBLIC SXE_MUST_USE enum sxe_http_routing
 sxe_http_router_find(const struct sxe_http_router *router, enum sxe_http_method method,
                      struct sxe_span name, struct sxe_span path, struct sxe_http_match *match);

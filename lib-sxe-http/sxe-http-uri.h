@@ -71,16 +71,16 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_split_target(struct sxe_span target,
 
 /* ---- Paths ---- */
 
-/* Put a path into the normal form above. If it is in that form already, as most are, *normal is the
- * path itself and nothing is copied; otherwise *normal is in room, which needs path.length bytes
- * and may be path's own memory. 0; -EINVAL: the path does not begin with "/", or ".." leads above
- * it; -EILSEQ; -ENOBUFS. */
+/* Put a path into the normal form above. If the path is in that form already, as most paths are,
+ * *normal is the path itself and nothing is copied; otherwise *normal is in room, which needs
+ * path.length bytes and may be path's own memory. 0; -EINVAL: the path does not begin with "/", or
+ * ".." leads above it; -EILSEQ; -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *room, size_t size,
                                                     struct sxe_span *normal);
 
-/* Decode a path in its normal form, or a part of one such as the value of a {name}. The result has
- * a slash only where the path has one, no backslash, no NUL, and no segment "." or "..": otherwise
- * -EINVAL. room may be path's own memory. Returns the length; -EILSEQ or -ENOBUFS. */
+/* Decode a path in its normal form, or a part of such a path, for example the value of a {name}.
+ * -EINVAL: the result would have a slash where the path has none, a backslash, a NUL, or a segment
+ * "." or "..". room may be path's own memory. Returns the length; -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char *room, size_t size);
 
 /* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
@@ -112,7 +112,7 @@ struct sxe_http_query {
     struct sxe_span value; /* ro: not decoded; base NULL: there is no "=" */
 };
 
-/* Start before the first parameter; sxe_http_query_next goes to it. */
+/* Start before the first parameter; sxe_http_query_next goes to the first parameter. */
 static inline void
 sxe_http_query_start(struct sxe_http_query *query, struct sxe_span text)
 {
@@ -125,23 +125,23 @@ SXE_PUBLIC bool sxe_http_query_next(struct sxe_http_query *query);
 /* Whether the parameter's decoded name is `name`. */
 SXE_PUBLIC bool sxe_http_query_is(const struct sxe_http_query *query, const char *name);
 
-/* Decode the value of the first parameter of that name. Returns its length, 0 if it has no "=";
- * -ENOENT (no such parameter) or -ENOBUFS. */
+/* Decode the value of the first parameter of that name. Returns the length of the value, which is 0
+ * if the parameter has no "="; -ENOENT (no such parameter) or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_query_find(struct sxe_span text, const char *name,
                                                     char *room, size_t size);
 
 /* ---- Writing links and pages: each returns the length of the result, or -ENOBUFS ---- */
 
 /* Escape all but letters, digits and -._~, so that a name is one segment of a path or one part of a
- * query and may stand in HTML and in a field. At most three times as long. */
+ * query and may stand in HTML and in a field. The result is at most three times as long. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_segment(struct sxe_span text, char *room,
                                                         size_t size);
 
 /* Like sxe_http_encode_segment, but slashes stay. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_path(struct sxe_span text, char *room, size_t size);
 
-/* Escape & < > " ' in text for an element or a quoted attribute of HTML. At most six times as long.
- */
+/* Escape & < > " ' in text for an element or a quoted attribute of HTML. The result is at most six
+ * times as long. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_escape_html(struct sxe_span text, char *room, size_t size);
 
 #ifdef __cplusplus

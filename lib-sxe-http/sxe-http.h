@@ -81,16 +81,16 @@ struct sxe_http_summary {
     int result;           /* 0; -errno: the connection ended before the reply did */
 };
 
-/* The field in which a trusted proxy names the client. Only one is used and the other is ignored: a
- * proxy that sets one of them passes on what clients put into the other. */
+/* The field in which a trusted proxy names the client. Only one of the two fields is used, and the
+ * other is ignored: a proxy that sets one field passes on what clients put into the other. */
 enum sxe_http_forwarding {
     SXE_HTTP_FORWARDING_NONE,
     SXE_HTTP_FORWARDING_FORWARDED,  /* Forwarded (RFC 7239) */
     SXE_HTTP_FORWARDING_X_FORWARDED /* X-Forwarded-For, with X-Forwarded-Proto and -Host */
 };
 
-/* The body of replies with this status that have no other body: those of sxe_http_reply_status, and
- * refusals of the library. Type and body are borrowed until sxe_http_delete. */
+/* The body of replies with this status that have no other body: replies of sxe_http_reply_status,
+ * and refusals of the library. Type and body are borrowed until sxe_http_delete. */
 struct sxe_http_page {
     unsigned status;
     const char *type; /* Content-Type */
@@ -101,13 +101,15 @@ struct sxe_http_page {
 /* In each field 0 means the default, which its comment gives; UINT32_MAX means no limit, where that
  * is allowed. */
 struct sxe_http_config {
-    sxe_http_handler handler; /* handles requests without a route; NULL: they are answered 404 */
+    /* handles requests without a route; NULL: such requests are answered 404 */
+    sxe_http_handler handler;
     const struct sxe_http_router *router; /* borrowed; NULL: the handler gets every request */
     void *user;                           /* the initial request->user of the handler */
     bool stream;     /* the handler is called before the body has arrived, see sxe_http_read */
     bool half_close; /* a request goes on after its client closed or half-closed; false: the
                         client counts as gone, see sxe_http_allow_half_close */
-    /* how many connections may be open; one more closes the one that has waited longest; 10000 */
+    /* how many connections may be open; one more closes the connection that has waited longest;
+     * 10000 */
     uint32_t connections;
     uint32_t requests_max; /* after so many requests a connection is closed; 1000000 */
     /* how many connections a client address may have, of IPv6 a /64; 1000. This machine's own
@@ -118,33 +120,33 @@ struct sxe_http_config {
     /* limits of a head; 8192 bytes of first line, 16384 in all, 100 fields */
     struct sxe_http_limits head;
     uint32_t body_max; /* the most bytes of a body that is read as a whole; 1 MiB */
-    /* the most bytes that all incomplete bodies may have together, here or kept by handlers, see
-     * sxe_http_keep_body; 256 MiB */
+    /* the most bytes that all incomplete bodies may have together, kept by the server or by
+     * handlers, see sxe_http_keep_body; 256 MiB */
     size_t body_memory_max;
     uint32_t fields_max; /* the most bytes of a reply's fields; 8192 */
     /* the longest time from accept to the first byte, and from there to a complete head; 10000 */
     uint32_t head_timeout_ms;
-    /* a body must make progress in each such period; time in which a handler pauses it does not
-     * count; 10000 */
+    /* a body must make progress in each period of this length; time in which a handler pauses the
+     * body does not count; 10000 */
     uint32_t body_timeout_ms;
     uint32_t body_rate_min;   /* how many bytes a second are progress; 500 */
     uint32_t idle_timeout_ms; /* the longest time between requests; 60000 */
     /* the longest time from LATER to the reply's first byte, less the waits for the body; default:
      * no limit */
     uint32_t handler_timeout_ms;
-    /* lines that each reply gets, each with CR LF, "Server: x\r "; NULL: none */
+    /* lines that each reply gets, each with CR LF, "Server: x\r\n"; NULL: none */
     const char *fields;
     const struct sxe_http_page *pages;   /* the bodies of errors; borrowed; NULL: none */
     size_t pages_number;                 /* how many pages */
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
-    /* peers, by the address of their socket, whose request ids and traces are believed; borrowed;
-     * NULL: no peer */
+    /* peers, by the address of their socket, whose request ids and traces are used; borrowed; NULL:
+     * no peer */
     const struct sxe_cidr_list *trusted;
     /* which field of trusted peers and proxies names the client, see sxe_http_peer */
     enum sxe_http_forwarding forwarding;
     /* the name of a field, such as "X-Request-Id": each reply, and each line that a handler logs,
-     * gets the request's id; borrowed; NULL: none does */
+     * gets the request's id; borrowed; NULL: there are no ids */
     const char *request_id;
     bool trace;               /* each request is part of a trace, see sxe_http_trace */
     uint64_t (*random)(void); /* returns 64 random bits, for ids; NULL: the system's are used */
@@ -153,12 +155,12 @@ struct sxe_http_config {
                                   NULL: handler (or 404), or sxe_http_reply_unrouted */
 };
 
-/* Call it before sxe_init, which reserves the sockets; all other memory of the server is allocated
- * here. Copies the configuration. If no WRITING timeout is configured, sets one of 30 s with
- * sxe_configure. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
+/* Call this before sxe_init, which reserves the sockets; this function allocates all other memory
+ * of the server. Copies the configuration. If no WRITING timeout is configured, this function sets
+ * one of 30 s with sxe_configure. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
 
-/* Call it after sxe_fini. NULL is allowed. */
+/* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 
 /* Make several processes that serve the same clients hold one address_max together; their parent
@@ -178,7 +180,8 @@ SXE_PUBLIC void sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned s
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
 
-/* The port of the last sxe_http_listen, which chose one if it was 0; 0: nothing listens. */
+/* The port of the last sxe_http_listen: if that call was given port 0, the port that the system
+ * chose; 0: nothing listens. */
 SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
 
 /* The socket of the last sxe_http_listen, for sxe_tls_serve; NULL: nothing listens. */
@@ -186,25 +189,25 @@ SXE_PUBLIC SXE *sxe_http_listener(const struct sxe_http *http);
 
 #define SXE_HTTP_DONES_MAX 4
 
-/* Accept nothing more; close at once the connections without a whole head, and the others when
- * their reply is sent. done (may be NULL) is called when none is left, perhaps before this function
- * returns. If sxe_http_stop or sxe_http_drain is called again before that, the functions of all
- * calls are called, in the order of the calls: each function only once, even if it was given twice,
- * and at most SXE_HTTP_DONES_MAX of them. The last one may delete the server. */
+/* Accept nothing more; close connections without a whole head at once, and other connections when
+ * their reply is sent. done (may be NULL) is called when no connection is left, perhaps before this
+ * function returns. If sxe_http_stop or sxe_http_drain is called again before that, the functions
+ * of all calls are called, in the order of the calls: each function only once, even if it was given
+ * twice, and at most SXE_HTTP_DONES_MAX of them. The last function may delete the server. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* After sxe_http_stop: whether all replies were sent, so that the connections that are left only
- * wait for their clients to close, at most 5 seconds. Loops over the connections. */
+ * wait for their clients to close, at most 5 seconds. This function looks at each connection. */
 SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
 
-/* Call it when the time for the end is over: it resets the connections whose reply has begun and is
- * not sent completely. An orderly close would tell an HTTP/1.0 client that half of a reply is all
- * of it. */
+/* Call this when the time for the end is over: it resets the connections whose reply has begun and
+ * is not sent completely. An orderly close would tell an HTTP/1.0 client that half of a reply is
+ * the whole reply. */
 SXE_PUBLIC void sxe_http_break_off(struct sxe_http *http);
 
 /* Accept nothing more, and close each connection with its next reply: for a server that is being
  * replaced by another one. Idle connections may make one last request, or time out; sxe_http_stop
- * may follow. done is called as by sxe_http_stop. */
+ * may follow. sxe_http_stop says when done is called. */
 SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* Return the bytes of address space that the server has, and print them like sxe_plan_print; out
@@ -216,7 +219,7 @@ SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
 struct sxe_http_request {
     struct sxe_http_parser head; /* ro: method, version and fields; their offsets count from data */
     const char *data;            /* ro: the first byte of the head */
-    struct sxe_span body;        /* ro: the whole body; empty if it is streamed */
+    struct sxe_span body;        /* ro: the whole body; empty if the body is streamed */
     struct sxe_http_match match; /* ro: the route, and its parameters */
     struct sxe_span raw_path; /* ro: the path as the client sent it, for logs; "*" for OPTIONS * */
     /* ro: the path in its normal form, see sxe-http-uri.h; "*" for OPTIONS * */
@@ -224,7 +227,7 @@ struct sxe_http_request {
     struct sxe_span query; /* ro: the text after the ?, as it came; base NULL: there is no ? */
     void *user;            /* rw: at first the user pointer of the route, or of the configuration */
     struct sxe_http *http; /* ro */
-    /* rw: false at first; a handler that sets it says that sxe_http_user has the user's name */
+    /* rw: false at first; a handler sets it to say that sxe_http_user has the user's name */
     bool is_authenticated;
     bool is_traced; /* ro: config.trace, see sxe_http_trace */
 };
@@ -240,13 +243,13 @@ SXE_PUBLIC struct sxe_span sxe_http_method_text(const struct sxe_http_request *r
 SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *request);
 
 /* Host and port of the request: those that a trusted proxy forwards, see sxe_http_peer; otherwise
- * those of the target, otherwise those of Host (RFC 9112, 3.2.2); base NULL: an HTTP/1.0 request
- * without them. */
+ * those of the target; otherwise those of Host (RFC 9112, 3.2.2). base NULL: the request, of
+ * HTTP/1.0, has neither. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
 /* request->path decoded; the first call decodes it. base NULL: the path has an escaped slash, a
- * backslash or a NUL, and decoding would make another path of it; a handler that accepts those uses
- * request->path. */
+ * backslash or a NUL, and would be another path when decoded; a handler that accepts such a path
+ * uses request->path. */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
 
 /* The first value of a field; base NULL: there is none. Well-known names need no search. */
@@ -278,9 +281,9 @@ SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, co
 
 #define SXE_HTTP_ID_MAX 128 /* the most bytes of a request's id, without its final NUL */
 
-/* The request's id: that of the field config.request_id, if a trusted peer sent it once and it has
- * 1 to SXE_HTTP_ID_MAX visible characters of ASCII without " ' \ < > &; otherwise 16 hexadecimal
- * digits, made by the first call. Valid as long as the request. */
+/* The request's id: the value of the field config.request_id, if a trusted peer sent the field once
+ * and the value has 1 to SXE_HTTP_ID_MAX visible characters of ASCII without " ' \ < > &; otherwise
+ * 16 hexadecimal digits, made by the first call. Valid as long as the request. */
 SXE_PUBLIC const char *sxe_http_request_id(const struct sxe_http_request *request);
 
 /* With config.trace, sxe_http_trace returns the trace that a trusted peer sent in one valid
@@ -299,13 +302,13 @@ struct sxe_http_basic {
 };
 
 /* Decode user and password of "Authorization: Basic" (RFC 7617) into basic, unchecked. 0; -ENOENT:
- * the request has no such field, or one of another scheme; answer 401 with WWW-Authenticate.
- * -EINVAL, to be answered by 400: the field is malformed, too long, or there twice. */
+ * the request has no Authorization, or one of another scheme; answer 401 with WWW-Authenticate.
+ * -EINVAL: the field is malformed, too long, or there twice; answer 400. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_basic(const struct sxe_http_request *request,
                                            struct sxe_http_basic *basic);
 
-/* The name of the user whose credentials a handler has checked: it set request->is_authenticated.
- * base NULL: there is none. */
+/* The name of the user whose credentials a handler has checked, which then set
+ * request->is_authenticated. base NULL: there is no such user. */
 SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
                                          struct sxe_http_basic *basic);
 
@@ -315,8 +318,9 @@ SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
  * With config.forwarding, that address may be a proxy's: if it, or the unix socket, is in
  * config.trusted, the list of addresses in the forwarding field is walked from its end. Addresses
  * that are trusted are proxies, too; the first one that is not trusted is the client. If all are
- * trusted, it is the first of the list. The walk stops before an element that is invalid, and at
- * one that hides its address: then the client is the proxy that sent this element.
+ * trusted, the client is the first address of the list. The walk stops before an element that is
+ * invalid, and at an element that hides its address: then the client is the proxy that sent this
+ * element.
  */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
@@ -324,18 +328,18 @@ SXE_PUBLIC const char *
 /* the text of that address, as of sxe_peer_ip */
 sxe_http_peer_ip(const struct sxe_http_request *request);
 
-/* The scheme that the client used, "http" or "https", as the trusted proxy tells that forwarded the
- * client's address. "": that proxy tells none, or no trusted proxy is in between; then the scheme
- * is that of the socket. */
+/* The scheme that the client used, "http" or "https", as told by the trusted proxy that forwarded
+ * the client's address. "": that proxy tells no scheme, or there is no trusted proxy; then the
+ * scheme is that of the socket. */
 SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 
 /* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,
  * write, pause or close it. */
 SXE_PUBLIC SXE *sxe_http_socket(const struct sxe_http_request *request);
 
-/* Read a streamed body (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): on_body gets its bytes
- * as they come, until `last`. `part` is valid only inside on_body. Sends 100 (Continue) if the
- * client waits for it. The reply may end before the body does; the rest is then dropped, or the
+/* Read a streamed body (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): on_body gets the body's
+ * bytes as they come, until `last`. `part` is valid only inside on_body. Sends 100 (Continue) if
+ * the client waits for it. The reply may end before the body does; the rest is then dropped, or the
  * connection closed. */
 typedef void (*sxe_http_on_body)(struct sxe_http_request *request,
                                  struct sxe_http_response *response, struct sxe_span part,
@@ -347,8 +351,8 @@ SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body
 SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
-/* For a handler that keeps the parts of a body until it is whole: add bytes to those counted
- * against body_memory_max. They count until sxe_http_release_body, which releases all of them, or
+/* For a handler that keeps the parts of a body until it is whole: add bytes to the count that
+ * body_memory_max limits. They count until sxe_http_release_body, which releases all of them, or
  * until on_done. -ENOBUFS: the limit is reached and nothing was counted; answer 503. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_keep_body(struct sxe_http_request *request, size_t bytes);
 SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
@@ -363,8 +367,8 @@ SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
 struct sxe_http_response {
     void *user; /* rw: NULL at first */
     /* rw: called with 0 when the reply no longer needs the program's memory, because the kernel has
-     * it; with -errno when the client is gone; or with one of these when the library itself
-     * answered: -ETIMEDOUT after a timeout (408 or 503), -EPROTO after a bad body (400 or 413).
+     * it; with -errno when the client is gone; or, when the library itself answered, with one of
+     * these: -ETIMEDOUT after a timeout (408 or 503), -EPROTO after a bad body (400 or 413).
      * Request and response are then reused. Only sxe_http_upgrade and sxe_fini end requests without
      * on_done. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
@@ -382,7 +386,7 @@ SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const
                                        struct sxe_span value);
 
 /* The value of the first unsent field with that name, valid until a field is added or removed; base
- * NULL: there is none. */
+ * NULL: there is no such field. */
 SXE_PUBLIC struct sxe_span sxe_http_added_field(const struct sxe_http_response *response,
                                                 const char *name);
 
@@ -392,10 +396,10 @@ SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const 
 /* Close the connection after this reply. */
 SXE_PUBLIC void sxe_http_close(struct sxe_http_response *response);
 
-/* Let this request go on after its client closes or half-closes, as all do with config.half_close:
- * for a reply that comes soon, or a client that is known to half-close and read on. Otherwise such
- * a client counts as gone while a handler that returned LATER has not finished its reply: the
- * connection ends, and on_done gets -ECONNRESET. */
+/* Let this request go on after its client closes or half-closes (with config.half_close all
+ * requests do): for a reply that comes soon, or a client that is known to half-close and read on.
+ * Otherwise, if the client half-closes before a handler that returned LATER has finished its reply,
+ * the client counts as gone: the connection ends, and on_done gets -ECONNRESET. */
 SXE_PUBLIC void sxe_http_allow_half_close(struct sxe_http_response *response);
 
 /* Abandon the reply: reset the connection, so that half a reply does not look whole. */
@@ -415,11 +419,11 @@ SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off
                                  size_t length);
 
 #define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
-/* Send the status and the fields. A body of this length follows, or one of unknown length: chunked,
- * or in HTTP/1.0 until the connection closes. Writing more bytes than the length returns -EINVAL;
- * ending before the length is reached breaks the connection. Call sxe_http_read first if the body
- * of the request will be read: while nobody reads it, and more than 64 KiB of it are to come, the
- * reply says `Connection: close`. */
+/* Send the status and the fields. A body of this length follows, or a body of unknown length:
+ * chunked, or in HTTP/1.0 until the connection closes. Writing more bytes than the length returns
+ * -EINVAL; ending before the length is reached breaks the connection. Call sxe_http_read first if
+ * the body of the request will be read: while no handler reads it, and more than 64 KiB of it are
+ * to come, the reply says `Connection: close`. */
 SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
 SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
                               size_t length); /* copies the bytes */
@@ -438,9 +442,9 @@ SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const ch
 
 /* Answer 101, with the fields that were added, and hand the connection to the caller, with these
  * callbacks and without half-close. on_read gets bytes after the request in this turn of the loop.
- * NULL: the request's Upgrade does not name that protocol, its body is not whole, or 101 cannot be
- * sent; then answer the request. Otherwise request and response are gone, and there is no on_done.
- */
+ * NULL: the request's Upgrade does not name that protocol, the request's body is not whole, or 101
+ * cannot be sent; then answer the request. Otherwise request and response are gone, and there is no
+ * on_done. */
 SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
                                  SXE_IN_EVENT_READ on_read, SXE_IN_EVENT_CLOSE on_close,
                                  void *user);
