@@ -12,7 +12,9 @@ enum {
     ROUNDS = 600000, /* what OWASP recommends for sha256 */
     ROUNDS_MAX = 10000000,
     HKDF_BLOCKS = 255,
-    HKDF_INFO_MAX = 32768, /* OpenSSL's limit; it would report a longer info as a lack of memory */
+    /* OpenSSL's limit; without this check, OpenSSL would report a longer info as a lack of
+     * memory */
+    HKDF_INFO_MAX = 32768,
     PBKDF2_MAX = 1024
 };
 

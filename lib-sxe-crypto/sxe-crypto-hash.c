@@ -149,7 +149,7 @@ new_hmac(lua_State *L)
     EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 
     hash->mac = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
-    EVP_MAC_free(mac); /* the context holds a reference to it */
+    EVP_MAC_free(mac); /* the context holds a reference to mac */
     if (hash->mac == NULL || EVP_MAC_init(hash->mac, (const uint8_t *)key, length, params) != 1)
         return sxe__crypto_raise(L, "crypto.new_hmac");
     sxe__crypto_count(L, HASH_KILOBYTES);

@@ -101,7 +101,7 @@ read_pem(const char *pem, size_t length, bool is_private, struct password *passw
     return pkey;
 }
 
-/* Find the kind of an OpenSSL key. NULL: sxe.crypto has no use for it. */
+/* Find the kind of an OpenSSL key. NULL: sxe.crypto does not use keys of this kind. */
 static const struct kind *
 kind_of_key(const EVP_PKEY *pkey)
 {
@@ -264,7 +264,8 @@ new_signing(EVP_PKEY *pkey, const struct manner *manner, bool is_sign)
     return NULL;
 }
 
-/* Replace a DER signature by the bytes of its two numbers. Returns their length; 0: that failed. */
+/* Replace a DER signature by the bytes of its two numbers. Returns the number of bytes; 0: the
+ * signature cannot be converted. */
 static size_t
 to_raw(uint8_t *bytes, size_t length, int size)
 {
@@ -279,8 +280,8 @@ to_raw(uint8_t *bytes, size_t length, int size)
     return 2 * (size_t)size;
 }
 
-/* Make the DER of two numbers, each of number_size bytes. The caller frees it with OPENSSL_free.
- * NULL: no memory. */
+/* Make the DER of two numbers, each of number_size bytes. The caller frees the result with
+ * OPENSSL_free. NULL: no memory. */
 static uint8_t *
 from_raw(const uint8_t *bytes, int size, size_t *length)
 {
@@ -326,8 +327,8 @@ sign_text(lua_State *L)
     return 1;
 }
 
-/* 1: the signature is good; 0: it is not, or there was no memory to check it; -1: OpenSSL failed
- * before it looked. */
+/* 1: the signature is good; 0: the signature is bad, or there was no memory to check it; -1:
+ * OpenSSL failed before it looked. */
 static int
 verify_signature(EVP_PKEY *pkey, const struct manner *manner, const uint8_t *text, size_t length,
                  const uint8_t *signature, size_t size)

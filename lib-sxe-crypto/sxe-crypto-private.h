@@ -53,8 +53,8 @@ lua_Integer sxe__crypto_take_integer(lua_State *L, int argument, const char *nam
                                      lua_Integer otherwise, lua_Integer most);
 bool sxe__crypto_take_flag(lua_State *L, int argument, const char *name);
 
-/* The digest that is named at an argument. Raises an error that lists all names if it has another
- * one. */
+/* The digest that is named at an argument. If the name is unknown, raises an error that lists all
+ * names. */
 const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
 
 /* Tell Lua's collector how many kilobytes of OpenSSL's memory the new object on top of the stack

@@ -22,7 +22,7 @@ static const struct algorithm {
     size_t key_size;
     const EVP_CIPHER *(*get)(void);
 } algorithms[] = {
-    {"aes-256-gcm", 32, EVP_aes_256_gcm}, /* the first one is the default */
+    {"aes-256-gcm", 32, EVP_aes_256_gcm}, /* the default algorithm */
     {"aes-128-gcm", 16, EVP_aes_128_gcm},
     {"chacha20-poly1305", 32, EVP_chacha20_poly1305},
 };

@@ -23,9 +23,9 @@ random_bytes(lua_State *L)
     return 1;
 }
 
-/* crypto.random_integer(least, most). It draws a value of 8 bytes. To make all results equally
- * likely, it draws again if the value is among the last of the 2^64, those that do not fill a whole
- * multiple of the number of results. */
+/* crypto.random_integer(least, most): draws a value of 8 bytes, and takes it modulo the number of
+ * results. So that all results are equally likely, draws again if the value is below the remainder
+ * of 2^64 divided by the number of results. */
 static int
 push_random_integer(lua_State *L)
 {
