@@ -20,8 +20,8 @@ enum sxe__postgres_token {
     SXE__POSTGRES_BAD
 };
 
-/* A scanner. Begin with all members zero but text, end and room. It writes each element to room,
- * with a zero byte at its end; room needs as many bytes as the text. */
+/* A scanner. Begin with all members zero but text, end and room. The scanner writes each element to
+ * room, with a zero byte at its end; room needs as many bytes as the text. */
 struct sxe__postgres_array {
     const char *text; /* rw: the next byte */
     const char *end;

@@ -48,7 +48,7 @@ static struct cancel_server cancel_servers[SERVERS_MAX]; /* guarded by cancel_mu
 
 /* ---- Cancelling ---- */
 
-/* The entry of a server, or a free one; NULL: there is none. Call it with the mutex. */
+/* The entry of a server, or a free entry; NULL: there is neither. The caller holds the mutex. */
 static struct cancel_server *
 find_cancel_server(const struct sockaddr_storage *address)
 {
@@ -109,8 +109,8 @@ has_cancels(void)
     return number > 0;
 }
 
-/* Each cancel has a thread of its own, for which neither other cancels nor the end of the process
- * wait. */
+/* Each cancel has a thread of its own: neither other cancels nor the end of the process wait for
+ * it. */
 static void *
 run_cancel(void *argument)
 {
@@ -118,8 +118,8 @@ run_cancel(void *argument)
     struct cancel_server *server = job->server;
     char reason[REASON_SIZE];
 
-    /* If the server cannot be asked, it ends the query when it finds that the connection is
-     * closed. */
+    /* If PQcancel cannot reach the server, the server ends the query when it finds that the
+     * connection is closed. */
     (void)PQcancel(job->cancel, reason, sizeof(reason));
     PQfreeCancel(job->cancel);
     PQfinish(job->pg);
@@ -167,7 +167,7 @@ start_cancel(PGconn *pg, struct cancel_server *server)
 }
 
 /* Have a thread cancel the query that is under way on the connection, and close the connection
- * afterwards. False: no thread does it; close the connection now. */
+ * afterwards. False: no thread can be started; the caller closes the connection now. */
 static bool
 begin_cancel(PGconn *pg)
 {
@@ -245,7 +245,7 @@ look_for_end(struct sxe__postgres_conn *conn)
     return false;
 }
 
-/* The descriptor is ready: the task that waits for it goes on, or, if the connection rests, read
+/* The descriptor is ready. If a task waits for it, the task goes on; if the connection rests, read
  * what came. */
 static void
 on_ready(struct ev_loop *loop, ev_io *io, int events)
@@ -269,8 +269,8 @@ on_idle(struct ev_loop *loop, ev_timer *timer, int events)
     sxe__postgres_abandon(timer->data);
 }
 
-/* rest(conn, seconds): no task has the connection any more. Its watchers and its timer do not keep
- * the loop running. */
+/* rest(conn, seconds): no task has the connection any more. The connection's watchers and timer do
+ * not keep the loop running. */
 int
 sxe__postgres_l_rest(lua_State *L)
 {
@@ -290,7 +290,8 @@ sxe__postgres_l_rest(lua_State *L)
     return 0;
 }
 
-/* take(conn): a task has the connection from now on. Returns whether it is still connected. */
+/* take(conn): a task has the connection from now on. Returns whether the connection is still
+ * open. */
 int
 sxe__postgres_l_take(lua_State *L)
 {
@@ -476,7 +477,7 @@ sxe__postgres_l_status(lua_State *L)
 }
 
 /* take_crossing(conn): "crossed", if a statement since the last call ended a transaction or began
- * one; "rolled back", if one was a ROLLBACK, perhaps to a savepoint; or nil */
+ * one; "rolled back", if such a statement was a ROLLBACK, perhaps only to a savepoint; or nil */
 int
 sxe__postgres_l_take_crossing(lua_State *L)
 {

@@ -48,14 +48,14 @@ sxe__postgres_l_put(lua_State *L)
     luaL_argcheck(L, length <= CHUNK_MAX, BYTES, "too long");
     if (conn->pg == NULL)
         return sxe__lua_fail(L, "closed");
-    /* Libpq would accept bytes for a connection that has ended. Before the end of COPY it does not
-     * look for errors of the server by itself, so have it read first. */
+    /* Libpq would accept bytes for a connection that has ended: before the end of COPY it does not
+     * look for errors of the server. So have libpq read first. */
     if (!PQconsumeInput(conn->pg) || PQputCopyData(conn->pg, bytes, (int)length) <= 0)
         return sxe__postgres_fail(L, conn, "08006");
     return flush_copy(L, conn, deadline_ns);
 }
 
-/* end_copy(conn, why): end COPY after all bytes, or, if why is given, have the server undo it for
+/* end_copy(conn, why): end COPY after all bytes; if why is given, have the server undo the COPY for
  * this reason. The caller then receives the result. */
 int
 sxe__postgres_l_end_copy(lua_State *L)

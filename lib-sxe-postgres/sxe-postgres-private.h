@@ -37,11 +37,12 @@ struct sxe__postgres_conn {
     uint64_t task; /* the task that waits; 0: none */
     uint64_t rows; /* how many rows of the result have been read */
     uint64_t bytes;
-    bool is_busy;         /* a query was sent, and its reply is not complete */
-    bool is_copying;      /* a COPY is under way */
-    bool is_resting;      /* no task has the connection */
-    bool has_crossed;     /* a statement ended its transaction or began one, since take_crossing */
-    bool has_rolled_back; /* there was a ROLLBACK since then, perhaps only to a savepoint */
+    bool is_busy;     /* a query was sent, and its reply is not complete */
+    bool is_copying;  /* a COPY is under way */
+    bool is_resting;  /* no task has the connection */
+    bool has_crossed; /* a statement ended its transaction or began one, since take_crossing */
+    /* a statement was a ROLLBACK, perhaps only to a savepoint, since take_crossing */
+    bool has_rolled_back;
     bool is_next; /* the next result begins another table of rows, which replaces the present one */
 };
 

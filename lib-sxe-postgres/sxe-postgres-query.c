@@ -19,7 +19,7 @@ enum { SEND_CONN = 1, SEND_KIND, SEND_NAME, SEND_SQL, SEND_VALUES };
 
 enum kind { BY_TEXT, BY_NAME, PREPARE, SCRIPT, COPY };
 
-/* Replace the number at a stack index by its shortest text that reads as the same number. */
+/* Replace the number at a stack index by the shortest text that reads as the same number. */
 static const char *
 text_of_number(lua_State *L, int index)
 {
@@ -46,7 +46,7 @@ sxe__postgres_l_text_of(lua_State *L)
     return 1;
 }
 
-/* Get the text of the value at a stack index; a value of another type is replaced there by its
+/* Get the text of the value at a stack index. A value that is no text is replaced there by its
  * text. NULL: the value is null. */
 static const char *
 text_of_value(lua_State *L, int index)
@@ -137,7 +137,8 @@ sxe__postgres_l_send(lua_State *L)
 
     if (number > VALUES_MAX) {
         lua_pushfstring(L, "postgres: a query has at most %d values", VALUES_MAX);
-        return lua_error(L); /* raise it without a position, which would be one in this library */
+        /* raise the error without a position, which would be a position in this library */
+        return lua_error(L);
     }
     texts = push_texts(L, number);
     /* no task would wait for the reply: parking raises the error that says why */
@@ -151,8 +152,8 @@ sxe__postgres_l_send(lua_State *L)
         return sxe__postgres_fail(L, conn, "08006");
     conn->is_busy = true;
     conn->is_copying = kind == COPY;
-    /* If libpq has no memory for the mode of single rows, it reads the whole result at once; the
-     * limits count those rows, too. */
+    /* If libpq has no memory for single-row mode, it reads the whole result at once; the limits
+     * count those rows, too. */
     (void)PQsetSingleRowMode(conn->pg);
     lua_pushboolean(L, 1);
     return 1;
@@ -166,7 +167,9 @@ enum {
     AS_LISTS,
     ROWS_MAX,
     BYTES_MAX,
-    PORTION, /* after so many rows return them, before all have come; nil: return all at once */
+    /* return the rows after this number of rows, before all have come; nil: return all rows at
+     * once */
+    PORTION,
     ROWS,
     INFO,    /* the metatable of the rows: columns, n, command */
     COLUMNS, /* the names of the columns */
