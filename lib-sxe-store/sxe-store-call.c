@@ -115,8 +115,8 @@ go_on_after_store_job(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* Get the value at a stack index: a string of any length that fits. If the value may be missing,
- * nil or false is allowed, too, and data is then NULL. */
+/* Get the value at a stack index: a string of any length that fits. If may_be_missing is set, nil
+ * and false are allowed, too, and make data NULL. */
 static void
 check_value(lua_State *L, int argument, bool may_be_missing, MDB_val *value)
 {
@@ -215,7 +215,7 @@ sxe__store_l_cas(lua_State *L)
 
 enum { STORE = 1, BASED_ON, IS_EXACT, CHANGES, READS, DEADLINE };
 
-/* How many bytes the changes of a table take. If `at` is not NULL, also write them there. */
+/* How many bytes the changes of a table take. If `at` is not NULL, also write the changes there. */
 static size_t
 take_table(lua_State *L, int table, char *at)
 {
@@ -235,7 +235,7 @@ take_table(lua_State *L, int table, char *at)
 }
 
 /* commit(store, based_on, is_exact, changes, reads, deadline): true; or false, because another
- * transaction changed what this one read */
+ * transaction changed what this transaction read */
 int
 sxe__store_l_commit(lua_State *L)
 {

@@ -17,10 +17,11 @@
 
 enum { FREE_TABLE = 0, ROOTS = 2 };
 
-static _Thread_local sigjmp_buf *landing; /* where this thread goes on after SIGBUS, or NULL */
+/* where this thread goes on after SIGBUS; NULL: nowhere */
+static _Thread_local sigjmp_buf *landing;
 
-/* A thread without a landing crashes here, and the process ends as it would without this
- * function. */
+/* In a thread whose `landing` is NULL this function crashes, and the process ends, as it would
+ * without this handler. */
 static _Noreturn void
 on_bus_error(int signal)
 {

@@ -19,8 +19,8 @@
 
 #include "sxe-lua-internal.h"
 
-/* LMDB's numbers: how many bytes of the lock file a reader takes, and how many such places the file
- * has beside those of readers */
+/* LMDB's numbers: how many bytes of the lock file a reader takes, and how many places of that size
+ * the file has besides the places of readers */
 #define LOCK_SIZE    64
 #define LOCKS_BESIDE 2
 
@@ -135,8 +135,8 @@ sxe__store_file_leave(struct sxe__store_file *file)
 {
     if (sxe__store_file_is_parents(file))
         return;
-    /* Decrement the users first: a work thread that is opening the file closes it if it has no
-     * user. */
+    /* Decrement the users first: a work thread that is opening the file closes the file if it has
+     * no user. */
     if (file->users == 1)
         sxe__store_snapshot_close_all(file);
     if (--file->users > 0)
@@ -157,8 +157,8 @@ name_locks(char name[LOCKS_NAME], const char *path)
     snprintf(name, LOCKS_NAME, "%s-lock", path);
 }
 
-/* Have the file system reserve blocks for a file, whose size stays as it is. If it cannot, the file
- * is used all the same. */
+/* Have the file system reserve blocks for a file, whose size stays as it is. If the file system
+ * cannot, the file is used all the same. */
 static int
 give_blocks(int fd, off_t size)
 {
@@ -195,10 +195,10 @@ reserve_locks(const char *path, const struct sxe__store_options *options)
     return result;
 }
 
-/* Note which file was opened, and close its descriptor in programs that this process starts: they
- * could read and write the store by it, even if the file's mode forbids them to. LMDB does that for
- * its other descriptors, but not for this one. (A thread that starts a program while LMDB opens the
- * file still passes the descriptor on.) */
+/* Note which file was opened, and have its descriptor closed in programs that this process starts.
+ * With the descriptor they could read and write the store, even if the file's mode forbids it. LMDB
+ * does that for its other descriptors, but not for this one. (A thread that starts a program while
+ * LMDB opens the file still passes the descriptor on.) */
 static int
 identify_file(struct sxe__store_file *file, const char *path)
 {
@@ -271,8 +271,8 @@ open_new(struct sxe__store_job *job)
     return 0;
 }
 
-/* Find the open file of a path; NULL: it is not open. If a file of this thread has no user any more
- * and waits to be closed, close it now. */
+/* Find the open file of a path; NULL: the file is not open. If a file of this thread has no user
+ * any more and waits to be closed, close that file now. */
 static struct sxe__store_file *
 find_store_file(const char *path, const void *owner)
 {
@@ -323,7 +323,7 @@ is_open_here(const struct stat *status)
     return file != NULL;
 }
 
-/* Check that the file may be replaced: only a store or an empty file may. 0 or an error. */
+/* Check that the file may be replaced: it must be a store or empty. 0 or an error. */
 static int
 check_store_kind(const char *path, const struct stat *status)
 {
@@ -348,8 +348,8 @@ check_store_kind(const char *path, const struct stat *status)
 }
 
 /* Keep other processes from opening the store, as LMDB itself does, by a lock of the first byte of
- * the lock file. *fd is the lock file, which the caller closes; -1: there is no lock file, so
- * nobody has the store open. */
+ * the lock file. *fd is the lock file, which the caller closes; -1: there is no lock file, so no
+ * process has the store open. */
 static int
 lock_out(const char *path, int *fd)
 {

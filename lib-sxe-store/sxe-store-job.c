@@ -72,7 +72,7 @@ sxe__store_job_free(struct sxe__store_job *job)
     free(job);
 }
 
-/* A job is done: its task goes on. If no task waits for it, free it. */
+/* A job is done. If a task waits for the job, the task goes on; otherwise free the job. */
 static void
 settle_done_jobs(struct sxe__store_job *job)
 {
@@ -122,7 +122,7 @@ take_store_job(struct sxe__store_line *line)
     return job;
 }
 
-/* Take a job out of the line. False: it is not in the line, because a thread has it. */
+/* Take a job out of the line. False: the job is not in the line, because a thread has it. */
 static bool
 drop_from_line(struct sxe__store_line *line, const struct sxe__store_job *job)
 {
@@ -144,7 +144,7 @@ drop_from_line(struct sxe__store_line *line, const struct sxe__store_job *job)
     return true;
 }
 
-/* Move the first job to file->taken, and with it the next ones that the same commit can do. */
+/* Move the first job to file->taken, and also the jobs after it that the same commit can do. */
 static void
 take_group(struct sxe__store_file *file)
 {
@@ -304,7 +304,7 @@ sxe__store_job_begin(lua_State *L, struct sxe__store_job *job, uint64_t deadline
         if (result < 0 || job->is_done)
             return k(L, LUA_OK, (lua_KContext)job);
     } else {
-        job->is_done = true; /* forget_job then frees it */
+        job->is_done = true; /* so that forget_job frees the job */
     }
     return sxe__lua_park(L, deadline_ns, forget_job, job, k, (lua_KContext)job);
 }
@@ -325,7 +325,7 @@ sxe__store_job_end(lua_State *L, int status, lua_KContext context, struct sxe__s
 
 /* ---- States ---- */
 
-/* If no thread has the file's taken jobs, or will have them, they are over. */
+/* Give up the file's taken jobs, unless a thread has them or will have them. */
 static void
 give_up_taken(struct sxe__store_file *file)
 {

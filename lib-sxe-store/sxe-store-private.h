@@ -46,8 +46,8 @@ enum {
 struct sxe__store_file;
 struct sxe__store_job;
 
-/* A call that can fail because another process made the map larger. 0: done, and its result is
- * pushed. */
+/* A call that can fail because another process made the map larger. 0: the call is done, and its
+ * result is pushed. */
 typedef int (*sxe__store_attempt)(lua_State *L, struct sxe__store_file *file);
 
 struct sxe__store_options {
@@ -75,11 +75,12 @@ struct sxe__store_line {
 };
 
 struct sxe__store_file {
-    struct sxe__store_file *next; /* the next one in the process's list of open files */
+    struct sxe__store_file *next; /* the next file in the process's list of open files */
     struct sxe__store_file *next_closing;
     MDB_env *env; /* NULL: the file is closed */
     MDB_dbi table;
-    MDB_txn *reader; /* the transaction of single reads; reset between them, unless is_reading */
+    /* the transaction of single reads; it is reset between two reads, unless is_reading */
+    MDB_txn *reader;
     dev_t device;
     ino_t inode;
     /* the inode of the lock file, on the same device; 0: there is no lock file */
@@ -90,11 +91,11 @@ struct sxe__store_file {
     unsigned commits; /* how many commits since the last look for readers that died */
     unsigned copies;  /* how many copies are under way */
     bool is_reading;
-    bool is_broken;  /* the file has no map, because the system refused one */
+    bool is_broken;  /* the file has no map, because the system refused to map it */
     bool is_writing; /* a thread is doing the jobs in `taken` */
     unsigned snapshots;
     ev_timer ends_old;    /* fires when the oldest snapshot must be closed */
-    struct ev_loop *loop; /* the loop of that timer */
+    struct ev_loop *loop; /* the loop in which ends_old runs */
     struct sxe__store_options options;
     struct sxe__store_line line;
     struct sxe__store_job *taken;
@@ -108,7 +109,7 @@ enum sxe__store_kind {
     SXE__STORE_COPY,
     SXE__STORE_CHANGES,
     SXE__STORE_SYNC,
-    SXE__STORE_RESIZE, /* the loop does it, while no thread writes */
+    SXE__STORE_RESIZE, /* the loop does this job, while no thread writes */
 };
 
 struct sxe__store_job {
@@ -122,15 +123,16 @@ struct sxe__store_job {
     int result;
     sxe__store_attempt attempt; /* the call to make again after a RESIZE */
     bool is_done;
-    bool was_there;      /* whether the last removal found its key */
+    bool was_there;      /* whether the last removal found its key in the store */
     bool is_exact;       /* whether any other change since the snapshot makes a conflict */
     bool is_compact;     /* whether a copy leaves out free pages */
-    bool says_was_there; /* whether the call returns was_there; otherwise it returns true */
+    bool says_was_there; /* whether the call returns was_there; false: the call returns true */
     /* whether a condition that does not hold makes the call return false, not fail */
     bool may_differ;
     unsigned adoptions; /* how often the job mapped a larger size that another process had made */
     size_t based_on;    /* the number of the snapshot's transaction; 0: none */
-    uint64_t unique; /* a number in the name of the unfinished copy, so that no two have the same */
+    /* a number in the name of the unfinished copy, so that no two copies have the same name */
+    uint64_t unique;
     size_t map_size; /* the size that the map is to have; 0: the size that another process made */
     struct sxe__store_options options;
     size_t size; /* how many bytes data has */
@@ -149,21 +151,21 @@ struct sxe__store_change {
 
 /* ---- sxe-store-file.c ---- */
 
-/* In a work thread: open the file of a job. If it is open already, add a user to it. */
+/* In a work thread: open the file of a job. If the file is open already, add a user to it. */
 int sxe__store_file_open(struct sxe__store_job *job);
 
 /* Add a user to a file; call it in the file's thread. */
 struct sxe__store_file *sxe__store_file_use(struct sxe__store_file *file);
 
-/* A user leaves the file. The last one closes it, in a work thread if there are any. */
+/* A user leaves the file. The last user closes the file, in a work thread if there are any. */
 void sxe__store_file_leave(struct sxe__store_file *file);
 
 /* In a work thread: replace the file at a path by a copy, unless that file is no store, or is
  * open. */
 int sxe__store_file_replace(const char *copy, const char *path);
 
-/* Call it when a state of this thread ends, or begins. While a state is ending, files are closed at
- * once, otherwise by a work thread. */
+/* Call this when a state of this thread ends, or begins. While a state is ending, files are closed
+ * at once, otherwise by a work thread. */
 void sxe__store_file_set_ending(bool is_ending);
 
 /* Whether the file was opened before a fork, by a parent of this process. */
@@ -173,7 +175,7 @@ bool sxe__store_file_is_parents(const struct sxe__store_file *file);
  * gave it. */
 int sxe__store_file_resize(struct sxe__store_file *file, size_t map_size);
 
-/* Call it once in a process, so that children of fork(2) know that they have no file open. False:
+/* Call this once in a process, so that children of fork(2) know that they have no file open. False:
  * no memory. */
 bool sxe__store_file_watch_forks(void);
 
@@ -227,7 +229,7 @@ int sxe__store_job_begin(lua_State *L, struct sxe__store_job *job, uint64_t dead
 bool sxe__store_job_end(lua_State *L, int status, lua_KContext context,
                         struct sxe__store_job *done);
 
-/* Call it once for each state, at its end: no task waits for the jobs of another state. */
+/* Call this once for each state, at its end: no task waits for the jobs of another state. */
 void sxe__store_job_forget_all(void);
 void sxe__store_job_plan(void); /* register threads, before the loop runs */
 

@@ -12,8 +12,8 @@
 #include "sxe-lua-clock.h"
 #include "sxe-lua-internal.h"
 
-/* Begin a transaction, or renew one that was kept. If the table of readers is full, free the places
- * of readers that were killed, and try again. */
+/* Begin a transaction, or renew a transaction that was kept. If the table of readers is full, free
+ * the places of readers that were killed, and try again. */
 static int
 begin_reading(struct sxe__store_file *file, MDB_txn **txn)
 {
@@ -66,8 +66,8 @@ max_ns(const struct sxe__store_file *file)
     return (uint64_t)(file->options.snapshot_max_s * 1e9);
 }
 
-/* The timer runs while a snapshot is open. It does not keep the loop running: starting it gave up a
- * reference of the loop, which stopping it takes back. */
+/* The timer runs while a snapshot is open. The timer does not keep the loop running:
+ * start_renew_timer gave up a reference of the loop, and this function takes it back. */
 static void
 stop_timer(struct sxe__store_file *file)
 {
@@ -195,8 +195,8 @@ go_below(MDB_cursor *cursor, const MDB_val *bound, MDB_val *key, MDB_val *value)
     return result == 0 ? mdb_cursor_get(cursor, key, value, MDB_PREV) : result;
 }
 
-/* Go to the first entry whose key is larger than `key`, or equal to it if `key` is the bound of the
- * walk. */
+/* Go to the first entry whose key is larger than `before`; before NULL: to the first entry whose
+ * key is at least the bound. */
 static int
 go_above(MDB_cursor *cursor, const MDB_val *bound, const MDB_val *before, MDB_val *key,
          MDB_val *value)

@@ -114,7 +114,7 @@ do_jobs(struct sxe__store_job *first, bool is_alone, MDB_txn *txn)
     return result;
 }
 
-/* Commit the changes of one job, or of this job and all after it. */
+/* Commit the changes of one job, or of this job and all jobs after it. */
 static int
 commit_jobs(struct sxe__store_file *file, struct sxe__store_job *first, bool is_alone)
 {
