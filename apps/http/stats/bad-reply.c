@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEFORE (LOAD_BAD_BYTES / 2) /* most bytes of the line that are shown before the wrong one */
+/* how many bytes of the line are shown, at most, before the wrong byte */
+#define BEFORE (LOAD_BAD_BYTES / 2)
 
 void
 load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *data, size_t length,
@@ -53,7 +54,7 @@ letter_of(char byte)
     }
 }
 
-/* Write the byte as it is printed, perhaps escaped. Returns the length of the text. */
+/* Write a byte as it is printed, escaped if necessary. Returns the length of the text. */
 static size_t
 show_byte(char byte, char *to, size_t size)
 {
@@ -81,7 +82,7 @@ load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size)
     return text;
 }
 
-/* Read one possibly escaped byte at *text, and move *text past it. */
+/* Read one byte, which may be escaped, at *text, and move *text to the byte after it. */
 static char
 read_shown(const char **text)
 {

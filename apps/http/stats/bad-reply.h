@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the first invalid reply: why it is invalid, and the bytes that show that. Place: a part of
- * the worker's result, which is shared memory, so it has no pointers; all zero means that no reply
- * was invalid. The summary and the JSON print it.
+ * What: describes the first invalid reply: why it is invalid, and its bytes around the error.
+ * Place: it is a part of the worker's result, which is in shared memory, so it has no pointers. All
+ * zero means that no reply was invalid. The summary and the JSON print it.
  */
 #ifndef LOAD_BAD_REPLY_H
 #define LOAD_BAD_REPLY_H
@@ -10,8 +10,10 @@
 #include "sxe-http-parse.h"
 
 #define LOAD_BAD_BYTES 40
-#define LOAD_BAD_TEXT  (4 * LOAD_BAD_BYTES + 3) /* room for each byte as \x00, two quotes, a NUL */
-#define LOAD_BAD_SHOWN 60                       /* how many columns the summary shows */
+/* room for the quoted bytes: each byte may become \x00, and two quotes and a NUL are added */
+#define LOAD_BAD_TEXT (4 * LOAD_BAD_BYTES + 3)
+/* how many columns of the bytes the summary shows */
+#define LOAD_BAD_SHOWN 60
 
 /* Reasons besides those of enum sxe_http_refusal. */
 enum {
@@ -25,20 +27,21 @@ struct load_bad_reply {
     char bytes[LOAD_BAD_BYTES];
 };
 
-/* Keep the bytes of data around offset `at`: from the beginning of its line, but at most
- * LOAD_BAD_BYTES / 2 before `at`. */
+/* Store why the reply is invalid, and the bytes of data around offset `at`. The stored bytes begin
+ * where the line of `at` begins, but at most LOAD_BAD_BYTES / 2 bytes before `at`. */
 void load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *data, size_t length,
                          size_t at);
 
-/* The reason, as a sentence. */
+/* Why the reply is invalid, as a sentence. */
 const char *load_bad_reply_why(const struct load_bad_reply *bad);
 
-/* Write as many of the bytes as fit, in quotes; bytes that do not print become \r, \n, \t, or \x
- * and two hexadecimal digits. size is 7 or more: LOAD_BAD_TEXT for all. Returns text. */
+/* Write the stored bytes in quotes, as many as fit. Bytes that cannot be printed become \r, \n, \t,
+ * or \x and two hexadecimal digits. size must be at least 7; LOAD_BAD_TEXT is enough for all bytes.
+ * Returns text. */
 const char *load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size);
 
-/* The inverse of load_bad_reply_why and load_bad_reply_quote. *bad is not changed if no reason has
- * the text `why`, or a text is NULL. */
+/* Read what load_bad_reply_why and load_bad_reply_quote have written. If `why` is no such reason,
+ * or one of the texts is NULL, *bad is not changed. */
 void load_bad_reply_read(struct load_bad_reply *bad, const char *why, const char *quoted);
 
 #endif

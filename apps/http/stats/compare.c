@@ -14,11 +14,11 @@
 #include "sxe-util.h"
 #include "text.h"
 
-/* Facts that are not compared here: steal time always differs, and commands are compared
- * separately. */
+/* Facts of the fingerprints whose differences are not printed: steal time always differs, and
+ * commands are compared separately. */
 static const char *const passing_facts[] = {"steal", "command"};
 
-/* Options that change the report of a run, not the run; all but the last two have a value. */
+/* Options that change the report of a run, but not the run. All but the last two have a value. */
 static const char *const saying_options[] = {
     "--json",   "--csv",      "--candles",  "--hgrm",    "--hdr",        "--html",  "--threshold",
     "--trials", "--until-ci", "--baseline", "--fanout",  "--min-effect", "--shard", "--start-at",
@@ -45,8 +45,8 @@ is_word_listed(const json_t *words, const char *word)
     return false;
 }
 
-/* Take a figure from a trial. False: it is not a number, or below 0. A time may also be missing or
- * null. */
+/* Read a figure of a trial. False: it is no number, or it is below 0. A figure that is a time may
+ * be missing or null. */
 static bool
 take_compared_figure(struct side *side, const json_t *trial, enum load_figure figure)
 {
@@ -109,8 +109,8 @@ take_counts(struct side *side, const json_t *trial)
         side->figures.dead++;
 }
 
-/* Read the trials of a side. False: `problem` says why. The caller has set `problem` to the
- * sentence for no trials, or too many. */
+/* Read the trials of a side. False: `problem` says why. The caller has set `problem` to a sentence
+ * about too few or too many trials. */
 static bool
 take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {
@@ -142,7 +142,8 @@ noise_of(const json_t *noise)
     return fmax(fabs(log(low)), fabs(log(high)));
 }
 
-/* Older files have the noise of the rate only: use it for all figures. */
+/* Read the noise of each figure. Older files have the noise of the rate only; then it is used for
+ * all figures. */
 static void
 take_noise(struct side *side)
 {
@@ -163,7 +164,8 @@ take_model(struct side *side)
         json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
 }
 
-/* Take the side's trials from `owner`: the root of its file, or the root's member "baseline". */
+/* Read the side's trials from `owner`, which is the root of a file, or the member "baseline" of the
+ * root. */
 static int
 take_side(struct side *side, const json_t *owner, FILE *err)
 {
@@ -184,7 +186,7 @@ read_side(struct side *side, const char *path, FILE *err)
     return side->root != NULL ? take_side(side, side->root, err) : -1;
 }
 
-/* Write the run as JSON and read that again, so that there is only one way to read a result. */
+/* Write the run as JSON, and read this again, so that a result is read in only one way. */
 static int
 take_run(struct side *side, const struct load_run *run, FILE *err)
 {
@@ -251,7 +253,8 @@ warn_facts(FILE *out, const struct side *a, const struct side *b)
         warn_difference(out, name, fact_of(a, name), fact_of(b, name));
 }
 
-/* How many words a report option takes with its value; 0: word is not a report option. */
+/* How many words of the command line an option of the report takes, with its value; 0: word is no
+ * such option. */
 static unsigned
 saying_words(const char *word)
 {
@@ -265,8 +268,8 @@ saying_words(const char *word)
     return 0;
 }
 
-/* Copy the words of a command without the program's name and report options; the caller frees
- * them. */
+/* Copy the words of a command without the name of the program and without options of the report.
+ * The caller frees the copy. */
 static json_t *
 plain_command(const struct side *side)
 {
@@ -373,7 +376,7 @@ print_ratio(FILE *out, const struct load_contrast *contrast, unsigned figure, do
     putc('\n', out);
 }
 
-/* How many trials lack the figure. */
+/* How many trials could not tell the figure. */
 static unsigned
 count_untold(const struct side *side, enum load_figure figure)
 {
@@ -414,7 +417,7 @@ print_share(FILE *out, const struct load_share *share)
     fprintf(out, "%-9s ", text);
 }
 
-/* Failures are always printed, other counts only if they are not 0 on both sides. */
+/* Print the counts. Failures are always printed, other counts only if one of the sides has any. */
 static void
 print_count(FILE *out, enum load_contrast_count count, const struct load_contrast *contrast,
             const struct side *a, const struct side *b)
@@ -450,7 +453,8 @@ is_suspect(const struct side *side)
     return json_array_size(json_object_get(json_object_get(side->root, "verdict"), "reasons")) > 0;
 }
 
-/* A suspect client puts times and rates in doubt, but not failures: those decide first. */
+/* The exit status of a comparison. Failures decide first. Then a suspect side decides, because it
+ * makes times and rates doubtful, but not failures. */
 static int
 exit_status_of(const struct load_contrast *contrast, const struct side *a, const struct side *b)
 {
@@ -518,7 +522,7 @@ load_compare_check(const char *a, FILE *err)
     return status;
 }
 
-/* Compare a run with its own trials of --baseline-cmd, which are in the run's JSON. */
+/* Compare a run with its own trials of --baseline-cmd, which the run's JSON contains. */
 static int
 take_baseline(struct side *side, const struct side *of, FILE *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deciding for each figure of two runs whether one is better.
+ * Deciding for each figure of two sides whether one side is better.
  */
 #include "contrast.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Whether the figure repeats another one: in a closed loop response times equal service times, and
- * are judged only once. */
+/* Whether the figure repeats another one: in a closed loop response times equal service times, so
+ * they are not judged again. */
 static bool
 is_figure_repeated(enum load_figure figure, const struct load_contrast_side *side)
 {
@@ -18,7 +18,7 @@ is_figure_repeated(enum load_figure figure, const struct load_contrast_side *sid
            memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
 }
 
-/* Why the figure cannot be judged; LOAD_CONTRAST_NONE: it can be. */
+/* The word that says why the figure cannot be judged; LOAD_CONTRAST_NONE: it can be judged. */
 static enum load_contrast_word
 word_before(const struct load_contrast *contrast, enum load_figure figure,
             const struct load_contrast_side *a, const struct load_contrast_side *b)
@@ -48,8 +48,8 @@ word_of(enum load_figure figure, const struct load_interval *ratio, double noise
     return is_more == (figure == LOAD_FIGURE_RATE) ? LOAD_CONTRAST_FASTER : LOAD_CONTRAST_SLOWER;
 }
 
-/* If a side's times are only lower bounds, its true times may be longer. So it can be shown to be
- * the slower side, but nothing else. */
+/* The word of a figure if values of a side are only lower bounds. The true times of this side may
+ * be longer, so it can be shown to be the slower side, but nothing else can be shown. */
 static enum load_contrast_word
 word_with_bounds(enum load_contrast_word word, enum load_figure figure,
                  const struct load_contrast_side *a, const struct load_contrast_side *b)
@@ -69,8 +69,9 @@ take_ratio(struct load_contrast *contrast, unsigned figure, const struct load_co
                                contrast->judged > 0 ? contrast->judged : 1);
 }
 
-/* The number of unsent requests varies with the server's capacity, by much more than chance, so its
- * minimum effect is a part of all offered requests. */
+/* Whether a count of `side` is shown to be more than that of `than`. The number of unsent requests
+ * depends on the server's capacity, so it varies more than by chance. Therefore the minimum effect
+ * is a part of all offered requests for it, and not of the count itself. */
 static bool
 is_more(enum load_contrast_count count, const struct load_contrast_side *than,
         const struct load_contrast_side *side, double min_effect)

@@ -4,8 +4,8 @@
  */
 #include "histogram.h"
 
-#define HALF 1024u /* buckets for each power of two */
-#define RARE 10u   /* a percentile is told only if so many samples lie beyond it */
+#define HALF 1024u /* how many buckets each power of two has */
+#define RARE 10u   /* a percentile can be told only if so many samples lie beyond it */
 
 static uint64_t
 saturated_sum(uint64_t a, uint64_t b)
@@ -15,7 +15,7 @@ saturated_sum(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* The shortest and the longest duration of a bucket. */
+/* The shortest duration of a bucket; last_ns returns the longest. */
 static uint64_t
 first_ns(unsigned bucket)
 {
@@ -33,7 +33,7 @@ last_ns(unsigned bucket)
                                                                   : UINT64_MAX;
 }
 
-/* Note that `number` more durations are lower bounds, and from_ns the smallest of them. */
+/* Count `number` more durations as censored. from_ns is the smallest of their lower bounds. */
 static void
 add_censored(struct load_histogram *histogram, uint64_t number, uint64_t from_ns)
 {
@@ -61,7 +61,7 @@ used_from(const struct load_histogram *histogram, unsigned bucket)
     return bucket;
 }
 
-/* Only buckets between the shortest and the longest duration can have changed. */
+/* Only the buckets from the shortest to the longest duration can have changed. */
 void
 load_histogram_update(struct load_histogram *copy, const struct load_histogram *histogram)
 {
@@ -98,8 +98,8 @@ load_histogram_add(struct load_histogram *to, const struct load_histogram *histo
         to->buckets[i] += histogram->buckets[i];
 }
 
-/* After a subtraction, take the shortest and longest duration from the buckets, but not beyond the
- * former ones. */
+/* After a subtraction, compute the shortest and the longest duration from the buckets. They may not
+ * go beyond the values from before the subtraction. */
 static void
 find_extremes(struct load_histogram *histogram)
 {
@@ -192,8 +192,8 @@ load_histogram_mean_ns(const struct load_histogram *histogram)
                                           : mean_of_middles(histogram);
 }
 
-/* The standard deviation. It uses the mean of the buckets' middles, not the exact mean, because the
- * deviations are those of middles, too. */
+/* The standard deviation. Each sample counts as the middle of its bucket. The mean is computed in
+ * this way, too, because with the exact mean the deviations would be wrong. */
 double
 load_histogram_deviation_ns(const struct load_histogram *histogram)
 {

@@ -9,8 +9,8 @@
 
 #include "sxe-util.h"
 
-/* The counts. They begin again at a mark (MARK: worker.h); other members are about the whole run,
- * or the present. */
+/* The members that are counts since the last mark (MARK: worker.h). Other members are about the
+ * whole run, or about the present. */
 #define EACH_COUNT(X)     \
     X(reopened)           \
     X(not_reopened)       \
@@ -161,7 +161,7 @@ add_hosts(struct load_result *to, const struct load_result *result)
     }
 }
 
-/* Find the entry of an address, or add it; NULL: there is no room for it. */
+/* Find the entry of an address, or add an entry. NULL: there is no room for another entry. */
 static struct load_address_result *
 find_address_result(struct load_result *result, const struct load_address_result *address)
 {
@@ -287,7 +287,8 @@ load_result_subtract(struct load_result *result, const struct load_result *earli
     result->offered += earlier->waiting;
     result->carried += earlier->in_flight;
     result->started_ns += earlier->elapsed_ns;
-    /* elapsed_ns may end before the mark: with the last reply, if none came after the mark. */
+    /* elapsed_ns may end before the mark, because without a duration it ends with the last
+     * reply. */
     result->elapsed_ns = load_later_part(result->elapsed_ns, earlier->elapsed_ns);
     if (result->ends[LOAD_END_BAD_STATUS] == 0)
         result->first_bad_status = 0;

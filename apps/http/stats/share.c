@@ -6,9 +6,10 @@
 
 #include <math.h>
 
-#define CHANCE 0.005 /* the highest probability of a wrong "more", if both sides are alike */
+/* the largest probability of saying "more" by mistake, if both sides are alike */
+#define CHANCE 0.005
 
-/* P(X >= k) for X ~ Binomial(n, q). k is beyond the mean, so the terms only become smaller. */
+/* P(X >= k) for X ~ Binomial(n, q). k must be above the mean, so that the terms become smaller. */
 static double
 tail_of(double n, double k, double q)
 {

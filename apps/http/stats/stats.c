@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL      0.025 /* the probability on each side of an interval */
-#define EXACT_MAX 400   /* the most pairs for which the distribution of U is computed */
-#define SMALLER   20    /* sqrt(EXACT_MAX): most values that the smaller side can have then */
+#define TAIL      0.025 /* the probability that the true value lies beyond one end of an interval */
+#define EXACT_MAX 400   /* up to so many pairs the exact distribution of U is computed */
+/* sqrt(EXACT_MAX): the most values that the smaller side can have if there are EXACT_MAX pairs */
+#define SMALLER 20
 
 static int
 by_value(const void *left, const void *right)
@@ -63,8 +64,8 @@ load_stats_median(const double *values, unsigned number)
     return middle_of(sorted, used);
 }
 
-/* How many of the sorted values at each end are outside of the interval: as many as the tail of
- * Binomial(number, 1/2) allows; -1: number is too small for any interval. */
+/* How many of the sorted values at each end lie outside of the interval: as many as the tail of
+ * Binomial(number, 1/2) allows; -1: there are too few values for an interval. */
 static int
 outside_median(unsigned number)
 {
@@ -101,10 +102,10 @@ load_stats_median_interval(struct load_interval *interval, const double *values,
 }
 
 /* How many of the sorted ratios at each end lie outside of the interval, by the test of Mann and
- * Whitney. If a and b do not differ, U, the number of pairs in which a's value is the larger one,
- * has a known distribution. chance[j][u] is the chance of U = u, for i values of one side and j of
- * the other. It follows from samples that are smaller by one value, because the largest of all
- * values belongs to one side or to the other. */
+ * Whitney. U is the number of pairs in which a's value is larger than b's. If a and b do not
+ * differ, its distribution is known. chance[j][u] is the probability of U = u if one side has i
+ * values and the other has j. It is computed from the probabilities with one value less, because
+ * the largest of all values belongs to one side or to the other. */
 static int
 outside_exact(unsigned a_number, unsigned b_number, double most)
 {
@@ -127,8 +128,8 @@ outside_exact(unsigned a_number, unsigned b_number, double most)
     return outside;
 }
 
-/* How many deviations from the mean of a normal distribution leave the given probability on each
- * side. */
+/* How many standard deviations from the mean of a normal distribution leave the probability `tail`
+ * on each side. */
 static double
 deviations_of(double tail)
 {
@@ -145,7 +146,8 @@ deviations_of(double tail)
     return high;
 }
 
-/* Like outside_exact, by the normal approximation; below 0 if a side has very few values. */
+/* Like outside_exact, but computed with the normal approximation. Below 0 if a side has very few
+ * values. */
 static int
 outside_normal(unsigned a_number, unsigned b_number, double most)
 {
@@ -155,14 +157,14 @@ outside_normal(unsigned a_number, unsigned b_number, double most)
     return (int)floor(pairs / 2 - deviations_of(most) * deviation - 0.5);
 }
 
-/* The ratio of two figures; equal ones, even 0 and 0, have the ratio 1. */
+/* The ratio of two figures. Equal figures have the ratio 1, even if both are 0. */
 static double
 ratio_of(double a, double b)
 {
     return a == b ? 1 : fmin(a / b, DBL_MAX);
 }
 
-/* Whether all values are above 0: a ratio to 0 means nothing. */
+/* Whether there are enough values, all above 0, because a ratio to 0 has no meaning. */
 static bool
 are_enough(const double *values, unsigned number)
 {

@@ -47,7 +47,8 @@ skip_threshold_blanks(const char **text)
     *text += strspn(*text, " \t");
 }
 
-/* If the text begins with one of the words, move past it and set *meaning; false: none does. */
+/* If the text begins with one of the words, move *text past the word and set *meaning. False: it
+ * begins with none of them. */
 static bool
 take_threshold_word(const char **text, const struct word *words, size_t number,
                     unsigned char *meaning)
@@ -179,11 +180,11 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
     return take_threshold_value(threshold, text);
 }
 
-/* The counts that a threshold judges: those of the whole result or, if it names a stage, those of
- * the stage. */
+/* The counts that a threshold judges: those of the whole result, or those of a stage if the
+ * threshold names one. */
 struct scope {
     uint64_t offered;
-    uint64_t begun; /* sent + carried (result.h) */
+    uint64_t begun; /* sent + carried, see result.h */
     uint64_t sent;
     uint64_t ok;
     uint64_t errors;
@@ -231,9 +232,9 @@ histogram_of(const struct load_threshold *threshold, const struct load_result *r
     return histograms[threshold->what];
 }
 
-/* The number that the threshold's figure is divided by: seconds for a rate, requests for a share,
- * the number of times measured for a mean or a percentile. 0: there was nothing to measure, so the
- * figure has no value. */
+/* The number by which the threshold's figure is divided: seconds for a rate, requests for a share,
+ * the number of samples for a mean or a percentile. 0: nothing was measured, so the figure has no
+ * value. */
 static double
 divisor_of_figure(const struct load_threshold *threshold, const struct load_result *result)
 {
@@ -351,8 +352,8 @@ load_threshold_holds(const struct load_threshold *threshold, const struct load_r
     return figure >= threshold->value;
 }
 
-/* The number of measured times that break an upper limit. The limit "<" is broken by times at or
- * above the value, "<=" by times above it. */
+/* How many samples exceed an upper limit. With the operator "<" these are the times at or above the
+ * value, with "<=" the times above it. */
 static double
 beyond_of(const struct load_threshold *threshold, const struct load_histogram *histogram)
 {
@@ -369,11 +370,12 @@ beyond_of(const struct load_threshold *threshold, const struct load_histogram *h
     return beyond;
 }
 
-/* Fewer samples beyond the value may be chance. A percentile needs ten of them, too. */
+/* Fewer samples beyond the value may be chance. So a percentile needs at least ten samples beyond
+ * it. */
 #define BEYOND_LEAST 10.0
-/* the least samples for a share, which show that the load is answered */
+/* the fewest samples for a share; so many show that the server answers */
 #define SAMPLES_MIN  200.0
-#define SAMPLES_MEAN 1000.0 /* the least samples for any other figure */
+#define SAMPLES_MEAN 1000.0 /* the fewest samples for any other figure */
 
 void
 load_threshold_evidence(const struct load_threshold *threshold, const struct load_result *result,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The time line of result.h. Widths are LOAD_SLICE_NS times a power of two, so that finding a slice
- * is a multiplication and a shift, and any two time lines have slices that fit.
+ * The time line of result.h. The width of slices is LOAD_SLICE_NS times a power of two. So finding
+ * a slice takes a multiplication and a shift, and a slice of one time line never overlaps two
+ * slices of another with larger width.
  */
 #include <string.h>
 
 #include "result.h"
 
-#define EIGHT 8u /* buckets for each power of two */
+#define EIGHT 8u /* how many buckets each power of two has */
 
-/* How many times the width has doubled. */
+/* How often the width has doubled. */
 static unsigned
 count_doublings(const struct load_timeline *timeline)
 {

@@ -7,8 +7,9 @@
 #include <math.h>
 
 #define WINDOWS 40u
-#define EDGE    4u /* how many windows at each end have their mean reported */
-#define SHOWN   3  /* how many deviations from 0 show a trend */
+#define EDGE    4u /* `first` and `last` are the means of so many windows */
+/* a trend is shown if the result of the test is more than so many standard deviations from 0 */
+#define SHOWN 3
 /* if the halves differ by less than this part of the mean, they show no trend */
 #define WEIGHT      0.05
 #define ALIKE_MOST  0.7
@@ -18,7 +19,7 @@
 struct windows {
     struct load_slice slices[WINDOWS];
     double figures[WINDOWS];
-    double seconds; /* length of a window */
+    double seconds; /* the length of a window */
     uint64_t replies_min;
 };
 
@@ -57,7 +58,8 @@ add_slice_to_window(struct load_slice *to, const struct load_slice *slice)
         to->buckets[i] += slice->buckets[i];
 }
 
-/* Fill the windows with slices that are wholly in the measured time. False: too few replies. */
+/* Fill the windows with slices that lie wholly in the measured time. False: there are too few
+ * replies. */
 static bool
 fill_windows(struct windows *windows, const struct load_plan *plan,
              const struct load_result *result)
@@ -93,7 +95,8 @@ mean_of(const double *figures, unsigned number)
     return sum / number;
 }
 
-/* The autocorrelation of neighbouring windows in the second half: from 0 up to ALIKE_MOST. */
+/* The autocorrelation of neighbouring windows in the second half of the windows, limited to 0 ...
+ * ALIKE_MOST. */
 static double
 likeness_of_neighbours(const double *figures)
 {

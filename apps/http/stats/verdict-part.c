@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Verdicts on parts of a load, such as a merged client or a rank.
+ * Verdicts on parts of a load, such as a merged file or a rank.
  */
 #include <math.h>
 #include <stdarg.h>

@@ -10,14 +10,14 @@
 
 #include "pace.h"
 
-/* if a worker measured for less time than this, its parts of that time are not judged */
+/* if a worker measured for a shorter time, figures that are parts of this time are not judged */
 #define TOO_SHORT_NS  UINT64_C(10000000)
 #define STANDSTILL_NS UINT64_C(100000000)
-/* by how many deviations Poisson arrivals may be below their expected number */
+/* by how many standard deviations the number of Poisson arrivals may be below its expected value */
 #define CHANCE 4
 #define MS     1e6
 
-/* The limits. 0 is a reason that is no limit (load_verdict_say). */
+/* The limits. 0 stands for a reason that is not about a limit (load_verdict_say). */
 enum limit_name {
     CPU = 1,
     RUN_QUEUE,
@@ -43,7 +43,7 @@ static const struct unit {
     double factor;
 } percent = {" %", 100}, ms = {" ms", 1 / MS}, none = {"", 1};
 
-/* A reason is printed as: what, the figure, of, (limit ...): todo. */
+/* The words of a reason. It is printed as: what, the figure, of, (limit ...): todo. */
 static const struct limit {
     const char *what;
     const struct unit *unit;
@@ -117,7 +117,7 @@ is_plan_paced(const struct load_plan *plan)
     return plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
 }
 
-/* The p99; 0 if there are too few samples. */
+/* The p99 in ns; 0 if there are too few samples. */
 static double
 p99_of(const struct load_histogram *histogram)
 {
@@ -126,8 +126,8 @@ p99_of(const struct load_histogram *histogram)
                : 0;
 }
 
-/* The part of the time in which the client stood still. Stops up to STANDSTILL_NS do not count, as
- * they may happen to any process. */
+/* The part of the time in which the client was stopped. Stops of up to STANDSTILL_NS do not count,
+ * because they may happen to any process. */
 static double
 standstill_share(const struct load_result *worker)
 {
@@ -141,9 +141,9 @@ standstill_share(const struct load_result *worker)
     return part_of(still_ns, worker->elapsed_ns);
 }
 
-/* With TLS the client spends CPU on its part of each handshake, and on encryption. A full handshake
- * takes as much CPU as some hundred small requests, so one handshake for 100 requests is much of
- * the whole. */
+/* Advice for a client that uses too much CPU. With TLS, handshakes and encryption take CPU time. A
+ * full handshake takes as much as some hundred small requests, so even one handshake for 100
+ * requests is a large part of the whole. */
 static const char *
 cpu_todo(const struct load_plan *plan, const struct load_result *sum)
 {
@@ -155,7 +155,8 @@ cpu_todo(const struct load_plan *plan, const struct load_result *sum)
     return "TLS encryption is a part of it, and this may be the client's rate; use a larger -t";
 }
 
-/* Judge the worst worker for each limit: an average of all workers would hide it. */
+/* Judge for each limit the worker with the worst figure, because an average of all workers would
+ * hide it. */
 static void
 judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
               const struct load_result *sum, const struct load_result *const *workers,
@@ -188,8 +189,8 @@ judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
     check_plain_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
 }
 
-/* The fewest arrivals that are likely in the time of the run: CHANCE deviations below the expected
- * number. 0: not known. */
+/* The smallest number of arrivals that is likely in the time of the run: CHANCE standard deviations
+ * below the expected number. 0: no number is expected. */
 static double
 expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
 {
@@ -204,8 +205,8 @@ expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
 }
 
 /* The part of the load that the client failed to send. Queries that were shed, found no free
- * socket, or waited for one show a slow server. In the open model queries do not wait, so there
- * unsent queries are the client's fault. */
+ * socket, or waited for one do not count, because they show a slow server. But in the open model
+ * queries do not wait, so an unsent query is the client's fault. */
 static double
 unsent_part(const struct load_plan *plan, const struct load_result *sum)
 {
@@ -227,7 +228,8 @@ judge_sockets(struct load_verdict *verdict, const struct load_result *sum)
     uint64_t untried = sum->unopened[LOAD_UNOPENED_UNTRIED];
     uint64_t known;
 
-    /* The first socket without a descriptor or a port ended the ramp: count the untried with it. */
+    /* The first socket that lacks a descriptor or a port ends the ramp, so the sockets that were
+     * not tried are counted with it. */
     if (!sum->interrupted && descriptors > 0)
         descriptors += untried;
     else if (!sum->interrupted && ports > 0)
@@ -262,7 +264,8 @@ load_verdict_judge_probe(struct load_verdict *verdict, const struct load_result 
                           part_of(probe->run_queue_ns, probe->response.sum_ns));
 }
 
-/* Whether verdict has a reason with the same limit or, if it is no limit, with the same text. */
+/* Whether verdict has a reason about the same limit, or, if the reason is not about a limit, a
+ * reason with the same text. */
 static bool
 has_reason(const struct load_verdict *verdict, const struct load_verdict *other, unsigned reason)
 {

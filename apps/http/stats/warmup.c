@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* a trend is shown if rises less falls of ten values reach this: two-sided, 5 % level */
+/* the test shows a trend if the rises less the falls of ten values reach this number, up or down
+ * (two-sided, at the 5 % level) */
 #define SHOWN 23
 /* if the halves differ by less than this part of the mean, they show no trend */
 #define WEIGHT 0.02
@@ -36,7 +37,7 @@ load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
     return true;
 }
 
-/* The statistic of Mann and Kendall: rises less falls. */
+/* The statistic of Mann and Kendall: the number of rises less the number of falls. */
 static int
 rises_less_falls(const double *windows)
 {
