@@ -333,7 +333,7 @@ tls_read(SXE *s, void *buffer, size_t size)
         s->io_more = false;
         return sxe_io_of_sockets()->read(s, buffer, size); /* a closing socket drops these bytes */
     }
-    if (s->io_shakes && !sxe__tls_may_shake())
+    if (s->io_shakes && !sxe__tls_may_shake(c))
         return -EINTR;
     sxe__tls_wake(c);
     enter_connection(c);

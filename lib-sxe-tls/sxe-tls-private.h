@@ -97,6 +97,7 @@ struct sxe__tls_connection {
     bool is_broken;   /* OpenSSL can do nothing more with the connection */
     bool is_cut;      /* the peer ended without close_notify */
     bool end_sent;    /* close_notify was made */
+    bool was_refused; /* a step of the handshake was not allowed, and waits for a later turn */
     uint8_t overhead; /* how many bytes each record has at least, beside its plain text */
 };
 
@@ -108,7 +109,9 @@ struct sxe__tls_loop {
     SXE_TIME turn;
     uint32_t steps; /* how many steps of handshakes were made in this turn */
     uint32_t steps_max;
-    size_t kept; /* how many bytes of kept records all connections have */
+    uint32_t refused;  /* how many steps were not allowed in this turn */
+    uint32_t reserved; /* how many steps are for connections that were refused in an earlier turn */
+    size_t kept;       /* how many bytes of kept records all connections have */
     struct sxe_tls_counts counts;
     BIO *bio;
 
@@ -202,8 +205,10 @@ bool sxe__tls_rest(struct sxe__tls_connection *c);
 /* Call before bytes are read or written: marks the connection as used, and no longer quiet. */
 void sxe__tls_wake(struct sxe__tls_connection *c);
 
-/* Whether this step of a handshake may be made in this turn. */
-bool sxe__tls_may_shake(void);
+/* Whether the connection may make a step of its handshake in this turn. Connections that were refused
+ * in the last turn come first: events of new connections are handled before deferred calls, so under
+ * load the new ones would otherwise take all steps, and the oldest would wait longest. */
+bool sxe__tls_may_shake(struct sxe__tls_connection *c);
 
 /* Whether memory_max allows one more connection. */
 bool sxe__tls_has_memory(const struct sxe_tls *tls);

@@ -46,15 +46,24 @@ sxe__tls_has_memory(const struct sxe_tls *tls)
 }
 
 bool
-sxe__tls_may_shake(void)
+sxe__tls_may_shake(struct sxe__tls_connection *c)
 {
     struct sxe__tls_loop *loop = sxe__tls_loop;
 
     if (loop->turn != sxe_time_turn_ns()) {
         loop->turn = sxe_time_turn_ns();
+        loop->reserved = loop->refused;
+        loop->refused = 0;
         loop->steps = 0;
     }
-    return loop->steps++ < loop->steps_max;
+    if (c->was_refused && loop->reserved > 0)
+        loop->reserved--;
+    c->was_refused = loop->steps + (c->was_refused ? 0 : loop->reserved) >= loop->steps_max;
+    if (c->was_refused)
+        loop->refused++;
+    else
+        loop->steps++;
+    return !c->was_refused;
 }
 
 bool

@@ -454,6 +454,31 @@ START_TEST(handshakes_of_a_turn_are_bounded)
 }
 END_TEST
 
+/* In each turn a new client asks for the one step of the turn. */
+START_TEST(the_oldest_handshakes_come_first)
+{
+    struct tls_peer peers[8];
+    char byte;
+
+    start((struct sxe_tls_config){.handshakes_max = 1});
+    for (unsigned i = 0; i < 8; i++)
+        peers[i] = peer_tls(listener, NULL);
+    for (unsigned i = 0; i < 8; i++) {
+        SSL_do_handshake(peers[i].ssl);
+        if (i > 2)
+            library_turns(1);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_msg(recv(SSL_get_fd(peers[i].ssl), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1,
+                      "client %u waits, though later ones were served", i);
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert(shake(&peers[i]));
+    for (unsigned i = 0; i < 7; i++)
+        peer_free(&peers[i]);
+    tls_stop(&peers[7], tls);
+}
+END_TEST
+
 START_TEST(a_new_plan_gets_a_new_loop)
 {
     start((struct sxe_tls_config){0});
@@ -491,6 +516,7 @@ faults_suite(void)
     tcase_add_test(tcase, without_memory_for_its_buffers_a_quiet_connection_is_closed);
     tcase_add_test(tcase, above_memory_max_no_handshake_begins);
     tcase_add_test(tcase, handshakes_of_a_turn_are_bounded);
+    tcase_add_test(tcase, the_oldest_handshakes_come_first);
     tcase_add_test(tcase, a_new_plan_gets_a_new_loop);
     suite_add_tcase(suite, tcase);
     return suite;
