@@ -140,7 +140,7 @@ assign_field(lua_State *L)
     return 0;
 }
 
-/* Push the fields of the table on top, which is given a metatable if it has none. */
+/* Push the fields of the table on top. A table without a metatable gets one. */
 static void
 push_fields(lua_State *L, const char *table)
 {

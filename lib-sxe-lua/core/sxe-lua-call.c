@@ -63,7 +63,8 @@ take_protected(lua_State *L, int results, struct sxe__lua_call *call)
     }
 }
 
-/* `user` is the number of the call, not its address: the struct is gone if C got -EINPROGRESS. */
+/* `user` is the number of the call, not the address of its struct: the struct is gone if C got
+ * -EINPROGRESS. */
 void
 sxe__lua_call_ended(lua_State *L, int status, int results, void *user)
 {

@@ -152,7 +152,7 @@ sxe__lua_option_deadline(lua_State *L, int argument)
         (lua_istable(L, argument) && lua_type(L, -1) != LUA_TNUMBER))
         luaL_argerror(L, argument, "a timeout in seconds expected");
     lua_pop(L, 1);
-    /* A time of more than 100 years counts as no deadline. A shorter one is at least 1 ns, because
+    /* A time of more than 100 years counts as no deadline. A shorter time is at least 1 ns, because
      * 0 would mean no deadline. */
     if (seconds > 3155760000.0)
         return 0;

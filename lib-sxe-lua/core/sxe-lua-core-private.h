@@ -35,7 +35,7 @@ struct sxe__lua_heap {
     size_t max;
     size_t held; /* slabs in use and large blocks */
     size_t most; /* the greatest value that held ever had */
-    /* how many so far, including those that let a block grow */
+    /* how many blocks were allocated or enlarged so far */
     uint64_t allocations;
     struct sxe__lua_slab *slabs[SXE__LUA_SIZES]; /* slabs with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
@@ -91,7 +91,7 @@ struct sxe__lua_watch {
     uint64_t asked_ns;             /* monotonic time at which the demand was first made */
     uint64_t asked_cpu_ns;         /* CPU time at which the demand was last made or raised */
     uint64_t start_cpu_ns;         /* CPU time at which `sequence` became odd; 0: not yet known */
-    uint64_t spent_ns; /* CPU time that the running task had used before it was resumed */
+    uint64_t spent_ns; /* CPU time that the running task had used before its last resume */
     uint64_t rest_ns;  /* CPU time before which no signal sets the hook again */
     bool is_ending;    /* the state ends, so everything that runs must end; atomic */
     /* Only the watchdog's thread uses the fields from here on. */
@@ -126,20 +126,20 @@ void sxe__lua_watch_end_slice(void);
 /* The demand on the task that runs now; a demand on an earlier task does not count. */
 enum sxe__lua_demand sxe__lua_watch_demand(const struct sxe__lua_watch *watch);
 
-/* Set the script's hook again. If another coroutine got a hook since then, set the hook of the main
- * state, which new coroutines inherit. */
+/* Set the script's hook again. If another coroutine got the watchdog's hook since then, set the
+ * hook of the main state, which new coroutines inherit. */
 void sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L);
 
 /* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
 void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);
 
-/* A function of C that takes long calls this: it raises the error that the watchdog demands
+/* A function of C that takes long calls this, which raises the error that the watchdog demands
  * (sxe-lua-interrupt.c). */
 void sxe__lua_watch_poll(lua_State *L);
 
-/* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has
- * them called again in L (sxe-lua-hooks.c). Before that, sxe__lua_find_hook_flag is called, once
- * per process. */
+/* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has Lua
+ * call hooks in L again (sxe-lua-hooks.c). sxe__lua_find_hook_flag must be called first, once per
+ * process. */
 void sxe__lua_find_hook_flag(void);
 void sxe__lua_allow_hooks(lua_State *L);
 
@@ -149,12 +149,12 @@ void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
 
 /* ---- Coroutines (sxe-lua-coroutine.c) ---- */
 
-/* A coroutine that a script resumed. The struct is on the C stack of the wrapper that resumed
- * it. */
+/* A coroutine that a script resumed. The struct is on the C stack of the function (resume or wrap)
+ * that resumed it. */
 struct sxe__lua_level {
     lua_State *coroutine;
     lua_State *parent;
-    bool may_yield; /* whether the parent can yield at the place where it resumed this coroutine */
+    bool may_yield; /* whether the parent can yield at the place where it resumed the coroutine */
     struct sxe__lua_level *below;
 };
 
@@ -189,7 +189,7 @@ struct sxe_lua {
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
     struct sxe__lua_workers *workers; /* the workers of the state; NULL: sxe.worker is not open */
-    struct sxe__lua_worker *worker;   /* the worker that this state is in; NULL: it is in none */
+    struct sxe__lua_worker *worker;   /* the worker that runs this state; NULL: no worker does */
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
 };
 
@@ -201,8 +201,8 @@ struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
                              const struct sxe__lua_contents *contents);
 void sxe__lua_set_current(struct sxe_lua *lua);
 
-/* sxe-lua-init.c calls each of these functions once in each state, in a protected call. They leave
- * the stack as it was. */
+/* sxe-lua-init.c calls each of these functions once in each state, in a protected call. The
+ * functions leave the stack as it was. */
 void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);
@@ -248,8 +248,9 @@ int sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument
                      const char *where);
 
 /* Run the function and arguments on the main state's stack. Returns 0 or the result of `take`;
- * -EINVAL after logging an error; -ECANCELED; -ENOMEM; or -EINPROGRESS if the function waits: then
- * `take` will not be called. on_end is sxe__lua_call_ended, or a function that calls it. */
+ * -EINVAL after logging an error; -ECANCELED; -ENOMEM; or -EINPROGRESS if the function waits; in
+ * that case `take` will not be called. on_end is sxe__lua_call_ended, or a function that calls
+ * it. */
 int sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call,
                  sxe__lua_on_end on_end);
 void sxe__lua_call_ended(lua_State *L, int status, int results, void *user);

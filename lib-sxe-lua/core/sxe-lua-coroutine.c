@@ -42,7 +42,8 @@ sxe__lua_may_yield(lua_State *L)
 /* ---- resume and wrap ----
  * Both run resume_coroutine(), in whose frame the coroutine is at index 1. */
 
-/* Call lua_resume for a script's coroutine, and tell the watchdog and the scheduler about it. */
+/* Call lua_resume for a script's coroutine, and tell the watchdog and the scheduler that the
+ * coroutine runs. */
 static int
 run_level(lua_State *L, lua_State *coroutine, int arguments, int *results, bool may_yield)
 {
@@ -132,9 +133,9 @@ resume_coroutine(lua_State *L, lua_KContext is_wrap, int arguments)
     return results + !is_wrap;
 }
 
-/* Why a coroutine cannot be resumed; NULL: it can. lua_resume would check this, too, but it would
- * make the error's text in the coroutine, and if memory is missing there, nothing would catch that
- * error. */
+/* Why a coroutine cannot be resumed; NULL: it can be resumed. lua_resume would check this, too, but
+ * it would make the text of its error in the coroutine; if memory is missing there, nothing would
+ * catch the error about that. */
 static const char *
 why_not(lua_State *coroutine, int arguments)
 {

@@ -36,8 +36,8 @@ rise_in_heap(uint32_t index, uint32_t at)
     place_in_heap(index, at);
 }
 
-/* Fill a free place with the sooner of the two tasks below it, then fill the place of that task,
- * and so on. Returns the place that is free at the end. */
+/* Fill a free place with the task below it that has the sooner deadline, then fill the place of
+ * that task, and so on. Returns the place that is free at the end. */
 static uint32_t
 sink_in_heap(uint32_t at)
 {
@@ -55,9 +55,9 @@ void
 sxe__lua_deadline_add(uint32_t index)
 {
     rise_in_heap(index, SCHEDULER->heap_used++);
-    /* If this is called after run_before_wait, which sets the alarm, the alarm is too late:
-     * lib-sxe's own watcher runs after it, and may begin the next request of a connection. So have
-     * the loop make another turn without waiting. */
+    /* run_before_wait sets the alarm, and may have run in this turn already: lib-sxe's own watcher
+     * runs after run_before_wait, and may begin the next request of a connection. So have the loop
+     * make another turn without waiting. */
     if (SCHEDULER->heap[0] == index)
         sxe__lua_turn_soon();
 }

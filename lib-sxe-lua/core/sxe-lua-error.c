@@ -31,7 +31,7 @@ is_text_value(lua_State *L, int index)
 }
 
 /* Push a text that says where the error at index was raised: the calls of the coroutines that the
- * error left, then those of the coroutine that it is in now, from level on. */
+ * error left, then, from `level` on, the calls of the coroutine that the error is in now. */
 static void
 push_error_trace(lua_State *L, int error, lua_State *coroutine, int level)
 {
@@ -59,8 +59,8 @@ push_value_text(lua_State *L)
     return 1;
 }
 
-/* Push the text of the error at index. Its __tostring may fail, and an error in a message handler
- * would call that handler again, until Lua gives up with "error in error handling". */
+/* Push the text of the error at index. The error's __tostring may fail, and an error in a message
+ * handler would call that handler again, until Lua gives up with "error in error handling". */
 static void
 push_error_text(lua_State *L, int index)
 {
@@ -77,7 +77,7 @@ push_error_text(lua_State *L, int index)
     lua_remove(L, -2);
 }
 
-/* {status = 404} is a reply and no fault: it needs no traceback. */
+/* {status = 404} is a reply and no fault, so it needs no traceback. */
 static bool
 is_reply(lua_State *L, int index)
 {
@@ -221,7 +221,7 @@ describe_table(lua_State *L, int error)
     return lua_pushfstring(L, "an error that is a table: {%s}", shown);
 }
 
-/* Push a field of the error; its text, "" if it is no string. */
+/* Push a field of the error. Returns the field's text, or "" if the field is no string. */
 static const char *
 push_error_field(lua_State *L, int error, const char *name)
 {
@@ -275,7 +275,7 @@ log_report(lua_State *L)
     return 0;
 }
 
-/* An error in a request has the request's id, another one gets an id of its own. */
+/* An error in a request has the request's id; any other error gets an id of its own. */
 static void
 set_id(struct report *report)
 {

@@ -116,7 +116,8 @@ struct culprit {
     char before;
 };
 
-/* The byte before a name: '.', ':', or ' ' for all others. Two dots are an operator. */
+/* The byte before a name: '.' of a field, ':' of a method, ' ' for all other bytes. Two dots are an
+ * operator. */
 static char
 byte_before(const char *line, const char *at)
 {

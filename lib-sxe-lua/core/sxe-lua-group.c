@@ -17,11 +17,12 @@
 #include "sxe-lua-task-private.h"
 
 enum {
-    OWED_SLICES_MAX = 10, /* the largest debt, so that a group is not slow for long */
-    SHARE = 4,            /* a group may use one part in 4 of the time without a debt */
-    SANDBOX_SHARE = 16,   /* in a sandbox a group may have one part in 16 of all tasks, */
-    SHARE_MIN = 16,       /* or 16 tasks if that is more, */
-    SANDBOX_FREE = 4      /* and one part in 4 of all tasks stays free for new requests */
+    /* the largest debt in slices; larger debts would make a group slow for long */
+    OWED_SLICES_MAX = 10,
+    SHARE = 4,          /* a group may use one part in 4 of the time without a debt */
+    SANDBOX_SHARE = 16, /* in a sandbox a group may have one part in 16 of all tasks, */
+    SHARE_MIN = 16,     /* or 16 tasks if that is more, */
+    SANDBOX_FREE = 4    /* and one part in 4 of all tasks stays free for new requests */
 };
 
 static struct sxe__lua_group *
@@ -110,8 +111,8 @@ sxe__lua_group_leave(uint32_t index)
     SCHEDULER->groups_free = group;
 }
 
-/* In a sandbox no request may take the tasks of all others: a request gets 1/16 of all tasks, and
- * all requests leave a quarter of them to new requests. */
+/* In a sandbox no request may take all tasks: a request gets 1/16 of all tasks, and a quarter of
+ * all tasks stays free for new requests. */
 bool
 sxe__lua_group_may_grow(void)
 {

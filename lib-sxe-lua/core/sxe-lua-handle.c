@@ -41,19 +41,20 @@ sxe__lua_handle_at(lua_State *L, int index)
     return owner == NULL ? NULL : *owner;
 }
 
-/* The class of the value at 1; NULL: it is not a handle. */
+/* The class of the value at 1; NULL: the value is no handle. */
 static const struct sxe__lua_class_spec *
 spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 {
-    /* An owner's address is never taken for a handle: its highest byte is 0, which is no class. */
+    /* An owner's address is never taken for a handle: the highest byte of an address is 0, and 0 is
+     * no class. */
     unpack_handle(lua_touserdata(L, 1), class_, index, generation);
     if (SXE_UNLIKELY(*class_ == SXE__LUA_NO_CLASS))
         unpack_handle(sxe__lua_handle_at(L, 1), class_, index, generation);
     return *class_ < SXE__LUA_CLASSES ? sxe__lua_current()->classes[*class_] : NULL;
 }
 
-/* The text of the key at 2; NULL: it is no string. A number is not converted in place, as
- * lua_tolstring would do; a key with a zero byte raises. */
+/* The text of the key at 2; NULL: the key is no string. A number is not converted in place, as
+ * lua_tolstring would do; a key with a zero byte raises an error. */
 static const char *
 key_of_index(lua_State *L)
 {
@@ -141,8 +142,8 @@ close_handle(lua_State *L)
     return 0;
 }
 
-/* Lua collects an owner: close its object. At the state's end do nothing, because all sockets are
- * reset then. */
+/* Lua collects an owner: close the owner's object. When the state ends, do nothing, because all
+ * sockets are reset then. */
 static int
 collect_owner(lua_State *L)
 {
@@ -191,7 +192,7 @@ sxe__lua_open_handles(lua_State *L)
     lua_pushvalue(L, -2);
     lua_setmetatable(L, -2);
     lua_pop(L, 1);
-    /* Lua never calls __gc of light userdata, only that of owners. */
+    /* Lua never calls __gc for light userdata, only for owners. */
     lua_pushcfunction(L, collect_owner);
     lua_setfield(L, -2, "__gc");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owners_key);

@@ -18,7 +18,7 @@
 enum { FIRST = sizeof(void *), END = 2 * sizeof(void *) };
 
 static struct {
-    size_t place; /* offset of the flag in lua_State; 0: it was not found */
+    size_t place; /* offset of the flag in lua_State; 0: the flag was not found */
     unsigned char outside[END];
     unsigned calls;
 } experiment;

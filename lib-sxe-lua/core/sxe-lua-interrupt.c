@@ -65,7 +65,7 @@ make_way_for_tasks(lua_State *L, struct sxe__lua_watch *watch)
 }
 
 /* Whether the function is one of libsxe's message handlers. They make the text of the error that
- * ends the script, so that error must not be followed by another one in them. */
+ * ends the script, so no other error may interrupt them. */
 static bool
 is_message_handler(lua_State *L, lua_Debug *ar)
 {

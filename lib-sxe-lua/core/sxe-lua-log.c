@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Lines of scripts have a level of their own: SXE_LOG_LEVEL_SCRIPT. */
+/* The log has a level of its own for lines of scripts: SXE_LOG_LEVEL_SCRIPT. */
 static struct sxe_log_control script_log = SXE_LOG_CONTROL_INIT("script");
 
 static const struct level {
@@ -21,7 +21,7 @@ static const struct level {
               {"trace", SXE_LOG_TRACE},
               {NULL, 0}};
 
-/* The arguments from 1 on become the text on top: a format with its values, or one value. */
+/* Replace the arguments, from 1 on, by the text on top: a format with its values, or one value. */
 static const char *
 format_line(lua_State *L)
 {
@@ -33,7 +33,7 @@ format_line(lua_State *L)
     return sxe__lua_push_shown(L, 1);
 }
 
-/* log.info(format, ...) and the others; the first upvalue is the level. */
+/* log.info(format, ...), and the functions for the other levels; the first upvalue is the level. */
 static int
 say_line(lua_State *L)
 {

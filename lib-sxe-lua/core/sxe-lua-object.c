@@ -47,7 +47,7 @@ sxe__lua_object_push(lua_State *L, uint32_t index)
     lua_remove(L, -2);
 }
 
-/* An error as text is kept without its traceback, which is in the log. */
+/* Cut the traceback off an error that is a text: the log has the traceback. */
 static void
 cut_traceback(lua_State *L)
 {

@@ -9,9 +9,11 @@
 #include <string.h>
 
 /* how many errors a cancelled task may catch before it is abandoned */
-#define RAISED_MAX         100
-#define INTERRUPT_COUNTS   33 /* an error that interrupts computing counts as this many errors */
-#define SLICES_TO_CLEAN_UP 50 /* time slices of computing between two such errors */
+#define RAISED_MAX 100
+/* an error that interrupts computing counts as this many caught errors */
+#define INTERRUPT_COUNTS 33
+/* how many time slices a task may compute between two errors that interrupt it */
+#define SLICES_TO_CLEAN_UP 50
 
 enum sxe__lua_reason
 sxe__lua_woken(lua_State *L)
@@ -56,7 +58,7 @@ refuse_to_wait(lua_State *L)
     return luaL_error(L, "cannot wait here, a C function or a finalizer is in between");
 }
 
-/* Raise "cancelled" in the running task. A task that caught this too often gets no more errors: it
+/* Raise "cancelled" in the running task. A task that caught too many such errors gets no more: it
  * yields, and sxe__lua_resume abandons it. */
 static int
 raise_cancelled(lua_State *L, uint32_t index, unsigned counts)
@@ -124,8 +126,8 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
     return park_running_task(L, deadline_ns, line, k, context);
 }
 
-/* A task that got an error about its cancelling has some time to clean up before it is
- * interrupted. */
+/* A cancelled task that got an error about this has some time to clean up before an error
+ * interrupts its computing. */
 bool
 sxe__lua_end_computing(lua_State *L)
 {

@@ -128,14 +128,14 @@ struct sxe__lua_class_spec {
     const char *name; /* "sxe.http.request", for messages */
     const luaL_Reg *methods;
     /* Push the property named at stack index 2 and return 1; return 0 if there is no such property.
-     * A class without properties has NULL here. */
+     * NULL: the class has no properties. */
     int (*get)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     /* Set the property to the value at stack index 3; return 0 if there is no such property. */
     int (*set)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     int (*length)(lua_State *L, uint32_t index, uint32_t generation);
     int (*call)(lua_State *L, uint32_t index, uint32_t generation); /* arguments from 2 */
-    /* At the end of the scope of `local x <close>`. It must do nothing if the object was closed
-     * before. NULL: the class has nothing to close. */
+    /* Called at the end of the scope of `local x <close>`. The function must do nothing if the
+     * object was closed before. NULL: the class has nothing to close. */
     void (*close)(lua_State *L, uint32_t index, uint32_t generation);
 };
 
@@ -148,8 +148,8 @@ void sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t ind
 void *sxe__lua_handle_of(enum sxe__lua_class class_, uint32_t index, uint32_t generation);
 
 /* Push an owner: a full userdata in which a handle is put later, and that scripts use like that
- * handle. When Lua collects the owner, the object of the handle is closed. Only for classes that
- * have `close`. Returns the place of the handle in the owner. */
+ * handle. When Lua collects the owner, the object of the handle is closed. The class must have
+ * `close`. Returns the place of the handle in the owner. */
 void **sxe__lua_new_owner(lua_State *L);
 
 /* The handle at an index, or the handle in the owner there; NULL: there is neither. */
@@ -165,24 +165,25 @@ uint32_t sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class c
 /* Start a task with the function and its arguments on top of from's stack, and pop them. If is_now,
  * the task runs at once until it ends or waits; otherwise it goes to the end of the ready list.
  * Returns the task's handle (the task may have ended already), or 0 if no task is free or memory is
- * missing.
- * on_end is called once, outside of protected calls, when the task has ended and its <close>
- * variables are closed. Its status is LUA_OK, with the results on top of the task's stack;
+ * missing. on_end is called once, outside of protected calls, when the task has ended and its
+ * <close> variables are closed. `status` is LUA_OK, with the results on top of the task's stack;
  * LUA_YIELD without values if the task was cancelled; or an error with its traceback. If on_end is
  * NULL, errors are logged. */
 typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *user);
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
 void sxe__lua_cancel(uint64_t task);
-/* Set the origin of all tasks that are started from now on, and of those that they start: the
- * request that a handler answers, see sxe__lua_http_id_of. 0: none. Returns the previous origin. */
+/* Set the origin of all tasks that are started from now on, and of the tasks that these start. The
+ * origin is the request that a handler answers, see sxe__lua_http_id_of; 0: none. Returns the
+ * previous origin. */
 uint64_t sxe__lua_set_origin(uint64_t origin);
 uint64_t sxe__lua_origin(void);
 
 void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the task is gone */
 
-/* A line of tasks that wait for the same thing, first come, first served; all zero is an empty one.
- * Parking in it needs no on_leave: a task that is cancelled or times out is taken out of it. */
+/* A line of tasks that wait for the same thing, first come, first served. An empty line is all
+ * zero. Parking in a line needs no on_leave: a task that is cancelled or times out is taken out of
+ * the line. */
 struct sxe__lua_line {
     uint32_t first; /* private: index + 1 */
     uint32_t last : 31;
@@ -201,42 +202,42 @@ void sxe__lua_loop_release(void);
 
 /* ---- The scheduler, as sxe-lua.c and the watchdog see it ---- */
 
-/* Make the scheduler, in a protected call: 0 or -ENOMEM. From now on tasks may start, and even
- * wait; the loop wakes them after sxe__lua_tasks_start (which sxe_lua_init calls, after
+/* Make the scheduler, in a protected call: 0 or -ENOMEM. From now on tasks may start, and may wait,
+ * but the loop wakes them only after sxe__lua_tasks_start (which sxe_lua_init calls, after
  * sxe_init). */
 SXE_MUST_USE int sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config);
 void sxe__lua_tasks_start(struct ev_loop *loop);
 
 /* Whether sxe__lua_tasks_start was called, and sxe__lua_tasks_stop was not. */
 bool sxe__lua_tasks_have_begun(void);
-void sxe__lua_tasks_stop(void); /* harmless if it was not started */
+void sxe__lua_tasks_stop(void); /* harmless if the scheduler was not started */
 
-/* End all tasks, their <close> variables run; after sxe__lua_tasks_stop, before lua_close. Harmless
- * if open failed. */
+/* End all tasks; their <close> variables run. Call this after sxe__lua_tasks_stop and before
+ * lua_close. It is harmless if sxe__lua_tasks_open failed. */
 void sxe__lua_tasks_close(void);
 
-/* For the wrappers of coroutine.resume and coroutine.wrap. True: the yield that left a coroutine is
- * not the script's, but the running task waits or makes way. Pass the yield on: bar the coroutine,
- * and call lua_yieldk(L, 0, context, k); in k, unbar the coroutine and resume it again, with no
- * values. */
+/* For the wrappers of coroutine.resume and coroutine.wrap. True: the coroutine yielded because the
+ * running task waits or makes way, not because the script called yield. Pass the yield on: bar the
+ * coroutine, and call lua_yieldk(L, 0, context, k); in k, unbar the coroutine and resume it again,
+ * with no values. */
 bool sxe__lua_is_leaving(void);
 
 /* Bar or unbar a coroutine. coroutine.resume and coroutine.close refuse a barred coroutine with
- * "cannot resume a coroutine that waits": it is a task's own, or a task waits inside of it. The
- * mark is one word of lua_getextraspace(). */
+ * "cannot resume a coroutine that waits": a barred coroutine is a task's own, or a task waits
+ * inside of it. The mark is one word of lua_getextraspace(). */
 void sxe__lua_bar(lua_State *coroutine);
 void sxe__lua_unbar(lua_State *coroutine);
 bool sxe__lua_is_barred(lua_State *coroutine);
 
-/* For the watchdog's hook, where lua_isyieldable(L): let the running task, which has used up its
- * time slice, go on after the tasks that are ready. The hook returns this function's result. */
+/* For the watchdog's hook, if lua_isyieldable(L): let the running task, which has used up its time
+ * slice, go on after the tasks that are ready. The hook returns this function's result. */
 int sxe__lua_make_way(lua_State *L);
 
 /* The on_end of the running task; NULL: no task runs. */
 sxe__lua_on_end sxe__lua_end_of_running(void);
 
 /* For a hook, when the running task has used up its time slice. If the task is cancelled, this
- * raises, or returns true: the task yields when the hook returns. */
+ * function raises an error, or returns true: in that case the task yields when the hook returns. */
 bool sxe__lua_end_computing(lua_State *L);
 
 /* ---- Watching and reporting: what the scheduler calls (sxe-lua-watch.c, sxe-lua-error.c) ---- */
@@ -248,40 +249,41 @@ struct sxe__lua_watched {
     lua_State *L; /* private, all of it */
     uint64_t *spent_ns;
     struct sxe__lua_watched *interrupted;
-    lua_State *running; /* the watchdog's `running` before this entry */
+    lua_State *running; /* the watchdog's `running` before this call of sxe__lua_watch_enter */
 };
 void sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns);
 void sxe__lua_watch_leave(struct sxe__lua_watched *watched);
 
-/* Whether the running task may wait in L: L can yield, and so can each coroutine that resumed it,
- * up to the task's own. */
+/* Whether the running task may wait in L: L can yield, and so can each coroutine on the way up to
+ * the task's own coroutine. */
 bool sxe__lua_may_yield(lua_State *L);
 
 /* Add a traceback to the error on top of L, a coroutine whose resume failed; an error that is no
  * text stays as it is. Never raises. */
 void sxe__lua_add_traceback(lua_State *L);
 
-/* Push the local variables of the function that raised the last error, a line each. They are kept
- * only with is_dev. NULL: there are none (sxe-lua-locals.c). */
+/* Push the local variables of the function that raised the last error, a line for each. They are
+ * kept only with is_dev. NULL: none were kept (sxe-lua-locals.c). */
 const char *sxe__lua_push_locals(lua_State *L);
 
 /* A message handler for lua_pcall: adds a traceback to an error that is text. */
 int sxe__lua_message_handler(lua_State *L);
 
-/* Like sxe__lua_message_handler, but for a task's function: the error that cancelled it stays as it
- * is. */
+/* Like sxe__lua_message_handler, but for a task's function: the error that cancelled the task stays
+ * as it is. */
 int sxe__lua_task_message_handler(lua_State *L);
 
 /* Log the error on top of L, "timer at a.lua:12: <error>", a line for each line of its traceback,
- * all with the same id: that of sxe_log_set_request, or one of its own. Returns the id, which is
- * valid until this thread's next call. Never raises. */
+ * all with the same id: the id of sxe_log_set_request, or a new one. Returns the id, which is valid
+ * until this thread's next call. Never raises. */
 const char *sxe__lua_log_error(lua_State *L, const char *where);
 
-/* Report a failure, such as "http.serve cannot listen at ...", to the program's on_error; if that
- * does not take it, log it. */
+/* Report a failure, such as "http.serve cannot listen at ...", to the program's on_error; if
+ * on_error does not take it, log the failure. */
 void sxe__lua_log_failure(const char *call, const char *text);
 
-/* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
+/* Call this between tasks, when no code of Lua runs: collects garbage if memory is above its soft
+ * limit. */
 void sxe__lua_relieve(void);
 
 /* ---- The parts, as sxe-lua-init.c sees them ---- */
@@ -320,11 +322,12 @@ int sxe__lua_open_compat(lua_State *L);
 struct sxe__lua_module {
     const char *name;
     lua_CFunction open; /* NULL: the name is reserved for a later module */
-    bool is_in_sandbox; /* it opens no file, socket or process, and its memory is the state's */
+    /* the module opens no file, socket or process, and its memory is the state's */
+    bool is_in_sandbox;
 };
 const struct sxe__lua_module *sxe__lua_modules(void);
 
-/* The module of that name; NULL: there is none. */
+/* The module of that name; NULL: there is no such module. */
 const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
@@ -342,8 +345,8 @@ void sxe__lua_close_http(void);
 const char *sxe__lua_http_id_of(uint64_t origin);
 
 /* A function for scripts: returns traceparent and tracestate for requests that the running task
- * sends. Returns nothing if the task's origin is not a request, or is a request without a trace, or
- * one whose reply is over. */
+ * sends. Returns nothing if the task's origin is not a request, or if that request has no trace, or
+ * its reply is over. */
 int sxe__lua_http_trace(lua_State *L);
 
 /* Called when no code of the script can run any more: from now on the script's child processes keep
@@ -351,15 +354,15 @@ int sxe__lua_http_trace(lua_State *L);
 void sxe__lua_spawn_finish(void);
 
 /* The result of the script's top level, such as a handler. sxe__lua_keep_script, a lua_CFunction,
- * keeps its argument as that result; sxe__lua_push_script pushes it, or nil if there is none
- * yet. */
+ * keeps its argument as that result; sxe__lua_push_script pushes the result, or nil if there is no
+ * result yet. */
 int sxe__lua_keep_script(lua_State *L);
 void sxe__lua_push_script(lua_State *L);
 
 /* ---- Counters (sxe-lua-stats.c) ---- */
 
 /* Show `number` counters of C in the group, and push its handle. Names and values are borrowed as
- * long as the state lives. Raises if there is no room. */
+ * long as the state lives. Raises an error if there are too many groups or counters. */
 void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *names, int64_t *values,
                          unsigned number);
 
@@ -374,11 +377,11 @@ const char *sxe__lua_option_text(lua_State *L, const char *what, const char *nam
 
 /* ---- Texts (sxe-lua-text.c) ---- */
 
-/* The string at a stack index, for a function of C that takes a text; NULL: the value is not a
- * string, or a zero byte in it would cut it. */
+/* The string at a stack index, for a function of C that takes a text; NULL: the value is no string,
+ * or it contains a zero byte, at which C would cut it. */
 const char *sxe__lua_text(lua_State *L, int index);
 
-/* Push the value at a stack index as a line of the log shows it, "\0" for a zero byte. */
+/* Push the value at a stack index as a line of the log shows it: a zero byte becomes "\0". */
 const char *sxe__lua_push_shown(lua_State *L, int index);
 
 int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
@@ -387,7 +390,7 @@ int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
 
 /* Call the function on L's stack with its arguments, outside of a task, so that a wait in the
  * function is an error. Errors get a traceback. Returns 0, or -EINVAL after logging an error.
- * `where` says in the log what was called: "on_read of 0.0.0.0:80". */
+ * `where` names the function in the log: "on_read of 0.0.0.0:80". */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
 
 /* Like sxe__lua_pcall, but sxe__lua_message_handler is below the function already, and stays

@@ -23,7 +23,7 @@ enum { NAME = 1, LOADED, MARKS, MARK, DATA };
  * `marks` is also the metatable of the marks. */
 struct mark {
     uint64_t task;    /* the task that loads the module */
-    uint64_t awaited; /* the other task that loads a module for which this task waits; 0: none */
+    uint64_t awaited; /* the other task, which loads a module for which this task waits; 0: none */
     struct sxe__lua_line waiting;
 };
 
@@ -80,7 +80,7 @@ find_loader(lua_State *L)
     luaL_error(L, "module '%s' not found:%s", lua_tostring(L, NAME), lua_tostring(L, -1));
 }
 
-/* Store the module's result, which is on top, and return it with the loader's data. */
+/* Store the module's result, which is on top, and return the result with the loader's data. */
 static int
 store_loaded_module(lua_State *L, int status, lua_KContext context)
 {
@@ -117,8 +117,8 @@ load_module(lua_State *L)
     return store_loaded_module(L, LUA_OK, 0);
 }
 
-/* Note, in all marks of the running task, which task it waits for. The table of marks has other
- * fields, too, because it is the metatable of the marks. */
+/* Note, in all marks of the running task, which task the running task waits for. The table of marks
+ * has other fields, too, because it is the metatable of the marks. */
 static void
 set_awaited(lua_State *L, uint64_t awaited)
 {
@@ -147,7 +147,8 @@ get_awaited(lua_State *L, uint64_t task)
     return awaited;
 }
 
-/* Whether a task that loads a module waits, perhaps by way of others, for the running task. */
+/* Whether a task that loads a module waits, directly or through other tasks, for the running
+ * task. */
 static bool
 waits_for_this_task(lua_State *L, uint64_t task)
 {
@@ -205,7 +206,7 @@ l_require(lua_State *L)
 /* ---- The modules of libsxe ---- */
 
 /* A searcher of package.searchers: returns the loader of a module of libsxe and its data, or a text
- * that says why there is none. */
+ * that says why there is no such module. */
 static int
 find_required_loader(lua_State *L)
 {

@@ -14,7 +14,7 @@ static const char barred;
 
 /* ---- The loop ---- */
 
-/* Make the loop run a turn without waiting before it: an idle watcher does that. */
+/* Make the loop run another turn without waiting before it. An idle watcher does that. */
 void
 sxe__lua_turn_soon(void)
 {
@@ -22,8 +22,8 @@ sxe__lua_turn_soon(void)
         ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
 }
 
-/* Let the loop run on because a task waits. The sockets themselves do not keep it running: perhaps
- * no task ever uses them. */
+/* Let the loop run on because a task waits. The sockets themselves do not keep the loop running:
+ * perhaps no task ever uses them. */
 void
 sxe__lua_loop_hold(void)
 {

@@ -20,12 +20,14 @@ struct sxe__lua_permits {
     lua_Integer free;
     uint64_t owner; /* of a lock: the task that has it; 0: none */
     bool is_lock;
-    struct sxe__lua_permits *next;  /* another lock of the same task */
-    struct sxe__lua_permits **link; /* the pointer to this lock, while a task has it */
+    struct sxe__lua_permits *next; /* another lock of the same task */
+    /* while a task has this lock: where the pointer to it is, in the task or in the previous
+     * lock */
+    struct sxe__lua_permits **link;
 };
 
-/* The address is a key in the registry: its table holds the locks that tasks have, so that no such
- * lock is collected, whatever a script does with its metatable. */
+/* The address of this variable is a key in the registry, for a table of the locks that tasks have.
+ * So Lua does not collect such a lock, whatever a script does with the lock's metatable. */
 static const char anchors;
 
 static void
@@ -58,7 +60,7 @@ hold_permit(lua_State *L, struct sxe__lua_permits *permits)
     task->locks = permits;
 }
 
-/* Give a permit back. If a lock is promised to a waiting task, it stays anchored for that task. */
+/* Give a permit back. A lock that is promised to a waiting task stays anchored for that task. */
 static void
 give_permit_back(lua_State *L, struct sxe__lua_permits *permits)
 {
@@ -102,8 +104,8 @@ return_acquired(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* The lock or semaphore at 1. A lock raises outside of a task: the running task's handle is 0
- * there, and so is the owner of a lock that is promised to a waiting task. */
+/* The lock or semaphore at 1. Outside of a task a lock raises an error: the running task's handle
+ * would be 0 there, which is also the owner of a lock that is promised to a waiting task. */
 static struct sxe__lua_permits *
 check_permits(lua_State *L)
 {
@@ -126,7 +128,7 @@ l_acquire(lua_State *L)
         return sxe__lua_park_in(L, &permits->line, deadline_ns, return_acquired, 0);
     }
     if (permits->is_lock)
-        /* Set the anchor before anything else changes: without memory it raises. */
+        /* Set the anchor before anything else changes: it raises an error if memory is missing. */
         set_anchor(L, permits, 1);
     permits->free--;
     hold_permit(L, permits);
@@ -259,7 +261,7 @@ check_queue(lua_State *L)
     return luaL_checkudata(L, 1, QUEUE);
 }
 
-/* Put the value at index 2 into the queue, and wake a task that waits for one. */
+/* Put the value at index 2 into the queue, and wake a task that waits for a value. */
 static int
 add_message(lua_State *L, struct queue *queue)
 {

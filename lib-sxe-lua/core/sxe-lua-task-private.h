@@ -55,7 +55,8 @@ enum sxe__lua_task_state {
     SXE__LUA_READY,
     SXE__LUA_RUNNING,
     SXE__LUA_PARKED,
-    /* Ready, but runs after the tasks that are READY: its group has computed too much. */
+    /* Ready, but the group of the task has computed too much: the task runs after the READY
+     * tasks. */
     SXE__LUA_LATER,
     SXE__LUA_TASK_STATES
 };
@@ -64,12 +65,12 @@ enum sxe__lua_cancel {
     SXE__LUA_NOT_CANCELLED,
     SXE__LUA_CANCEL_ASKED,
     SXE__LUA_CANCEL_TOLD,
-    /* It caught too many errors about its cancelling, and is not resumed again. */
+    /* The task caught too many errors about its cancelling, and is not resumed again. */
     SXE__LUA_CANCEL_OVER
 };
 
 /* Counters of all tasks, including those of requests. FAILED counts tasks whose error was only
- * logged, not returned by join. */
+ * logged, because no other task joined them. */
 enum sxe__lua_task_counter {
     SXE__LUA_TASKS_STARTED,
     SXE__LUA_TASKS_FAILED,
@@ -81,9 +82,9 @@ enum sxe__lua_task_counter {
 struct sxe__lua_object;
 struct sxe__lua_permits;
 
-/* A group is a task with all tasks that it started, and all that these started: their computing is
- * counted together. A task that is alone, and has never computed for a whole time slice, needs no
- * group. */
+/* A group is a task with all tasks that it started, and all tasks that these started, and so on;
+ * their computing is counted together. A task that is alone, and has never computed for a whole
+ * time slice, needs no group. */
 struct sxe__lua_group {
     struct sxe__lua_line later; /* the tasks of the group that are LATER */
     /* The group's debt: CPU time of its tasks, less a quarter of the time that passed. */
@@ -103,20 +104,22 @@ struct sxe__lua_task {
     struct sxe__lua_permits *locks; /* the locks that the task has; NULL: none */
     uint64_t origin;                /* see sxe__lua_set_origin; 0: none */
     uint64_t deadline_ns;
-    uint64_t spent_ns;          /* CPU time since the task last waited; the watchdog writes it */
+    /* CPU time since the task last waited; the watchdog writes this member */
+    uint64_t spent_ns;
     struct sxe__lua_line *line; /* in which the task waits; NULL: in none */
     void (*on_leave)(void *what);
     void *what;
     uint32_t line_next; /* index + 1 */
     uint32_t line_prev;
     uint32_t heap_place; /* index in the heap + 1; 0: not in the heap */
-    uint32_t group;      /* index + 1; 0: it has none */
-    int arguments;  /* number of arguments of the function that has not begun; 0: it has begun */
+    uint32_t group;      /* index + 1 of the group; 0: the task has none */
+    /* number of arguments of a function that has not begun; 0: the function has begun */
+    int arguments;
     uint8_t status; /* of a task that has ended, as in sxe__lua_on_end */
     uint8_t cancel; /* enum sxe__lua_cancel */
     uint8_t reason; /* enum sxe__lua_reason */
-    uint8_t raised; /* number of errors about its cancelling that the task got */
-    uint8_t slices; /* time slices that it computed since it was told of its cancelling */
+    uint8_t raised; /* number of errors about its cancelling that the task has got */
+    uint8_t slices; /* time slices that the task computed since it was told of its cancelling */
 };
 _Static_assert(sizeof(struct sxe__lua_task) <= 120, "one for each task that may ever exist");
 
@@ -180,8 +183,8 @@ void sxe__lua_turn_soon(void);
 
 /* ---- sxe-lua-task.c ---- */
 
-/* Run a task that is in state RUNNING already, until it ends or waits. from: the coroutine that it
- * interrupts, or NULL. */
+/* Run a task that is in state RUNNING already, until it ends or waits. from: the coroutine that the
+ * task interrupts, or NULL. */
 void sxe__lua_resume(uint32_t index, lua_State *from);
 
 /* ---- sxe-lua-wake.c ---- */
@@ -193,8 +196,8 @@ void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason);
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
 void sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index);
 
-/* The task waits no longer: remove it from its line and the heap, and call on_leave unless its
- * event came. */
+/* The task waits no longer: remove it from its line and the heap. Unless the event came for which
+ * it waited, call its on_leave. */
 void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 
 /* ---- sxe-lua-group.c ---- */
@@ -204,7 +207,7 @@ void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 void sxe__lua_group_enter(uint32_t index);
 void sxe__lua_group_leave(uint32_t index);
 
-/* Whether the running task may start another one. */
+/* Whether the running task may start another task. */
 bool sxe__lua_group_may_grow(void);
 
 /* Charge a group (index + 1) for computing that took used_ns. Nothing happens if the group is 0, or
@@ -214,7 +217,7 @@ void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);
 /* Whether a task's group has computed for more than its share, so that others come first. */
 bool sxe__lua_group_owes(uint32_t index, uint64_t now_ns);
 
-/* Make a task LATER: it becomes the last one of its group, or the first one if it is cancelled. */
+/* Make a task LATER: the last one of its group, or, if it is cancelled, the first one. */
 void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
 
 /* Make a LATER task the first one of its group. */
@@ -249,12 +252,14 @@ struct sxe__lua_object {
     struct sxe__lua_line joiners; /* woken when the task ends */
     int results;
     enum sxe__lua_outcome outcome;
-    bool is_counted;  /* its error is counted in sxe_lua_errors() */
-    bool is_received; /* its error is not counted: a task that joined it got the error, or will */
+    bool is_counted; /* the task's error is counted in sxe_lua_errors() */
+    /* the task's error is not counted: a task that joined this task got the error, or will get
+     * it */
+    bool is_received;
 };
 
-/* Push an object that belongs to no task yet. This function and the next two raise an error if
- * memory is missing. */
+/* Push an object that belongs to no task yet. This function and the next two functions raise an
+ * error if memory is missing. */
 struct sxe__lua_object *sxe__lua_object_push_new(lua_State *L);
 
 /* Make the userdata on top the object of a task, and anchor it as long as the task lives. */

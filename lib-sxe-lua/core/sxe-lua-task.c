@@ -55,8 +55,9 @@ give_coroutine(lua_State *L, uint32_t index)
     return false;
 }
 
-/* A free task that has a coroutine. While the coroutine is made, another task may become the first
- * of the free ones, so look again. SXE_NONE: no task is free, or memory is missing. */
+/* Find a free task that has a coroutine, or make one for it. While the coroutine is made, another
+ * task may become the first free task, so look again. SXE_NONE: no task is free, or memory is
+ * missing. */
 static uint32_t
 find_free_task(lua_State *L)
 {
@@ -83,7 +84,7 @@ log_failure(lua_State *L, int status, int results, void *user)
     sxe__lua_log_error(L, "task");
 }
 
-/* End the running task with its results or the error on top, and free it. */
+/* End the running task with its results or the error on top, and free the task. */
 static void
 end_task(uint32_t index, int status, int results)
 {
@@ -106,8 +107,8 @@ end_task(uint32_t index, int status, int results)
 }
 
 /* Close the coroutine's variables as if the task ran, and leave only the error on its stack.
- * Returns the error's status; if closing raises another error, that error and its status take its
- * place. */
+ * Returns the status of the error. If closing raises another error, that error replaces the first,
+ * with its status. */
 static int
 reset_coroutine(uint32_t index)
 {
@@ -124,7 +125,7 @@ reset_coroutine(uint32_t index)
     return status;
 }
 
-/* End a task before its function has returned, or even begun. Its coroutine is not used again,
+/* End a task before its function has returned, or has begun. Its coroutine is not used again,
  * because hooks may be off in it. */
 static void
 abandon_task(uint32_t index, int status)

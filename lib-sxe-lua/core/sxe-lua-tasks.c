@@ -184,7 +184,7 @@ name_of_task_state(const struct sxe__lua_object *object)
                : outcomes[object->outcome];
 }
 
-/* Push the task's traceback: "" if it has ended. */
+/* Push the task's traceback: "" if the task has ended. */
 static void
 push_task_trace(lua_State *L, const struct sxe__lua_object *object)
 {
@@ -251,7 +251,7 @@ l_tostring(lua_State *L)
  * interrupt a function of Lua halfway, and leave some workers at work for ever. */
 
 /* Cancel the workers in the list at 1. They are cancelled only once, because a worker that fails
- * while it is being cancelled calls this function again. */
+ * while it is being cancelled calls this function a second time. */
 static int
 l_cancel_all(lua_State *L)
 {
@@ -268,7 +268,8 @@ l_cancel_all(lua_State *L)
 
         lua_rawgeti(L, 1, i);
         worker = lua_touserdata(L, -1);
-        sxe__lua_object_receive(worker); /* task.parallel raises one error for all of them */
+        /* for all workers together, task.parallel raises one error */
+        sxe__lua_object_receive(worker);
         sxe__lua_cancel(worker->task);
         lua_pop(L, 1);
     }
@@ -276,8 +277,8 @@ l_cancel_all(lua_State *L)
 }
 
 /* Note that a worker failed. At 1: a table with the list of workers and the number of this worker;
- * at 2: its error, or nil. Only the first failure counts: the other workers may fail because they
- * are then cancelled. */
+ * at 2: its error, or nil. Only the first failure counts: other workers may fail only because the
+ * first failure cancels them. */
 static int
 l_cancel_all_if_failed(lua_State *L)
 {

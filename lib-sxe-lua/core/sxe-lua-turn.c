@@ -26,7 +26,8 @@ is_due(uint64_t now_ns)
     return SCHEDULER->heap_used > 0 && SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns <= now_ns;
 }
 
-/* Wake due tasks: as many as can run in a turn, and those that will become LATER. */
+/* Wake tasks whose deadline has come: as many as can run in a turn; tasks that will become LATER do
+ * not count. */
 static void
 wake_due(uint64_t now_ns)
 {
@@ -62,8 +63,8 @@ run_ready(uint64_t now_ns)
     for (unsigned count = number_ready(); count > 0; count--) {
         uint32_t index = sxe_pool_take(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
 
-        /* A task that ran may have cancelled another one that had not begun, so fewer are left than
-         * were counted. */
+        /* A task that ran may have cancelled another task that had not begun, so fewer tasks are
+         * left than were counted. */
         if (index == SXE_NONE)
             break;
         if (sxe__lua_group_owes(index, now_ns)) {
@@ -99,8 +100,8 @@ run_all_tasks(void)
         run_task_later(run_ready(sxe_time_ns()));
 }
 
-/* libev's timer, which ends the loop's wait in time. It is moved only for an earlier deadline; a
- * timer that fires too early does no harm. */
+/* Set libev's timer, which ends the loop's wait in time. The timer is moved only for an earlier
+ * deadline; a timer that fires too early does no harm. */
 static void
 arm_alarm(struct ev_loop *loop, uint64_t now_ns)
 {
@@ -160,9 +161,9 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
     ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
     ev_prepare_start(loop, &SCHEDULER->before_wait);
-    /* The watcher of run_before_wait must not keep the loop running: ready tasks and deadlines do
-     * that by watchers of their own. Tasks that already wait for outside events keep this watcher's
-     * reference. */
+    /* The watcher of run_before_wait must not keep the loop running: ready tasks and deadlines have
+     * watchers of their own, which do. If tasks wait for outside events already, this watcher's
+     * reference keeps the loop running for them. */
     if (SCHEDULER->outside == 0)
         ev_unref(loop);
     /* Start these two watchers now, so that libev's arrays grow now, not later. */

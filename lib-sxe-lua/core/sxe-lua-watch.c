@@ -27,7 +27,7 @@ enum { TICK_MS = 10, QUIET_TICKS = 10, REST = 4, SHOWN = 12 };
 static struct {
     pthread_mutex_t lock; /* protects all of this struct */
     struct sxe_lua *first;
-    bool has_thread; /* it ends when it finds no state */
+    bool has_thread; /* the thread exists; it ends when it finds no state */
     bool may_sleep;  /* the kernel has membarrier(2) */
     unsigned quiet;  /* ticks since a state was seen to run Lua */
     uint32_t asleep; /* atomic, a futex: 1 while the thread sleeps */
@@ -67,8 +67,8 @@ set_hook(struct sxe__lua_watch *watch, lua_State *L)
     if (lua_gethook(L) != interrupt)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
-    /* Keep a hook of lines: Lua may be counting for it right now, and would not see that the count
-     * becomes 1. */
+    /* If the script has a hook for lines, keep LUA_MASKLINE: Lua may be counting lines right now,
+     * and without the mask it would not see that the count of instructions becomes 1. */
     lua_sethook(L, interrupt, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
 }
 
@@ -84,9 +84,9 @@ sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
         lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
 }
 
-/* Set the hook, but not again until the script has run for four times as long as this took.
- * lua_sethook() visits all calls that L is in; with half a million of them it may take longer than
- * 10 ms, and without the pause one signal would follow another, and the script would never go
+/* Set the hook, but not again until the script has run for four times as long as lua_sethook()
+ * took. lua_sethook() visits all calls that L is in. With half a million calls it may take longer
+ * than 10 ms; without the pause one signal would follow another, and the script would never go
  * on. */
 static void
 set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
@@ -101,8 +101,8 @@ set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
     watch->rest_ns = start_ns + took_ns + REST * took_ns;
 }
 
-/* Set the hook. A script that does not end may be in a handler of the last error, with hooks
- * off. */
+/* Set the hook. If the task must end, also allow hooks: it may be in a handler of the last error,
+ * where hooks are off. */
 static void
 on_watch_signal(int signal_number)
 {
@@ -127,7 +127,7 @@ sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
         set_hook(&lua->watch, running);
 }
 
-/* Wake the watchdog's thread. Harmless if it is awake. */
+/* Wake the watchdog's thread. Harmless if the thread is awake. */
 static void
 wake_thread(void)
 {
@@ -166,7 +166,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     struct sxe_lua *lua = sxe__lua_current();
     struct sxe__lua_watch *watch = &lua->watch;
 
-    if (watched->spent_ns != NULL) /* the task ended or waits: it did not only make way */
+    if (watched->spent_ns != NULL) /* the task ended, or waits, and did not only make way */
         *watched->spent_ns = 0;
     watch->top = watched->interrupted;
     if (watch->top != NULL) {
@@ -183,8 +183,8 @@ sxe__lua_watch_end(struct sxe_lua *lua)
     SXE__LUA_STORE(lua->watch.is_ending, true);
 }
 
-/* Demand that the running task makes way. A demand that is still about an earlier task is replaced,
- * and no CPU time is charged for it. */
+/* Demand that the running task makes way. If an older demand is about an earlier task, replace it,
+ * and charge no CPU time for it. */
 void
 sxe__lua_watch_end_slice(void)
 {
@@ -197,7 +197,8 @@ sxe__lua_watch_end_slice(void)
     set_hook(watch, watch->running);
 }
 
-/* The signal may have interrupted a call of Lua, so this reads the state and changes nothing. */
+/* The signal may have interrupted a call of Lua, so this function reads the state and changes
+ * nothing. */
 size_t
 sxe_lua_describe_running(char *room, size_t size)
 {
@@ -242,7 +243,8 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
 }
 
 /* Log that the loop is blocked. Only the loop's thread can say where it is, and does so when the
- * call returns. The loop's thread may have answered after now_ns was read. */
+ * blocking call returns. asked_ns may be later than now_ns, if the loop's thread has answered since
+ * now_ns was read. */
 static void
 log_blocked_loop(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
@@ -296,7 +298,7 @@ look_at_all_watches(void)
     }
 }
 
-/* Whether no state runs Lua, and none has run it since the last look. */
+/* Whether no state runs Lua, and no state has run Lua since the last look. */
 static bool
 is_quiet(void)
 {
@@ -309,8 +311,8 @@ is_quiet(void)
     return true;
 }
 
-/* Whether the watchdog's thread may sleep: no state ran Lua for a while, and none has begun to
- * since the thread announced that it is asleep. */
+/* Whether the watchdog's thread may sleep: no state ran Lua for a while, and no state has begun to
+ * run Lua since the thread announced that it is asleep. */
 static bool
 falls_asleep(void)
 {
@@ -411,8 +413,9 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     int result = 0;
 
     pthread_once(&once, prepare_process);
-    /* The process or thread that started this one may have blocked the watchdog's signal, and a
-     * mask outlives exec(2): then nothing would end a script that computes. */
+    /* The process or thread that started this thread may have blocked the watchdog's signal, and a
+     * signal mask outlives exec(2). With the signal blocked, nothing would end a script that
+     * computes. */
     sigemptyset(&ours);
     sigaddset(&ours, SIGNAL);
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);

@@ -137,7 +137,7 @@ struct script {
     const char *name;
     const char *text;
     size_t length;
-    int error; /* errno of reading it */
+    int error; /* errno of reading the file */
 };
 
 /* Return the compiled script and its arguments. */
