@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer strings are not copied but lent to lib-sxe, because the task's stack keeps them. */
+/* strings of more bytes are not copied but lent to lib-sxe, because the task's stack keeps them */
 #define COPY_MAX 16384
 
 /* Places in the stack of a read. */
@@ -58,7 +58,8 @@ how_to_read(lua_State *L, lua_Integer *count)
     return hows[i];
 }
 
-/* The bytes that a connection has not passed on yet: in its socket, or kept when it broke. */
+/* The bytes that a connection has not passed on to tasks yet: in its socket, or kept when the
+ * connection broke. */
 struct input {
     SXE *s; /* NULL: the socket is closed */
     struct sxe__lua_slot *slot;
@@ -93,7 +94,8 @@ take_input(lua_State *L, struct input in, size_t length, size_t dropped)
     return 1;
 }
 
-/* Take a line. It ends with LF or CRLF; the pushed string has this end only if with_end is set. */
+/* Take a line, which ends with LF or CRLF. The pushed string has this end only if with_end is
+ * set. */
 static int
 take_conn_line(lua_State *L, struct input in, bool with_end)
 {
@@ -161,7 +163,7 @@ push_pieces(lua_State *L)
     return 1;
 }
 
-/* Take count bytes; if they have not all come, return 0 results. */
+/* Take count bytes; if not all of them have come, return 0 results. */
 static int
 take_byte_count(lua_State *L, struct input in, lua_Integer count)
 {
@@ -311,8 +313,8 @@ on_sent(SXE *s, int result)
 }
 
 /* Lend bytes to lib-sxe, which the task's stack keeps while the task waits. Without bytes, only ask
- * to be told when all is written. Returns 0 or -errno. If the task cannot wait nothing is lent,
- * because nothing would keep the bytes; parking then raises the reason. */
+ * lib-sxe for a call of on_sent when all is written. Returns 0 or -errno. If the task cannot wait
+ * nothing is lent, because nothing would keep the bytes; parking then raises the reason. */
 static int
 lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 {

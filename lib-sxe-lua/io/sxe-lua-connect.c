@@ -31,7 +31,7 @@ enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, OWNER, RACE };
 
 struct race {
     uint64_t sockets[SXE_RESOLVE_ADDRESSES_MAX]; /* handles of the sockets that are connecting */
-    /* For each socket, the offset of its address in ADDRESSES, in rising order. */
+    /* For each socket, the offset of its address in ADDRESSES; the offsets rise. */
     size_t places[SXE_RESOLVE_ADDRESSES_MAX];
     size_t tried;     /* offset of the first address that was not tried */
     uint64_t next_ns; /* time at which the next address is tried */
@@ -77,8 +77,8 @@ path_of_host(const char *host)
                                                                     : NULL;
 }
 
-/* Take the next address; NULL: there is none. A unix socket is one address; its path may contain
- * blanks, which otherwise separate addresses. */
+/* Take the next address; NULL: there are no more addresses. A unix socket is one address; its path
+ * may contain blanks, which otherwise separate addresses. */
 static const char *
 next_address(lua_State *L, struct race *race, char ip[SXE_RESOLVE_IP_SIZE])
 {
@@ -160,7 +160,7 @@ is_public_only(lua_State *L)
 }
 
 /* Return why connect failed. ENFILE means that the script's sockets are used up: the system's table
- * of files hardly ever is. */
+ * of files is hardly ever full. */
 static int
 fail_to_connect(lua_State *L, int error)
 {
@@ -182,7 +182,8 @@ slot_of(uint64_t handle)
     return sxe__lua_slot_at((uint32_t)handle, (uint32_t)(handle >> 32) & SXE__LUA_GENERATION_MASK);
 }
 
-/* Close all sockets of the race except one (NULL: close all). They no longer wake the task. */
+/* Close all sockets of the race except one (NULL: close all). The closed sockets no longer wake the
+ * task. */
 static void
 close_others(struct race *race, const SXE *winner)
 {
@@ -203,7 +204,7 @@ close_others(struct race *race, const SXE *winner)
         sxe__lua_slot_of(winner)->flags &= (uint16_t) ~(SXE__LUA_SPARE | SXE__LUA_ASKED);
 }
 
-/* Remove the sockets that failed. Returns the slot of one of them, or NULL: none did. */
+/* Remove the sockets that failed. Returns the slot of one of them; NULL: no socket failed. */
 static const struct sxe__lua_slot *
 remove_failed(struct race *race)
 {
@@ -290,8 +291,8 @@ add_to_race(struct race *race, const SXE *s, size_t place)
     race->next_ns = sxe_lua_get_clock()->now_ns() + NEXT_NS;
 }
 
-/* Whether an attempt failed because sockets or memory are used up. Others may free them soon, so
- * the address is not at fault. */
+/* Whether an attempt failed because sockets or memory are used up. Other tasks may free some soon,
+ * so the address is not at fault. */
 static bool
 is_scarcity(int error)
 {

@@ -26,9 +26,9 @@ struct file {
     struct sxe__lua_file_job job;
     struct sxe__lua_line line;
     uint32_t generation;
-    bool is_used;    /* a task uses the file, or it is kept for the first task in the line */
-    bool is_working; /* its job has begun, and is not over */
-    bool is_left;    /* no script can use the file any more: close it when its job is over */
+    bool is_used;    /* a task uses the file, or the file is kept for the first task in the line */
+    bool is_working; /* the file's job has begun, and is not over */
+    bool is_left;    /* no script can use the file any more: close the file when its job is over */
     bool is_urgent;  /* close it in this thread, without waiting for a thread of sxe-work.c */
 };
 
@@ -37,7 +37,7 @@ struct handle {
     uint32_t generation;
 };
 
-/* The array of this thread's pool of files. It outlives the state while a thread works on a
+/* The array of this thread's pool of files. The array outlives the state while a thread works on a
  * file. */
 static _Thread_local struct file *files;
 
@@ -63,8 +63,8 @@ end_generation(struct file *file)
     sxe__lua_wake_all(&file->line);
 }
 
-/* Go on after a file's job, or without one: close and free the file if no script can use it any
- * more, or let the next task use it. */
+/* Continue after a file's job, or without one: close and free the file if no script can use it any
+ * more, or let the next task use the file. */
 static void
 settle_job(struct sxe__lua_file_job *job)
 {

@@ -85,8 +85,8 @@ lua_Integer sxe__lua_file_number(lua_State *L, int table, const char *name, lua_
 
 /* ---- sxe-lua-file-open.c ---- */
 
-/* Call once for each state: makes the class of the files that file.open returns, and room for such
- * files. Raises. */
+/* Call this once for each state: it makes the class of the files that file.open returns, and memory
+ * for such files. Raises an error if memory is missing. */
 void sxe__lua_file_plan_open(lua_State *L);
 int sxe__lua_file_l_open(lua_State *L); /* file.open */
 
@@ -103,7 +103,7 @@ void sxe__lua_file_release(struct sxe__lua_file_job *job);
 int sxe__lua_file_read(struct sxe__lua_file_job *job);
 
 /* Read a short file from the kernel's caches in the loop's thread, which never waits for the disk.
- * False: the file is too long or not cached, or an error came; then a thread has to read it,
+ * False: the file is too long or not cached, or an error came; then a thread has to read the file,
  * perhaps from the open fd. */
 bool sxe__lua_file_read_cached(struct sxe__lua_file_job *job);
 int sxe__lua_file_write(struct sxe__lua_file_job *job);

@@ -21,7 +21,7 @@
 #define LEAST 4096u                               /* bytes of the first allocation */
 #define SHORT 65536u /* copying up to this many bytes takes less time than waiting for a thread */
 
-#ifndef RESOLVE_CACHED /* Linux 5.12 has this flag; an older kernel refuses it */
+#ifndef RESOLVE_CACHED /* Linux 5.12 has this flag; an older kernel refuses the flag */
 #    define RESOLVE_CACHED 0x20
 #endif
 
@@ -58,8 +58,8 @@ sxe__lua_file_release(struct sxe__lua_file_job *job)
     job->length = 0;
 }
 
-/* Make more room: at most one byte more than the file may have, which shows a file that is too
- * long. */
+/* Enlarge the memory: to at most one byte more than the file may have, because one byte more shows
+ * that a file is too long. */
 static int
 grow_file_room(struct sxe__lua_file_job *job, size_t needed)
 {
@@ -219,7 +219,7 @@ find_replaced(struct sxe__lua_file_job *job)
 }
 
 /* Write a new file and rename it. Another program that reads the file sees the old or the new
- * contents, even after a crash. The new file gets the permissions of the old one, so that a secret
+ * contents, even after a crash. The new file gets the permissions of the old file, so that a secret
  * stays secret. */
 static int
 replace_file(struct sxe__lua_file_job *job)

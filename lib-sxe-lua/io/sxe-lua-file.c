@@ -36,7 +36,7 @@ enum state { FREE, BUSY, STATES };
 /* Places in the stack of a call. */
 enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
 
-/* The jobs of this thread. They outlive their state while a thread works on one of them. */
+/* The jobs of this thread. The jobs outlive their state while a thread works on one of them. */
 struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
     struct sxe__lua_line waiting;   /* tasks that wait for a free job */
@@ -269,7 +269,8 @@ fill_in_path_job(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__
 }
 
 /* Whether a file was read from the kernel's caches, in the loop's thread. If no threads could be
- * started this is not tried: then all calls fail in the same way, cached or not. */
+ * started, this is not tried, so that all calls fail in the same way, whether the file is cached or
+ * not. */
 static bool
 is_read_cached(struct sxe__lua_file_job *job)
 {
@@ -326,7 +327,7 @@ take_file_job(lua_State *L, int status, lua_KContext context)
     return sxe__lua_file_begin(L, job, fill_in_path_job(L, job, call), deadline_ns);
 }
 
-/* A function of the module; its upvalue says which call it is. */
+/* A function of the module; its upvalue is the struct of its call. */
 static int
 call_job(lua_State *L)
 {

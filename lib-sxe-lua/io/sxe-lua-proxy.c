@@ -10,7 +10,7 @@
 SXE__LUA_PART(proxy, "lib-sxe-lua/io/sxe-lua-proxy.lua");
 
 /* find_proxy(scheme, host): the URL of the proxy that the environment names for the host, and the
- * variable that has it; nil: there is none. */
+ * variable that has the URL; nil: no proxy is named. */
 static int
 find_environment_proxy(lua_State *L)
 {

@@ -29,8 +29,8 @@
 #include "sxe-lua-private.h"
 #include "sxe-lua-resp-private.h"
 
-/* A list that is being filled. Its table is on the stack, above the tables of the lists around it;
- * the key of an unfinished pair is above its table. */
+/* A list that is being filled. Its table is on the stack, above the tables of the lists around the
+ * list; if a pair is unfinished, its key is above the table. */
 struct list {
     uint64_t left; /* elements that are still to come; keys count, too */
     lua_Integer number;
@@ -41,7 +41,8 @@ struct list {
 struct part {
     struct list lists[SXE__RESP_DEPTH];
     unsigned depth;
-    char type;       /* the type of the reply; an attribute before it does not count */
+    /* the type of the reply; the type of an attribute before the reply does not count */
+    char type;
     bool is_dropped; /* the caller does not want the reply, so no values are made */
 };
 
@@ -253,7 +254,7 @@ is_outermost(const struct part *part)
     return i == part->depth;
 }
 
-/* Add an element. after: the number of bytes that have come after it. */
+/* Add an element. after: the number of bytes that have come after the element. */
 static void
 add_element(lua_State *L, struct part *part, const struct sxe__resp_element *element, size_t after)
 {

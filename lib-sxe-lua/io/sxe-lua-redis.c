@@ -66,7 +66,7 @@ go_on_filling(lua_State *L, int status, lua_KContext deadline_ns)
 }
 
 /* fill(reader, conn, seconds): wait for bytes and feed them to the reader. Returns true; or nil,
- * why, code. If it fails or raises an error, no bytes were taken. */
+ * why, code. If the call fails or raises an error, no bytes were taken. */
 static int
 fill_reader(lua_State *L)
 {

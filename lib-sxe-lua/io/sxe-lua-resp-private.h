@@ -31,7 +31,8 @@ enum { SXE__RESP_DEPTH = 32, SXE__RESP_LINE_MAX = 65536 };
 
 /* The beginning of an element: its type, and its value if the type has one. */
 struct sxe__resp_element {
-    /* The rest of the line after the type; or, after a length, the bytes that it counts. */
+    /* The rest of the line after the type; for a type with a length, the bytes that the length
+     * counts. */
     const char *text;
     size_t length; /* of text, in bytes */
     int64_t value; /* the integer, length or count of the element; -1: null */
@@ -57,12 +58,13 @@ struct sxe__resp {
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
 
-/* Take the next element from `bytes`. They begin after the last element that was taken. After MORE,
- * call again with the same bytes and those that came since. */
+/* Take the next element from `bytes`, which begin after the last element that was taken. After
+ * MORE, call again with the same bytes and the bytes that came since. */
 enum sxe__resp_result sxe__resp_take(struct sxe__resp *resp, const char *bytes, size_t length,
                                      struct sxe__resp_element *element);
 
-/* Such an element has a count, and is followed by as many elements or pairs. */
+/* Whether an element of this type is a list: it has a count, and as many elements or pairs follow
+ * it. */
 bool sxe__resp_is_list(char type);
 bool sxe__resp_is_pairs(char type); /* a list of pairs */
 

@@ -38,7 +38,7 @@ refuse_resp_reply(struct sxe__resp *resp, const char *why)
     return SXE__RESP_BAD;
 }
 
-/* Convert a decimal number of 64 bits that is the whole text; false: the text is no such number. */
+/* Convert a text that is one decimal number of 64 bits. False: the text is no such number. */
 static bool
 read_resp_number(const char *text, size_t length, int64_t *number)
 {
@@ -80,7 +80,7 @@ is_big_number(const char *text, size_t length)
     return length > i && strspn(text + i, "0123456789") == length - i;
 }
 
-/* Whether the text of a line is valid for the type of its element. */
+/* Whether the text of a line is valid for its element's type. */
 static bool
 is_line(const struct sxe__resp_element *element)
 {
@@ -197,7 +197,7 @@ take_resp_element(struct sxe__resp *resp, const char *bytes, size_t length, cons
     return end_element(resp, size);
 }
 
-/* Find the CR at the end of the line; NULL: it has not come yet. */
+/* Find the CR at the end of the line; NULL: the CR has not come yet. */
 static const char *
 find_end(struct sxe__resp *resp, const char *bytes, size_t length)
 {

@@ -26,8 +26,8 @@
 
 enum sxe__lua_slot_flag {
     SXE__LUA_USED =
-        1 << 0, /* 2010: the callback that runs has written to the socket or closed it */
-    SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
+        1 << 0, /* 2010: the callback that runs has written to the socket or closed the socket */
+    SXE__LUA_CALLS = 1 << 1,    /* 2010: the socket has callbacks */
     SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in the socket */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed the socket */
@@ -35,9 +35,9 @@ enum sxe__lua_slot_flag {
     SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
     SXE__LUA_OPENED =
         1 << 7, /* tcp.connect: the connection, and TLS if it is used, is established */
-    /* tcp.connect: other attempts for the same name go on, so this one can be given up. */
+    /* tcp.connect: other attempts for the same name go on, so this attempt can be given up. */
     SXE__LUA_SPARE = 1 << 8,
-    /* tcp.connect: a task that found no free socket has asked for this one. */
+    /* tcp.connect: a task that found no free socket has asked for this attempt's socket. */
     SXE__LUA_ASKED = 1 << 9,
 };
 
@@ -53,7 +53,7 @@ struct sxe__lua_slot {
     /* The bytes that were unread when the connection broke, on the heap; reads return them
      * first. */
     struct sxe_buffer rest;
-    int32_t error; /* sxe_error() when it closed */
+    int32_t error; /* sxe_error() when the socket closed */
     uint16_t flags;
 };
 
@@ -64,8 +64,8 @@ unsigned sxe__lua_sockets_open(lua_State *L);
 /* Begin the slot of a socket that was just made or accepted. Never raises. */
 struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
 
-/* Like sxe__lua_adopt, but the socket does not keep the loop running by itself: only while a task
- * waits for it, or while it closes. */
+/* Like sxe__lua_adopt, but the socket does not keep the loop running, except while a task waits for
+ * it, and while it closes. */
 struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
 struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
@@ -100,17 +100,17 @@ sxe__lua_is_shut(const struct sxe__lua_slot *slot)
     return slot == NULL || (slot->flags & SXE__LUA_SHUT);
 }
 
-/* Close a socket once its output is sent; calls that wait for input fail. */
+/* Close a socket after its output is sent; calls that wait for input fail. */
 void sxe__lua_socket_close(SXE *s);
 
-/* Whether a free socket may be taken. is_spare: for one more attempt of tcp.connect, which leaves
- * free sockets to tasks that have none. */
+/* Whether a free socket may be taken. is_spare: for an attempt of tcp.connect besides its first
+ * attempt; such an attempt leaves free sockets to tasks that have none. */
 bool sxe__lua_is_socket_free(bool is_spare);
 
 /* The time until which a task that found no free socket should wait for one, because a socket may
  * become free: an attempt of tcp.connect was asked to give its socket up, sockets that were closed
- * in this turn become free, or collecting garbage freed some. 0: waiting is of no use. *want
- * belongs to this function; set it to 0 before the first call. */
+ * in this turn become free, or collecting garbage freed sockets. 0: no socket will become free
+ * soon. *want belongs to this function; set it to 0 before the first call. */
 uint64_t sxe__lua_expect_socket(lua_State *L, uint64_t *want);
 
 /* Wait in the line of the tasks that found no free socket. */
@@ -158,8 +158,8 @@ void sxe__lua_add_proxy(lua_State *L);   /* adds functions to the table on top; 
  * number of these values. */
 int sxe__lua_tls_push(lua_State *L, int options);
 
-/* The name that the peer's certificate must have, from the options; NULL: they have none. The table
- * of options keeps the text. */
+/* The name that the peer's certificate must have, from the options; NULL: the options have no name.
+ * The table of options keeps the text. */
 const char *sxe__lua_tls_name(lua_State *L, int options);
 
 /* Return nil, "tls: " with the reason, and the error. */
@@ -198,10 +198,12 @@ uint64_t sxe__lua_option_timeout(lua_State *L, int options);
 
 /* ---- The queue of sxe_register (sxe-lua-compat.c) ---- */
 
-/* Before sxe_init: pop a function, and call it after sxe_init, in the order of these calls. */
+/* Before sxe_init: pop a function, which will be called after sxe_init. The functions are called in
+ * the order of the calls of sxe__lua_queue. */
 void sxe__lua_queue(lua_State *L);
 
-/* The text of an IP address at an argument, "": any. Raises if it is not an address. */
+/* The text of an IP address at an argument; "" means any address. Raises an error if the argument
+ * is no address. */
 const char *sxe__lua_check_ip(lua_State *L, int argument);
 
 #endif

@@ -53,7 +53,7 @@ sxe__lua_drop_rest(struct sxe__lua_slot *slot)
     slot->rest = (struct sxe_buffer)SXE_BUFFER_EMPTY;
 }
 
-/* Reset the sockets of a state that is closed; they call no Lua code any more. */
+/* Reset the sockets of a state that is closed; the sockets call no Lua code any more. */
 static int
 close_sockets(lua_State *L)
 {
@@ -212,8 +212,8 @@ sxe__lua_is_socket_free(bool is_spare)
     return (!is_spare || starving.first == 0) && sxe_number_in_state(SXE_STATE_FREE) > 0;
 }
 
-/* Ask a task that connects for the socket of an attempt, if it has others. False: no task has a
- * socket to give. */
+/* Ask a task that connects for the socket of an attempt, if the task has other attempts. False: no
+ * task has a socket to give. */
 static bool
 ask_for_socket(void)
 {
@@ -282,9 +282,9 @@ sxe__lua_wait_for_socket(lua_State *L, uint64_t until_ns, lua_KFunction k, lua_K
 
 /* ---- The end of a program ---- */
 
-/* Read and drop what was not read: the kernel resets a connection that is closed with bytes unread.
- * The peer would lose the bytes that are on their way to it, and a child that writes would report
- * the reset instead of ending by SIGPIPE. */
+/* Read and drop unread bytes: the kernel resets a connection that is closed with bytes unread. The
+ * peer would lose the bytes that are on their way to it, and a child that writes would report the
+ * reset instead of ending by SIGPIPE. */
 static void
 drop_unread(int fd)
 {

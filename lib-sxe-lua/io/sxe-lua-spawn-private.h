@@ -17,14 +17,14 @@
 #include "sxe-lua-private.h"
 
 struct sxe__lua_process {
-    ev_child reaped; /* this field and the others are private, unless marked read-only */
+    ev_child reaped; /* all members are private, unless marked read-only */
     ev_io ended;
     struct ev_loop *loop;
     void (*on_end)(struct sxe__lua_process *); /* read-only: called in the loop, once */
     pid_t pid;                                 /* read-only */
     int pidfd;                                 /* -1: the process has ended, or was not started */
     bool is_unref;
-    int status; /* read-only: as wait(2) gives it, in on_end and later; -1: not known */
+    int status; /* read-only: the status as wait(2) gives it, in on_end and later; -1: not known */
 };
 
 enum { SXE__LUA_FD_SAME = -1, SXE__LUA_FD_NULL = -2, SXE__LUA_FD_STDOUT = -3 };
@@ -58,7 +58,7 @@ int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_num
 void sxe__lua_process_forget(struct sxe__lua_process *process);
 
 /* Connect socket s, which was made with the path in *name. *name begins with "@"; after this call
- * it is the name that the kernel chose. Returns the descriptor of the other end, or -errno. */
+ * *name is the name that the kernel chose. Returns the descriptor of the other end, or -errno. */
 int sxe__lua_process_connect(SXE *s, struct sockaddr_un *name);
 
 #endif

@@ -198,7 +198,8 @@ listen_at_any_name(struct sockaddr_un *name)
     return fd;
 }
 
-/* Accept the connection that this process made; refuse one that another process made first. */
+/* Accept the connection that this process made; refuse a connection that another process made
+ * first. */
 static int
 accept_ours(int listener)
 {

@@ -29,7 +29,7 @@ enum { IN_OUT, ERRORS, SOCKETS };
 
 struct child {
     struct sxe__lua_process process;
-    struct sxe__lua_line waiting; /* tasks that wait for its end */
+    struct sxe__lua_line waiting; /* tasks that wait for the child's end */
     uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
     int fd[SOCKETS];              /* the child's end of each socket pair, until the child starts;
                                    * -1: none */
@@ -141,7 +141,7 @@ check_child(lua_State *L)
     return luaL_checkudata(L, 1, CLASS);
 }
 
-/* The script no longer uses the child; only its end must be noticed. */
+/* The script no longer uses the child; from now on only the child's end must be noticed. */
 static int
 l_child_leave(lua_State *L)
 {
@@ -331,7 +331,7 @@ start_child(lua_State *L, struct child *child)
     return 1;
 }
 
-/* Wait for the child's sockets to connect, then start it. */
+/* Wait for the child's sockets to connect, then start the child. */
 static int
 go_on_connecting_child(lua_State *L, int status, lua_KContext context)
 {

@@ -17,7 +17,7 @@ enum {
 };
 
 struct server {
-    uint64_t listener; /* handle of its socket; 0: the server does not listen yet */
+    uint64_t listener; /* handle of the server's socket; 0: the server does not listen yet */
     uint64_t timeout_ns;
     uint64_t accepted;
     int function; /* a reference in the registry */
@@ -53,8 +53,8 @@ end_connection_task(lua_State *L, int status, int results, void *user)
         return;
     }
     sxe__lua_log_error(L, "tcp connection");
-    /* The task failed, so reset the connection: the peer must not take what it got for all of the
-     * data. */
+    /* The task failed, so reset the connection: the peer must not take the part that it got for all
+     * of the data. */
     if (s != NULL)
         sxe_abort(s);
 }
@@ -217,7 +217,7 @@ l_tcp_serve(lua_State *L)
     return sxe__lua_fail_errno(L, -result, lua_pushfstring(L, "tcp.serve: %s port %d", ip, port));
 }
 
-/* The server of a handle; NULL: it was closed. */
+/* The server of a handle; NULL: the server was closed. */
 static struct server *
 server_at(uint32_t index, uint32_t generation)
 {
@@ -229,7 +229,7 @@ server_at(uint32_t index, uint32_t generation)
     return NULL;
 }
 
-/* Close a server. False: it was closed before. */
+/* Close a server. False: the server was closed before. */
 static bool
 close_server(lua_State *L, struct server *server)
 {

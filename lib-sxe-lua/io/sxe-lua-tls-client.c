@@ -17,7 +17,7 @@
 
 enum { CLIENTS_MAX = 64 };
 
-/* All clients of TLS that were made; they are deleted when the state ends. */
+/* All clients of TLS that were made. They are deleted when the state ends. */
 static _Thread_local struct {
     struct sxe_tls **list; /* CLIENTS_MAX; NULL: none was made */
     unsigned number;
@@ -32,7 +32,7 @@ sxe__lua_tls_close(void)
     clients.list = NULL;
 }
 
-/* Push the field tls of the options at an index. Returns its type. */
+/* Push the field tls of the options at an index. Returns the field's type. */
 static int
 push_tls_field(lua_State *L, int options)
 {
@@ -44,7 +44,7 @@ push_tls_field(lua_State *L, int options)
 
 /* ---- Options ---- */
 
-/* A text in the table of options on top; NULL: it has none. The table keeps the text. */
+/* A text in the table of options on top; NULL: the option is missing. The table keeps the text. */
 static const char *
 text_of_tls_option(lua_State *L, const char *name)
 {

@@ -20,9 +20,9 @@
 enum {
     SOCKETS_DEFAULT = 8, /* sockets that a script may open without sxe_register */
     LARGEST = 65535,     /* bytes of a datagram */
-    RING_DATAGRAMS = 2,  /* a ring has room for this many of the largest size */
+    RING_DATAGRAMS = 2,  /* a ring has room for at least this many of the largest size */
     ADDRESS_SIZE = 28,   /* bytes of an IPv6 address */
-    /* Pause before a datagram is sent again that the kernel had no room for. */
+    /* How long to wait before a datagram is sent again for which the kernel had no room. */
     RETRY_NS = 1000 * 1000
 };
 
@@ -138,7 +138,8 @@ push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
     SXE *s;
 
     /* Allocate the room first, so that a datagram is lost only if there is hardly any memory. A
-     * finalizer that runs meanwhile may take the datagram, and leave a longer one. */
+     * finalizer that runs meanwhile may take this datagram, so that a longer datagram is the first
+     * one. */
     room = luaL_buffinitsize(L, &data, length);
     s = check_udp(L, &slot);
     ring = s == NULL ? NULL : s->user_data;
@@ -186,8 +187,8 @@ l_recvfrom(lua_State *L)
 /* Places in the stack of sendto. */
 enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
 
-/* Make a sockaddr from the first address of the text. Returns its length; 0: the text does not
- * begin with an address. */
+/* Make a sockaddr from the first address of the text. Returns the length of the sockaddr; 0: the
+ * text does not begin with an address. */
 static socklen_t
 parse_address(lua_State *L, struct sockaddr_storage *to)
 {
@@ -376,7 +377,7 @@ open_udp_socket(lua_State *L, const char *ip, uint16_t port)
 
 static int open_after_turn(lua_State *L, int status, lua_KContext want);
 
-/* Open the socket. If none is free, wait for one. */
+/* Open the socket. If no socket is free, wait for one. */
 static int
 open_or_wait(lua_State *L, lua_KContext context)
 {
@@ -446,8 +447,8 @@ serve_udp(lua_State *L)
     return 1;
 }
 
-/* udp.serve(ip, port, function) runs function(socket) as a task, and closes the socket at its
- * end. */
+/* udp.serve(ip, port, function): runs function(socket) as a task, and closes the socket when the
+ * task ends. */
 static int
 l_udp_serve(lua_State *L)
 {

@@ -201,7 +201,8 @@ sxe__lua_worker_new(void)
     return NULL;
 }
 
-/* The worker no longer counts as one of this process. A handle may keep its struct for long. */
+/* Stop counting the worker as a worker of this process. A handle may keep the worker's struct for
+ * much longer. */
 static void
 give_place(struct sxe__lua_worker *worker)
 {
@@ -338,8 +339,8 @@ push_message(lua_State *L)
     return sxe__lua_clone_read(L, &message->bytes);
 }
 
-/* If there is no memory for a message, drop it: otherwise it would keep the later ones in the
- * queue. */
+/* If there is no memory for a message, drop the message: otherwise it would keep the later messages
+ * in the queue. */
 int
 sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue)
 {

@@ -64,22 +64,22 @@ struct sxe__lua_messages {
 struct sxe__lua_worker_plan {
     char *text; /* code, or the path of a file */
     bool is_file;
-    struct sxe__lua_bytes code; /* the code as a function; if this is empty, `text` counts */
+    struct sxe__lua_bytes code; /* the code as a function; empty: `text` has the code */
     uint32_t calls;             /* how many calls the worker serves at once */
     struct sxe_lua_config config;
 };
 
 struct sxe__lua_worker {
     pthread_mutex_t lock;
-    /* Messages to the worker; this field and the next ones are shared by both threads. */
+    /* Messages to the worker. Both threads use this member and the next ones. */
     struct sxe__lua_messages in;
     struct sxe__lua_messages out;   /* messages and replies that wait for the owner */
     struct sxe__lua_workers *owner; /* NULL: the owner has left */
     struct sxe_lua *lua;            /* the worker's state; NULL: not made yet, or deleted */
-    struct ev_loop *loop;           /* the worker's loop; NULL: it does not run */
+    struct ev_loop *loop;           /* the worker's loop; NULL: the loop does not run */
     bool is_ending;
     bool has_ended;
-    char *problem; /* why the worker ended; NULL: it was stopped */
+    char *problem; /* why the worker ended; NULL: the worker was stopped */
 
     size_t held_in; /* atomic, like the next ones: bytes of messages to the worker */
     size_t held_out;
@@ -135,12 +135,12 @@ void sxe__lua_messages_add(struct sxe__lua_messages *queue, struct sxe__lua_mess
 struct sxe__lua_message *sxe__lua_messages_take(struct sxe__lua_messages *queue);
 void sxe__lua_messages_remove(struct sxe__lua_messages *queue, struct sxe__lua_message *message);
 
-/* Send a message to the worker or to its owner. Returns NULL; or a text that says why this is
- * impossible, and the message remains the caller's. */
+/* Send a message to the worker or to its owner. Returns NULL; or a text that says why the message
+ * cannot be sent, and then the message remains the caller's. */
 const char *sxe__lua_worker_send(struct sxe__lua_message *message);
 const char *sxe__lua_worker_send_back(struct sxe__lua_message *message);
 
-/* Send the owner the reply to a call. If no task waits for the reply any more, free it. */
+/* Send the owner the reply to a call. If no task waits for the reply any more, free the reply. */
 void sxe__lua_worker_reply(struct sxe__lua_message *message);
 
 /* Cancel a call for which the owner's task does not wait any more. */
@@ -148,7 +148,7 @@ void sxe__lua_worker_cancel(struct sxe__lua_message *message);
 
 void sxe__lua_worker_ask_to_end(struct sxe__lua_worker *worker);
 
-/* Keep a text that says why the worker ended, unless there is one already. */
+/* Keep a text that says why the worker ended, unless such a text is kept already. */
 void sxe__lua_worker_set_problem(struct sxe__lua_worker *worker, const char *text);
 
 /* Answer all calls of a worker whose thread is at its end, or was never started. */
@@ -166,7 +166,7 @@ int sxe__lua_worker_push_first(lua_State *L, struct sxe__lua_messages *queue);
 int sxe__lua_worker_send_value(lua_State *L, struct sxe__lua_worker *worker,
                                const char *(*send)(struct sxe__lua_message *message));
 
-/* Raise the error on top, with the script's position before it. */
+/* Raise the error on top, with the script's position before the error's text. */
 int sxe__lua_worker_raise(lua_State *L, int status);
 
 /* Making a worker failed, and errno says why: push nil, a message and a code. */

@@ -32,8 +32,8 @@ is_ending(void)
 /* ---- Calls ---- */
 
 /* Put the function of a call at index 1, in place of its name. If the first argument is a function,
- * it is called itself. If the worker's code returned a function, that is called with all
- * arguments. */
+ * this function is called. If the worker's code returned a function, that function is called, with
+ * all arguments. */
 static void
 thread_find_function(lua_State *L)
 {
@@ -79,8 +79,8 @@ serve_call(lua_State *L)
     return end_serving(L, LUA_OK, 0);
 }
 
-/* Encode the results on top of the main state as the reply, and pop them. If they cannot be sent,
- * the reply is an error that says why. */
+/* Encode the results on top of the main state as the reply, and pop them. If the results cannot be
+ * sent, the reply is an error that says why. */
 static void
 encode_reply(lua_State *L, int first, struct sxe__lua_message *message)
 {
@@ -157,8 +157,8 @@ begin_calls(struct sxe__lua_worker *worker)
     }
 }
 
-/* Cancel a task for which the caller no longer waits. False: there is no such task. Cancelling one
- * task may end others. */
+/* Cancel a task whose caller no longer waits for the reply. False: there is no such task.
+ * Cancelling one task may end other tasks. */
 static bool
 cancel_one(struct sxe__lua_worker *worker)
 {
@@ -265,9 +265,9 @@ sxe__lua_worker_push_parent(lua_State *L)
 
 /* ---- The state ---- */
 
-/* The on_error function of the worker's state. An error of the code ends the worker, and is kept
- * as the reason. After the code has returned, its servers begin to listen, which may fail, too: so
- * the last error up to then is kept as well. Errors while the worker ends are not kept. */
+/* The on_error function of the worker's state. An error of the code ends the worker, and is kept as
+ * the reason. After the code has returned, its servers begin to listen, which may fail, too. So the
+ * last error before the loop runs is kept as well. Errors while the worker ends are not kept. */
 static bool
 thread_on_error(const char *where, const char *text)
 {
@@ -374,7 +374,7 @@ load_code(struct sxe_lua *lua, struct ev_loop *loop)
     return result;
 }
 
-/* Let the owner wake this loop from now on; NULL: not any more. */
+/* Let the owner wake this loop from now on; loop NULL: the owner must not wake it any more. */
 static void
 publish_loop(struct sxe__lua_worker *worker, struct sxe_lua *lua, struct ev_loop *loop)
 {
@@ -420,7 +420,7 @@ thread_run_worker(void *user)
     struct sxe__lua_worker *worker = user;
     struct ev_loop *loop = NULL;
     struct sxe_lua *lua = NULL;
-    /* Test whether there is memory: libev would end the process without it. */
+    /* Test whether there is memory: without memory libev would end the process. */
     void *memory = malloc(LOOP_MEMORY);
 
     free(memory);

@@ -105,7 +105,8 @@ worker_on_wake(struct ev_loop *loop, struct ev_async *watcher, int events)
 
 /* ---- Beginning ---- */
 
-/* Start the thread: 0 or an error. The first one has the loop listen to its workers. */
+/* Start the thread: 0 or an error. When the first thread is started, the loop begins to listen to
+ * its workers. */
 static int
 start_worker(struct sxe__lua_workers *workers, struct sxe__lua_worker *worker)
 {
@@ -122,7 +123,7 @@ start_worker(struct sxe__lua_workers *workers, struct sxe__lua_worker *worker)
     return sxe__lua_worker_start(worker);
 }
 
-/* The loop begins: start the threads of the workers that scripts made before it. */
+/* The loop begins: start the threads of the workers that scripts made before the loop began. */
 static int
 start_all(lua_State *L)
 {
@@ -170,7 +171,7 @@ worker_copy_text(lua_State *L, const char *name)
     return copy;
 }
 
-/* The options code and file, of which there is one. */
+/* Read the options code and file, of which exactly one must be given. */
 static void
 read_code(lua_State *L, struct sxe__lua_worker_plan *plan)
 {
