@@ -208,8 +208,8 @@ part_came(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* The iterator of req:chunks(). It has the request as its upvalue, so that it can be the body of
- * another request. */
+/* The iterator of req:chunks(). The iterator has the request as its upvalue, so that the iterator
+ * can be the body of another request. */
 static int
 next_body_chunk(lua_State *L)
 {
@@ -252,7 +252,8 @@ refuse_long(lua_State *L, size_t most)
 }
 
 /* Refuse a body of more bytes than the limit at 2. If none of its bytes were read, each later call,
- * perhaps by on_error, refuses it with this limit, even if the later limit is greater. */
+ * perhaps by on_error, refuses the body with the same limit, even if that call allows more
+ * bytes. */
 static void
 check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
 {

@@ -11,7 +11,8 @@
 
 /* ---- Of a request ---- */
 
-/* Push a value, and undo its escapes: bytes that a cookie cannot have are escaped in it. */
+/* Push the value of a cookie without its escapes, which stand for bytes that a cookie cannot
+ * have. */
 static void
 push_cookie_value(lua_State *L, struct sxe_span value)
 {

@@ -59,7 +59,8 @@ sxe__lua_http_close_exchanges(void)
 
 /* ---- Ids ---- */
 
-/* If the log shows the id of the request, keep it for lines that the task logs after the reply. */
+/* If the log shows the id of the request, keep the id for lines that the task logs after the
+ * reply. */
 static void
 keep_id(struct sxe__lua_exchange *exchange)
 {
@@ -80,7 +81,7 @@ origin_of(const struct sxe__lua_exchange *exchange)
     return (uint64_t)exchange->generation << 32 | ((uint64_t)(exchange - HTTP->exchanges) + 1);
 }
 
-/* The exchange with this origin; NULL: it is over. */
+/* The exchange with this origin; NULL: the exchange is over. */
 static const struct sxe__lua_exchange *
 exchange_of(uint64_t origin)
 {

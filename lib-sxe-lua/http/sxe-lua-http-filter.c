@@ -119,8 +119,8 @@ is_reply_begun(lua_State *L)
     return exchange == NULL || exchange->reply != SXE__LUA_UNANSWERED;
 }
 
-/* Called when next() has returned from the later filters and the handler: keep their results for
- * the filter, and return them. */
+/* Called when next() has returned from the later filters and the handler: keep the handler's
+ * results for the filter, and return them. */
 static int
 next_ended(lua_State *L, int status, lua_KContext context)
 {
@@ -168,15 +168,16 @@ push_next_function(lua_State *L, lua_Integer at)
 }
 
 /* Whether a filter returned nothing, or nil: then res and next() decide. nil with a message is an
- * error, as from a handler; otherwise the request would pass although a check failed. */
+ * error, as from a handler; if it counted as no result, a request would pass although a check
+ * failed. */
 static bool
 has_filter_no_result(lua_State *L)
 {
     return lua_isnoneornil(L, FILTERED) && lua_isnoneornil(L, MESSAGE);
 }
 
-/* Call when a filter has ended: it cannot call next any more. Returns whether it neither called
- * next nor answered, so that the request goes on. */
+/* Call when a filter has ended: the filter cannot call next any more. Returns whether the filter
+ * neither called next nor answered, so that the request goes on. */
 static bool
 is_passed(lua_State *L)
 {
@@ -191,7 +192,7 @@ is_passed(lua_State *L)
     return is_unused && has_filter_no_result(L);
 }
 
-/* Push the results of the filter, or, if it returned nothing, those of next(). */
+/* Push the results of the filter; if the filter returned nothing, push the results of next(). */
 static int
 push_filter_results(lua_State *L)
 {

@@ -40,7 +40,8 @@ enum {
     SXE__LUA_SERVERS = 16,
     SXE__LUA_BODY_MAX = 1 << 20, /* the most bytes for req:body() by default */
     SXE__LUA_NAMES_MAX = 1000,   /* names in a query or form, which is read without a pause */
-    SXE__LUA_COPY_MAX = 16384    /* bytes of a reply that are copied; a longer one is lent */
+    /* bodies of replies up to this many bytes are copied; longer ones are lent */
+    SXE__LUA_COPY_MAX = 16384
 };
 
 #define SXE__LUA_TEXT "text/plain; charset=utf-8"
@@ -49,7 +50,7 @@ enum {
 
 enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
 
-/* How much of the request's body was read. Its bytes are in the table of kept values. */
+/* How much of the request's body was read. The table of kept values has the bytes of the body. */
 enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
     SXE__LUA_BODY_AWAITED, /* the body is read in parts, and no part has come yet */
@@ -62,8 +63,8 @@ enum sxe__lua_body {
     SXE__LUA_BODY_LOST      /* memory was missing */
 };
 
-/* The bytes of a body that is not a string yet. They are outside of Lua's memory: clients that send
- * half a body must not use up the memory of scripts. The server counts them, see
+/* The bytes of a body that is not a string yet. These bytes are outside of Lua's memory: clients
+ * that send half a body must not use up the memory of scripts. The server counts them, see
  * sxe_http_keep_body. */
 struct sxe__lua_gathered {
     size_t used;
@@ -72,10 +73,11 @@ struct sxe__lua_gathered {
     char bytes[];
 };
 
-/* The handler of an http.serve or of a route. It lives as long as the state. */
+/* The handler of an http.serve or of a route. An answerer lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
-    int function; /* in the registry; LUA_NOREF: `files` answer; without files, nothing answers */
+    /* the handler, a function in the registry; LUA_NOREF: `files` answer, or nothing does */
+    int function;
     bool is_unrouted;             /* answers requests without a route in the router */
     struct sxe_http_files *files; /* NULL: there are no files */
     int list;              /* the list of all filters, in the registry; LUA_NOREF: not made */
@@ -86,14 +88,14 @@ struct sxe__lua_answerer {
 
 struct sxe__lua_exchange {
     struct sxe_http_request *request;
-    /* NULL: the reply is over, or other code has it (sxe__lua_http_hand_over). */
+    /* NULL: the reply is over, or other code sends it (sxe__lua_http_hand_over). */
     struct sxe_http_response *response;
     const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
     struct sxe__lua_line line; /* tasks that wait for the body, or for room to write */
     uint32_t generation;
-    uint32_t next;     /* in a free exchange: index + 1 of the next one */
-    uint32_t unsent;   /* bytes written since the kernel took all earlier ones */
+    uint32_t next;     /* in a free exchange: index + 1 of the next free exchange */
+    uint32_t unsent;   /* bytes written since the kernel took all earlier bytes */
     uint16_t status;   /* the status of the reply; 0: 200 */
     uint8_t reply;     /* enum sxe__lua_reply */
     uint8_t body;      /* enum sxe__lua_body */
@@ -176,17 +178,18 @@ void sxe__lua_http_give_if_over(struct sxe__lua_exchange *exchange);
  * task is free. */
 bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments, sxe__lua_on_end on_end);
 
-/* The exchange of a handle; raises if it is over. */
+/* The exchange of a handle; raises an error if the exchange is over. */
 struct sxe__lua_exchange *sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation);
 struct sxe__lua_exchange *sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_);
 
-/* The exchange of a handle; NULL if it is over. */
+/* The exchange of a handle; NULL: the exchange is over. */
 struct sxe__lua_exchange *sxe__lua_http_find(uint32_t index, uint32_t generation);
 
 void sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
                         enum sxe__lua_class class_);
 
-/* The first function pops the value on top and keeps it with the exchange; the second pushes it. */
+/* sxe__lua_http_keep pops the value on top and keeps it with the exchange; sxe__lua_http_push_kept
+ * pushes it. */
 void sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange);
 
@@ -301,11 +304,11 @@ extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
 /* ---- Routers and files ---- */
 
-/* A router that is mounted in another, perhaps in one of its mounts. */
+/* A router that is mounted in another router, perhaps in a mount of that router. */
 struct sxe__lua_mount {
     struct sxe_http_router *prefix; /* finds the paths below the prefix */
     struct sxe__lua_router *router;
-    struct sxe__lua_mount *next; /* a mount inside of this one comes later in the list */
+    struct sxe__lua_mount *next; /* a mount inside of this mount comes later in the list */
     char text[];                 /* the prefix, without a slash at its end */
 };
 
@@ -328,8 +331,8 @@ bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);
 /* Whether filters run before the reply to a path for which the router has no route. */
 bool sxe__lua_http_is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path);
 
-/* Replace the function on top by three values, to call with req and res after them: that runs the
- * answerer's filters and then, if they let the request pass, the function. */
+/* Replace the function on top by three values; the caller calls these with req and res. The call
+ * runs the answerer's filters and then, if they let the request pass, the function. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
 
 /* End the part of Lua in a request that files or other C code will answer. Returns the request. */
@@ -349,12 +352,12 @@ bool sxe__lua_json_is_marked(lua_State *L);
  * memory. */
 ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
 
-/* Replace the value on top by its JSON, of any length. Raises an error if it cannot be written as
- * JSON and, like decode, when the watchdog demands it. */
+/* Replace the value on top by its JSON, of any length. Raises an error if the value cannot be
+ * written as JSON and, like decode, when the watchdog demands an error. */
 void sxe__lua_json_encode(lua_State *L);
 
-/* Replace the text on top by its value, and return true; or by a message that says why it is not
- * JSON, and return false. */
+/* Replace the text on top by its value, and return true; or replace it by a message that says why
+ * the text is not JSON, and return false. */
 bool sxe__lua_json_decode(lua_State *L);
 
 /* Add the text as a JSON string; bytes that are not UTF-8 become U+FFFD. */

@@ -69,8 +69,8 @@ push_host(lua_State *L, struct sxe__lua_exchange *exchange)
     return push_span(L, sxe_http_authority(exchange->request));
 }
 
-/* Push req.scheme as the client sees it: that of its proxy, if the server trusts the proxy, or that
- * of this server. */
+/* Push req.scheme as the client sees it: the scheme of the client's proxy, if the server trusts the
+ * proxy, or the scheme of this server. */
 static int
 push_scheme(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -335,7 +335,7 @@ all_query(lua_State *L, uint32_t index, uint32_t generation)
     return 1;
 }
 
-/* The value of a parameter, as it stands in the normal form of the path: not decoded. */
+/* The value of a parameter, not decoded: it stands as in the normal form of the path. */
 static struct sxe_span
 escaped_value(const struct sxe_http_request *request, const struct sxe_http_text *value)
 {

@@ -89,7 +89,7 @@ sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange)
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
-/* Take the status from an argument, if it is given. */
+/* Take the status from an argument, if the argument is given. */
 static void
 take_status_argument(lua_State *L, struct sxe__lua_exchange *exchange, int argument)
 {
@@ -132,7 +132,7 @@ send_json(lua_State *L)
 }
 
 /* Check the URL of a redirect: a URI reference has only visible ASCII bytes (RFC 3986), and clients
- * differ in how they read others. */
+ * differ in how they read other bytes. */
 static void
 check_location(lua_State *L, struct sxe_span url)
 {
@@ -172,7 +172,7 @@ response_redirect(lua_State *L)
     return 1;
 }
 
-/* res:abort(): break the reply off, so that the client sees that it is not whole */
+/* res:abort(): break the reply off, so that the client sees that the reply is not whole */
 static int
 break_reply_off(lua_State *L)
 {

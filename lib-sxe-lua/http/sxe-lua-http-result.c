@@ -73,7 +73,7 @@ answer_nothing(struct sxe__lua_exchange *exchange)
                    0);
 }
 
-/* Answer with the value on top. False: that is not possible at once. */
+/* Answer with the value on top. False: the value cannot be sent at once. */
 static bool
 answer_result_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -102,8 +102,8 @@ answer_result_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
     }
 }
 
-/* If the handler returned a status and a body, set the status and return true. False: it returned
- * something else. */
+/* If the handler returned a status and a body, set the status and return true. False: the handler
+ * returned other results. */
 static bool
 take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -176,8 +176,8 @@ describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE
     return room;
 }
 
-/* The status of an error: its field `status` if it is a table and this is 400 to 599; otherwise
- * 500. */
+/* The status of an error: the field `status`, if the error is a table and the field is 400 to 599;
+ * otherwise 500. */
 static unsigned
 status_of_lua_error(lua_State *L, int error)
 {
@@ -221,7 +221,7 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     sxe_http_reply(exchange->response, 500, "application/json", text, strlen(text));
 }
 
-/* Count and log the error at 2; the reply names the id of its log lines. */
+/* Count and log the error at 2; the reply names the id under which the error is logged. */
 static void
 report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -323,7 +323,7 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
-/* The on_error function of the innermost router that has one; LUA_NOREF: none. */
+/* The on_error function of the innermost router that has one; LUA_NOREF: no router has one. */
 static int
 on_error_of(const struct sxe__lua_exchange *exchange)
 {

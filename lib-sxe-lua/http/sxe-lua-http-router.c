@@ -74,8 +74,8 @@ check_function(lua_State *L, int argument)
     lua_settop(L, argument);
 }
 
-/* Make an answerer for a route of a router. inner: the answerer of that route in a router that is
- * mounted in this one, or NULL. */
+/* Make an answerer for a route of a router. inner: NULL, or, if the route is of a router that is
+ * mounted in this router, its answerer there. */
 static struct sxe__lua_answerer *
 new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_answerer *inner)
 {
@@ -118,7 +118,7 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
     add_lua_route(L, router, &route);
 }
 
-/* router:get(pattern, handler) and the others; the upvalue is the method. */
+/* router:get(pattern, handler), and the functions for other methods; the upvalue is the method. */
 static int
 add_method(lua_State *L)
 {
@@ -271,8 +271,8 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
     lua_settop(L, 3);
 }
 
-/* Add the routes and mounts that the other router has now; they keep the other router's filters and
- * on_error. */
+/* Add the routes and mounts that the other router has now. The routes keep the filters and the
+ * on_error of the other router. */
 static void
 use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router *other)
 {

@@ -66,8 +66,8 @@ copy_text_option(lua_State *L, const char *name, char *room, size_t size)
     lua_pop(L, 1);
 }
 
-/* Check the names in the table that a field holds and push it; push an empty table if the field is
- * missing. Returns its index. */
+/* Push the table that a field holds, after checking the names in it; push an empty table if the
+ * field is missing. Returns the index of the pushed table. */
 static int
 push_table_option(lua_State *L, const char *name, const char *const *names)
 {
@@ -278,7 +278,7 @@ return_stopped(lua_State *L, int status, lua_KContext deadline)
         L, &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)], deadline_ns);
 }
 
-/* No event tells when a client has received the last bytes, so poll for it. */
+/* No event tells when a client has received the last bytes, so poll. */
 static int
 wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
 {
@@ -305,7 +305,8 @@ begin_to_stop(lua_State *L, struct sxe__lua_server *server)
         sxe_http_stop(server->http, on_lua_server_stopped);
 }
 
-/* Called at the end of a <close> variable's scope. It does not wait for the last reply. */
+/* Called at the end of a <close> variable's scope. This function does not wait for the last
+ * reply. */
 static void
 stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {

@@ -121,8 +121,8 @@ delete_files(lua_State *L)
     return 0;
 }
 
-/* The text of an option; NULL: it is missing. The table at 3 keeps the text as long as the files
- * live. */
+/* The text of an option; NULL: the option is missing. The table at 3 keeps the text as long as the
+ * files live. */
 static const char *
 text_option(lua_State *L, const char *name)
 {

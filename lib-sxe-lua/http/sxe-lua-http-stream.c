@@ -120,7 +120,7 @@ sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange)
     return go_on_with_stream(L, exchange, 0);
 }
 
-/* The exchange of the handle at 1; NULL: it is over, and nil, "closed" are pushed. */
+/* The exchange of the handle at 1; NULL: the exchange is over, and nil, "closed" are pushed. */
 static struct sxe__lua_exchange *
 open_argument(lua_State *L, enum sxe__lua_class class_)
 {

@@ -9,8 +9,8 @@
 
 /* ---- The handler of the program ---- */
 
-/* The script's result, which is on top, is no function: find out whether it is a router or files,
- * once for each script. */
+/* The script's result, which is on top, is no function: find out whether the result is a router or
+ * files, once for each script. */
 static void
 recognise_result(lua_State *L)
 {
