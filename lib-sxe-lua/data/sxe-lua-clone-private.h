@@ -51,9 +51,9 @@ struct sxe__lua_bytes {
 
 /* Encode the values from stack index `first` to the top: returns LUA_OK. After a failure the error
  * is on top, such as "message.a.b is a function, which cannot be sent to another state", and *bytes
- * is empty. `what` names the value in errors; for several values it is "argument ", and number is
- * that of the first one, otherwise 0. has_code: the first value may be a function of Lua, whose
- * upvalues are copied, too. */
+ * is empty. `what` names the value in errors. For several values, `what` is "argument " and
+ * `number` is the number of the first one; otherwise `number` is 0. has_code: the first value may
+ * be a function of Lua, whose upvalues are copied, too. */
 SXE_MUST_USE int sxe__lua_clone_write(lua_State *L, int first, const char *what, int number,
                                       bool has_code, struct sxe__lua_bytes *bytes);
 

@@ -14,7 +14,7 @@
 enum { ROOM = 6, NO_UPVALUES = -1 };
 
 struct frame {
-    int upvalues; /* of a function; NO_UPVALUES: it is a table */
+    int upvalues; /* of a function: its number of upvalues; NO_UPVALUES: the object is a table */
     int done;     /* number of upvalues that were read */
 };
 
@@ -103,8 +103,8 @@ push_string(struct reader *r)
     r->at += length;
 }
 
-/* Push the next value. False: it is a table or function that is not complete; the values that
- * follow are its contents. */
+/* Push the next value. False: the value is a table or function that is not complete; the values
+ * that follow are its contents. */
 static bool
 push_value(struct reader *r)
 {

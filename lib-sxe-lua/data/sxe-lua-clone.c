@@ -121,7 +121,7 @@ add_step(lua_State *L, int frame)
     lua_remove(L, -2);
 }
 
-/* Raise "message.a.b is a function, which cannot be sent". The path is cut where it is long. */
+/* Raise "message.a.b is a function, which cannot be sent". A long path is cut. */
 static int
 refuse_sending(struct writer *w, const char *prefix, const char *is_what)
 {
@@ -151,7 +151,8 @@ clone_refuse_type(struct writer *w, const char *prefix)
 
 /* ---- Values ---- */
 
-/* Whether the object on top was written before. If so, write its number; otherwise give it one. */
+/* Whether the object on top was written before. If so, write the object's number; otherwise give
+ * the object a number. */
 static bool
 is_again(struct writer *w)
 {

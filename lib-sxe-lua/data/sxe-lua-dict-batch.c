@@ -141,15 +141,15 @@ grow_walk_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
     const size_t value_room =
         entry->value_size > walk->value_room ? entry->value_size : walk->value_room;
 
-    /* This may raise an error, so nothing was changed before. */
+    /* This call may raise an error, so nothing is changed before it. */
     lua_newuserdatauv(L, key_room + value_room, 0);
     lua_replace(L, lua_upvalueindex(MEMORY));
     walk->key_room = key_room;
     walk->value_room = value_room;
 }
 
-/* Read the next entry; if it does not fit, make room and read it again. Returns the result of
- * sxe_dict_walker_step. */
+/* Read the next entry. If the memory is too small for the entry, enlarge the memory and read the
+ * entry again. Returns the result of sxe_dict_walker_step. */
 static int
 read_next_entry_of_walk(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
 {
@@ -321,7 +321,7 @@ l_expect(lua_State *L)
     return check_noted(L, sxe_dict_batch_expect(batch, key, key_size, value, size));
 }
 
-/* Note the changes in the table at WHAT; the value false removes its key. */
+/* Note the changes in the table at WHAT. The value false means that its key is removed. */
 static void
 note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
 {

@@ -21,26 +21,26 @@ struct sxe__lua_dict {
     SXE_DICT *dict;   /* NULL: closed */
     unsigned users;   /* snapshots and batches that are open */
     bool is_over;     /* the dict accepts no calls; its last user closes it */
-    uint64_t wait_ns; /* how long a call tries again while others have the lock */
+    uint64_t wait_ns; /* how long a call tries again while another process has the lock */
 };
 
 /* The dict at an argument. Raises unless it is an open dict. */
 SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
 
-/* sxe__lua_dict_end closes a dict, at once or when its last user ends. sxe__lua_dict_end_user takes
- * back the count of a user that ends; the call that made the user counted it. */
+/* sxe__lua_dict_end closes a dict, at once or when its last user ends. sxe__lua_dict_end_user
+ * subtracts a user that ends; the call that made the user counted it. */
 void sxe__lua_dict_end(struct sxe__lua_dict *dict);
 void sxe__lua_dict_end_user(struct sxe__lua_dict *dict);
 
 /* The key, which is argument 2. */
 const char *sxe__lua_dict_key(lua_State *L, size_t *size);
 
-/* The seconds to live that an argument gives; SXE_DICT_FOREVER if it is missing. */
+/* The seconds to live that an argument gives; SXE_DICT_FOREVER if the argument is missing. */
 double sxe__lua_dict_ttl(lua_State *L, int argument);
 
 /* Push the value of the key at stack index 2, which `read` copies from the dict or snapshot at
- * index 1. Returns 1, or -errno. `read` raises if that object was closed: allocating the room for
- * the value may have run a finalizer that closed it. */
+ * index 1. Returns 1, or -errno. `read` raises an error if the dict or snapshot was closed: to
+ * allocate memory for the value may have run a finalizer that closed it. */
 typedef ssize_t (*sxe__lua_dict_read)(lua_State *L, const void *key, size_t key_size, void *value,
                                       size_t size);
 int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);

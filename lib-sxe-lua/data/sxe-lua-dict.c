@@ -144,8 +144,8 @@ struct operation {
     int (*run)(lua_State *L);
 };
 
-/* The dict at 1, which run_call() has checked. Call this after reading the arguments: if one of
- * them is converted to a string, a finalizer may run, and close the dict. */
+/* The dict at 1, which run_call() has checked. Call this after reading the arguments: converting an
+ * argument to a string may run a finalizer, which may close the dict. */
 static SXE_DICT *
 dict_of(lua_State *L)
 {
@@ -492,7 +492,7 @@ l_dict_open(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Add the operations as methods: each method is a closure of call_patiently with its operation. */
+/* Add the operations as methods: each method is a closure of call_patiently over its operation. */
 static void
 add_operations(lua_State *L)
 {

@@ -86,8 +86,8 @@ encode_base64(lua_State *L)
     return 1;
 }
 
-/* Decode digits up to the first other byte. Returns the number of digits, puts their bytes into
- * room, and the bits that are left over into *rest. */
+/* Decode digits up to the first byte that is no digit. Returns the number of digits. The bytes of
+ * the digits go to room, and the bits that are left over to *rest. */
 static size_t
 take_digits(const char *text, size_t length, const char *digits, char *room, unsigned *rest)
 {
@@ -112,7 +112,8 @@ take_digits(const char *text, size_t length, const char *digits, char *room, uns
 }
 
 /* The reason why a text is not base64, and the byte where it is wrong; NULL: the text is base64.
- * `digits` is the number of its digits, and `rest` the bits that they left over. */
+ * `digits` is the number of the text's digits, and `rest` has the bits that the digits left
+ * over. */
 static const char *
 find_fault(const struct sxe_span *text, size_t digits, unsigned rest, bool is_padded, size_t *at)
 {
@@ -222,7 +223,7 @@ is_of_form(lua_State *L, const char *call)
     return sxe__lua_option_bool(L, 2, call, "form", false);
 }
 
-/* In a form a blank becomes "+". That "+" means nothing else, because a plus becomes "%2B". */
+/* In a form a blank becomes "+". A "+" in the text becomes "%2B", so the result is unambiguous. */
 static int
 encode_url(lua_State *L)
 {
@@ -264,7 +265,7 @@ decode_url(lua_State *L)
             *room++ = is_form && text.base[i] == '+' ? ' ' : text.base[i];
             continue;
         }
-        /* This may read the zero byte that ends a Lua string: it is not a digit. */
+        /* This may read the zero byte that ends a Lua string; that byte is not a digit. */
         if (take_hex(text.base[i + 1]) == NO_DIGIT || take_hex(text.base[i + 2]) == NO_DIGIT)
             return refuse_encoded_text(L, "url", "two hexadecimal digits must follow this %", i);
         *room++ = (char)(take_hex(text.base[i + 1]) << 4 | take_hex(text.base[i + 2]));
@@ -294,7 +295,7 @@ static int
 push_uuid(lua_State *L, uint8_t *bytes, unsigned version)
 {
     static const uint8_t parts[] = {4, 2, 2, 2, 6};
-    char text[UUID_LENGTH + 1]; /* each part with a dash, even after the last one */
+    char text[UUID_LENGTH + 1]; /* each part with a dash after it, even the last part */
     char *to = text;
 
     bytes[6] = (uint8_t)((bytes[6] & 0x0f) | version << 4);

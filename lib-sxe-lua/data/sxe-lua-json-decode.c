@@ -27,16 +27,18 @@ enum {
     VALUES_A_LOOK = 256
 };
 
-#define EXACT_END 9007199254740992.0 /* 2^53: above it, integers share floats */
+/* 2^53: above this number several integers become the same float */
+#define EXACT_END 9007199254740992.0
 
 struct reader {
     lua_State *L;
     const char *begin;
     const char *at;
-    const char *end;          /* a NUL is here */
-    const char *problem;      /* NULL: none so far */
-    int depth;                /* number of open values: lists and objects */
-    int items[DEPTH_MAX + 1]; /* for each open list, its items so far; for an object, OBJECT */
+    const char *end;     /* the end of the text, where a NUL stands */
+    const char *problem; /* what is wrong with the text; NULL: nothing so far */
+    int depth;           /* number of open values: lists and objects */
+    /* for each open list, the number of its items so far; for an open object, OBJECT */
+    int items[DEPTH_MAX + 1];
 };
 
 static bool
@@ -196,7 +198,7 @@ end_of_digits(const char *text)
     return text;
 }
 
-/* The end of the number that begins at `text` (RFC 8259, 6); NULL: it is not a number. */
+/* The end of the number that begins at `text` (RFC 8259, 6); NULL: no number begins there. */
 static const char *
 number_end(const char *text, bool *is_integer)
 {
@@ -212,7 +214,7 @@ number_end(const char *text, bool *is_integer)
     return text;
 }
 
-/* Convert the digits to a Lua integer. False: it does not fit, or is -0. */
+/* Convert the digits to a Lua integer. False: the number is too large for an integer, or is -0. */
 static bool
 to_integer(const char *text, const char *end, lua_Integer *integer)
 {
@@ -312,7 +314,7 @@ push_member_name(struct reader *r)
     return true;
 }
 
-/* Read a { or [: push its table, and the first name of an object. *is_open: values follow. */
+/* Read a { or [: push its table and, for an object, its first name. *is_open: values follow. */
 static bool
 open_value(struct reader *r, bool *is_open)
 {
@@ -334,8 +336,9 @@ open_value(struct reader *r, bool *is_open)
     return is_list || push_member_name(r);
 }
 
-/* Put the complete value on top into the list or object around it. If that ends here, too, put it
- * into the next one, and so on. True: another value follows, or no value is open any more. */
+/* Put the complete value on top into the list or object around it. If this list or object is then
+ * complete, put it into the next one, and so on. True: another value follows, or no list or object
+ * is open any more. */
 static bool
 close_values(struct reader *r)
 {

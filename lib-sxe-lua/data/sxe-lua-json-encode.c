@@ -22,8 +22,8 @@
 
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
-/* Steps count work that takes time but may write nothing: a value is one step, a table TABLE_STEPS
- * more, because lua_next looks at each of its free places, up to 131,072. */
+/* Steps count work that takes time but may write nothing. A value is one step. A table is
+ * TABLE_STEPS more, because lua_next looks at each free place of the table, up to 131,072. */
 enum { STEPS_A_LOOK = 256, TABLE_STEPS = 15, AT_ONCE_MS = 5 };
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: a double holds each integer up to here */
@@ -37,7 +37,7 @@ struct writer {
     bool may_raise;
     int depth;
     int type;            /* the Lua type that cannot be written */
-    const char *problem; /* why it cannot; NULL: no room, or no time */
+    const char *problem; /* why the value cannot be written; NULL: no room, or no time */
 };
 
 static const char too_deep[] = "excessive nesting";
@@ -73,7 +73,7 @@ refuse_encoded_value(struct writer *w, int index, const char *problem)
     return false;
 }
 
-/* Let the watchdog raise its error. If errors are not allowed here, return false when this takes
+/* Let the watchdog raise its error. If errors are not allowed here, return false when writing takes
  * too long. */
 static bool
 has_time(struct writer *w)
@@ -126,7 +126,8 @@ put_whole(struct writer *w, int64_t value)
     return put_json_bytes(w, at, (size_t)(end - at));
 }
 
-/* Print the fewest digits, 14 or more, that are read back as the same number; 17 always suffice. */
+/* Print the fewest digits, 14 or more, that are read back as the same number. 17 digits always
+ * suffice. */
 static int
 print_exactly(double value, char text[NUMBER_SIZE])
 {
@@ -164,8 +165,8 @@ write_number(struct writer *w, int index)
 
 /* ---- Tables ---- */
 
-/* The last index of the table on top if it is an array; 0: it is an object; negative: it cannot be
- * written. */
+/* The last index of the table on top if the table is an array; 0: it is an object; negative: it
+ * cannot be written. */
 static int
 measure_table(struct writer *w)
 {
@@ -247,7 +248,7 @@ write_table(struct writer *w)
 
 /* ---- Values ---- */
 
-/* Write the value on top. A failure may leave other values above it on the stack. */
+/* Write the value on top. After a failure other values may be above it on the stack. */
 static bool
 write_value(struct writer *w)
 {

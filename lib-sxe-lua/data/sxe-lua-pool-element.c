@@ -95,7 +95,7 @@ get_element_member(lua_State *L, uint32_t index, uint32_t generation, const char
         if (sxe_pool_read_part(pool->array, id, field->offset, field->size,
                                pool->scratch + field->offset) < 0)
             return half_written(L, pool, id, until);
-        /* The element may have returned to state 0 meanwhile, which ends its handle. */
+        /* The element may have returned to state 0 meanwhile; then its handle is void. */
         pool = sxe__lua_pool_find_element(index, generation, &id);
     }
     if (pool == NULL)

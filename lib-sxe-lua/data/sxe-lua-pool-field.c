@@ -64,7 +64,7 @@ take_pair(lua_State *L, struct sxe_pool_field *field)
     lua_pop(L, 3);
 }
 
-/* Write the text of fields that were given as a table; "" if it does not fit. */
+/* Write the text of fields that were given as a table; "" if the text does not fit. */
 static void
 write_field_texts(const struct sxe_pool_layout *fields, char text[SXE_POOL_FIELDS_MAX + 1])
 {

@@ -19,10 +19,10 @@ enum { EMPTY_ELEMENT_SIZE = 8 }; /* for a pool without fields */
 /* ---- Timeouts ---- */
 
 /* The pool calls this when the timeout of element id ends. Without a function of the script, move
- * the element to state 0. With one, renew the element's lease and then call the function: if the
- * function leaves the element in its state, the element stays there for another timeout. Both
- * steps check the lease, so an element that another process has taken meanwhile is not changed.
- * In a shared pool another process may hold the lock; then sxe__lua_pool_came tries again soon. */
+ * the element to state 0. With a function, renew the element's lease and then call the function: if
+ * the function leaves the element in its state, the element stays there for another timeout. Both
+ * steps check the lease, so an element that another process has taken meanwhile is not changed. In
+ * a shared pool another process may hold the lock; then sxe__lua_pool_came tries again soon. */
 static void
 on_pool_timeout(void *array, unsigned id, void *user)
 {
@@ -210,8 +210,8 @@ learn_layout(lua_State *L, struct sxe__lua_pool *pool)
 }
 
 /* Take the options of a new pool: count, shards, states and fields. A call with a file and without
- * count opens an existing pool. Its file has all of these, so giving one of them raises an error.
- */
+ * count opens an existing pool, whose file has all these options; so giving one of them raises an
+ * error. */
 static void
 take_pool_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
 {

@@ -36,7 +36,7 @@ struct sxe__lua_pool {
     char *scratch; /* room for one element, in a user value of the pool */
     size_t element_size;
     uint32_t index;   /* the place of the pool in sxe__lua_pools */
-    uint64_t wait_ns; /* how long a call tries again while others have the lock */
+    uint64_t wait_ns; /* how long a call tries again while another process has the lock */
     bool is_open;
     bool is_shared; /* other processes use the pool, too */
     bool is_exact;  /* take finds the oldest element of all shards */
@@ -70,7 +70,7 @@ unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *
 /* Push how a pool was found, "created" for instance. Returns 1, the number of values. */
 int sxe__lua_pool_push_found(lua_State *L, const void *array);
 
-/* Push the results of a sync: true, or nil, why and its code. Returns their number. */
+/* Push the results of a sync: true; or nil, a reason and a code. Returns the number of results. */
 int sxe__lua_pool_push_synced(lua_State *L, int result);
 
 /* Push the element of a lease, and the lease. Returns 2, the number of values. */
@@ -150,9 +150,9 @@ void sxe__lua_pool_came(struct sxe__lua_pool *pool, unsigned state);
 /* Stop a pool's watchers, before the pool is deleted. */
 void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
 
-/* Call when opening failed with `error`. If forgotten dicts and snapshots may hold the missing
- * memory or descriptors, closes them by a garbage collection, and returns true: then try once more.
- */
+/* Call when opening failed with `error`. If forgotten dicts and snapshots may hold the memory or
+ * descriptors that are missing, this function collects garbage, which closes them, and returns
+ * true. The caller then tries once more. */
 bool sxe__lua_makes_room(lua_State *L, int error);
 
 /* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
@@ -161,23 +161,23 @@ bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 
 /* Raise an error if the table has one of the options `names`. The caller found that the option
- * `without` is missing, so the file decides about these options. */
+ * `without` is missing, so these options come from the file. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
 /* A number option, from least (or 1, if least is 0) to most; 0 if the option is missing and least
- * is 0. Raises an error for any other value, in which `what` names the unit: "elements". */
+ * is 0. Raises an error for any other value; `what` names the unit in the error: "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 
 /* The bits SXE_POOL_OPTION_REPAIR, _VERIFIED and _UNVERIFIED, as the table sets them. */
 unsigned sxe__lua_option_file_options(lua_State *L);
 
-/* Push the option `file`, and return it; it lives as long as it is on the stack. NULL: it is
- * missing. Raises an error if it is not a path. */
+/* Push the option `file`, and return its text, which is valid as long as it is on the stack. NULL:
+ * the option is missing. Raises an error if the option is not a path. */
 const char *sxe__lua_option_file(lua_State *L);
 
-/* Copy the value on top as a name; raise an error if it is not a name. what: "a state", for the
- * message. */
+/* Copy the value on top as a name. Raises an error, in which `what` ("a state") says what is named,
+ * if the value is no name. */
 void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
 
 /* Call when opening failed with `error`: raises an error for EINVAL, a mistake in the script;

@@ -23,8 +23,8 @@
 
 /* ---- Trying again ---- */
 
-/* Whether a call may yield. Before the loop runs it may not: the rest of a script's top level would
- * run in the loop. */
+/* Whether a call may yield. Before the loop runs a call may not: the rest of a script's top level
+ * would run in the loop. */
 static bool
 may_yield(lua_State *L)
 {
@@ -65,7 +65,7 @@ sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until)
 }
 
 /* Each sleep is a quarter of the time slept so far, which limits the number of tries: each try is a
- * call inside the one before, on the C stack. */
+ * call inside the try before, on the C stack. */
 static int
 sleep_and_try(lua_State *L, uint64_t slept_ns, uint64_t left, lua_KFunction k, lua_KContext until)
 {
@@ -105,8 +105,8 @@ sxe__lua_was_cancelled(lua_State *L, int status)
 
 /* ---- Waiting for an element ---- */
 
-/* Wake the first task of each state's line: it looks for an element, and watches again if there is
- * none. */
+/* Wake the first task of each state's line. The task looks for an element; if there is none, it
+ * watches the state again. */
 static void
 on_watch(struct ev_loop *loop, ev_io *watcher, int events)
 {

@@ -94,8 +94,8 @@ check_field_name(lua_State *L, const struct sxe__lua_pool *pool, const char *nam
 
 /* ---- Methods that move ---- */
 
-/* After a call of the pool that found a lock held, try again; after one that found damage, raise an
- * error. */
+/* After a call of the pool that found a lock held, try again; after a call that found damage, raise
+ * an error. */
 static int
 retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned result,
                      lua_KFunction k, lua_KContext until)
@@ -104,8 +104,8 @@ retry_unless_damaged(lua_State *L, const struct sxe__lua_pool *pool, unsigned re
                                       : sxe__lua_again(L, pool->wait_ns, k, until);
 }
 
-/* New contents for an element that changes its state: zeros if it was free, so that the new owner
- * sees nothing of the last owner's contents; NULL: the element keeps its contents. */
+/* New contents for an element that changes its state: zeros if the element was free, so that the
+ * new owner sees nothing of the last owner's contents; NULL: the element keeps its contents. */
 static const void *
 contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
 {
@@ -114,7 +114,7 @@ contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
     return memset(pool->scratch, 0, pool->element_size);
 }
 
-/* In Lua a lease is its stamp, because the element stands beside it. */
+/* In Lua a lease is only its stamp, because the element is the result before it. */
 int
 sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
                           const SXE_POOL_LEASE *lease)
@@ -197,7 +197,7 @@ l_take(lua_State *L)
 enum { MOVE_TO = 3, MOVE_FROM, MOVE_LEASE, TOUCH_LEASE = 3 };
 
 /* Move an element, with its lease or out of the state `from`. Returns SXE_POOL_LOCK_TAKEN, with the
- * lease of this change in *lease, or why it was not moved. */
+ * lease of this change in *lease, or the reason why the element was not moved. */
 static unsigned
 change_element(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, unsigned to)
 {
@@ -423,7 +423,7 @@ push_whole_element(lua_State *L, int status, lua_KContext until)
     element = lua_newuserdatauv(L, pool->element_size, 0);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
         return sxe__lua_again(L, pool->wait_ns, push_whole_element, until);
-    /* The element may have returned to state 0 meanwhile, which ends its handle. */
+    /* The element may have returned to state 0 meanwhile; then its handle is void. */
     if (check_element_argument(L, pool) == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     lua_createtable(L, 0, (int)pool->fields.number);

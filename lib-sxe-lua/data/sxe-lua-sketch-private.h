@@ -30,7 +30,8 @@ struct sxe__lua_sketch_kind {
     const luaL_Reg *methods;       /* without sync and close, which all kinds have */
     const char *const *properties; /* without name and found, which all kinds have */
 
-    /* Open a sketch with the kind's own options in the table at 1. It may be called twice. */
+    /* Open a sketch with the kind's own options in the table at 1. This function may be called
+     * twice for one sketch. */
     void *(*open)(lua_State *L, const struct sxe__lua_sketch_opening *opening, char *why);
     void (*close)(void *sketch);
     void *(*get_pool)(const void *sketch);
@@ -48,7 +49,8 @@ void *sxe__lua_sketch_check(lua_State *L, int argument, const struct sxe__lua_sk
  * number. -EUCLEAN has its own text in place of `why`. */
 int sxe__lua_sketch_push_result(lua_State *L, int result, const char *why);
 
-/* Read a number option of the table at 1, which must be above 0. Returns 0 if it is missing. */
+/* Read a number option of the table at 1, which must be above 0. Returns 0 if the option is
+ * missing. */
 lua_Number sxe__lua_sketch_take_number(lua_State *L, const char *name);
 
 #endif
