@@ -25,7 +25,7 @@ struct sxe__lua_match {
     const char *subject_end;
     const char *pattern_end;
     uint64_t steps;
-    /* Private, like the next ones: the step at which the watchdog is polled again. */
+    /* Private, like the next members: the step at which the watchdog is polled again. */
     uint64_t look_at;
     unsigned depth;
     unsigned captured;
@@ -35,10 +35,11 @@ struct sxe__lua_match {
     } captures[SXE__LUA_CAPTURES_MAX];
 };
 
-/* The end of the text at `place` that the pattern matches; NULL: it does not match. */
+/* The end of the text at `place` that the pattern matches; NULL: the pattern does not match. */
 const char *sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *pattern);
 
-/* Count `number` steps. Raises if there are too many in all, or if the watchdog demands it. */
+/* Count `number` steps. Raises an error if there are too many steps in all, or if the watchdog
+ * demands an error. */
 void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 
 /* Push a capture of the match from start to end, counted from 0. If the pattern has no captures,
@@ -46,8 +47,8 @@ void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned index, const char *start,
                             const char *end);
 
-/* Push all captures, and return their number. Without captures push the whole match, unless start
- * is NULL. */
+/* Push all captures, and return their number. If the pattern has no captures, push the whole match,
+ * unless start is NULL. */
 int sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const char *end);
 
 /* Set find, match, gmatch and gsub in the table on top. */

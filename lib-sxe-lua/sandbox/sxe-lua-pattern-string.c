@@ -20,7 +20,8 @@ match_of(lua_State *L, int subject, int pattern)
                                    .pattern_end = pattern_text + pattern_length};
 }
 
-/* Argument 3 of find, match and gmatch as an offset; one more than the length if it is beyond. */
+/* Argument 3 of find, match and gmatch as an offset. A place after the end of the string becomes
+ * length + 1. */
 static size_t
 offset_of(lua_State *L, size_t length)
 {
@@ -60,7 +61,8 @@ find_plain(lua_State *L, const struct sxe__lua_match *match, size_t offset, cons
     return 2;
 }
 
-/* Find the first match from offset on. Returns its end, and its start in *start; NULL: none. */
+/* Find the first match from offset on. Returns the match's end, and its start in *start; NULL:
+ * there is no match. */
 static const char *
 search_text(struct sxe__lua_match *match, size_t offset, const char *pattern, const char **start)
 {
@@ -115,7 +117,8 @@ match_pattern_once(lua_State *L)
 
 /* ---- gmatch ---- */
 
-/* Where gmatch is in its string; it lives in a userdata, the third upvalue of next_gmatch. */
+/* Where gmatch is in its string. The struct lives in a userdata, the third upvalue of
+ * next_gmatch. */
 struct walk {
     size_t offset;   /* where the next attempt to match begins */
     size_t last_end; /* where the last match ended, plus 1; 0: there was none */
@@ -158,7 +161,7 @@ l_gmatch(lua_State *L)
 
 enum { REPLACEMENT = 3 };
 
-/* Add the replacement string for a match, with its %0 to %9. */
+/* Add the replacement string for a match, with the captures that its %0 to %9 name. */
 static void
 add_replacement_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start,
                      const char *end)
@@ -186,8 +189,8 @@ add_replacement_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const ch
     luaL_addlstring(buffer, text, (size_t)(text_end - text));
 }
 
-/* Add the value from a table or function as the replacement. False: there is none, so the text of
- * the match stays. */
+/* Add the value from a table or function as the replacement. False: the value is nil or false, so
+ * the text of the match stays. */
 static bool
 add_replacement_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start,
                       const char *end)
@@ -223,7 +226,7 @@ replace_match(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *sta
     return true;
 }
 
-/* Replace up to `most` matches; false: none was replaced, so the string stays the same. */
+/* Replace up to `most` matches. False: no match was replaced, so the string stays the same. */
 static bool
 replace_all_matches(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most,
                     lua_Integer *done)

@@ -40,7 +40,7 @@ end_of_single(struct sxe__lua_match *match, const char *p)
         return p + 2;
     }
     p += p[1] == '^' ? 2 : 1;
-    do { /* a ] that comes first is one of the set */
+    do { /* a ] right after the [ belongs to the set */
         if (p == match->pattern_end)
             luaL_error(match->L, "malformed pattern (missing ']')");
         p += *p == '%' && p + 1 < match->pattern_end ? 2 : 1;
@@ -169,9 +169,9 @@ match_least(struct sxe__lua_match *match, const char *s, const char *p, const ch
     }
 }
 
-/* Match a single item of the pattern at *p, and move *p after it. If the item is repeated, match
- * the rest of the pattern, too, and move *p to its end. Returns the end of the match in the
- * subject; NULL: no match. */
+/* Match a single item of the pattern at *p, and move *p past the item. If the item is repeated,
+ * match the rest of the pattern, too, and move *p to the pattern's end. Returns the end of the
+ * match in the subject; NULL: no match. */
 static const char *
 match_single(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -224,7 +224,7 @@ match_balanced(struct sxe__lua_match *match, const char *s, const char *pair)
     return NULL;
 }
 
-/* Match %f. The string counts as having a NUL before and after it. */
+/* Match %f. The string counts as if it had a NUL before its beginning and after its end. */
 static const char *
 match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -258,7 +258,7 @@ match_item_again(struct sxe__lua_match *match, const char *s, char digit)
     return s + length;
 }
 
-/* Match %b, %f or %1, and move *p after it. */
+/* Match %b, %f or %1, and move *p past it. */
 static const char *
 match_escaped(struct sxe__lua_match *match, const char *s, const char **p)
 {

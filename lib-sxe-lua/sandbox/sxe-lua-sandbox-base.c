@@ -88,8 +88,8 @@ load_in_sandbox(lua_State *L)
 
 /* ---- Other functions ---- */
 
-/* A setmetatable that refuses finalizers: they would run at any time, and be charged to any task.
- * Upvalue 1 is Lua's setmetatable. */
+/* A setmetatable that refuses finalizers: finalizers would run at any time, and be charged to any
+ * task. Upvalue 1 is Lua's setmetatable. */
 static int
 set_metatable_without_gc(lua_State *L)
 {

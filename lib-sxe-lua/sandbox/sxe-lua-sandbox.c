@@ -66,7 +66,7 @@ keep_only(lua_State *L, const char *names)
 /* ---- require ---- */
 
 /* A searcher for require: returns the loader of a module and its data, or a text that says why
- * there is none. */
+ * there is no such module. */
 static int
 find_sandbox_loader(lua_State *L)
 {
@@ -158,8 +158,8 @@ forget_weak_tables(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* Give strings a table of methods of their own: a script that changes the table `string` does not
- * change it. */
+/* Give strings a table of methods of their own, so that a script that changes the table `string`
+ * does not change the methods of all strings. */
 static void
 protect_strings(lua_State *L)
 {
