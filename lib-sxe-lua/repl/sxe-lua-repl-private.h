@@ -16,8 +16,8 @@
 
 #include "sxe-http-parse.h"
 
-/* The answer to the Tab key: the text to insert after the typed text, and the names to list if that
- * is empty. Both NULL: no name fits. They are valid until the next call. */
+/* The answer to the Tab key: the text to insert after the typed text, and, if that text is empty,
+ * the names to list. Both NULL: no name fits. The texts are valid until the next call. */
 struct sxe__lua_completion {
     const char *insert;
     const char *list;

@@ -66,8 +66,9 @@ ask_for_line(const char *prompt)
 
 /* ---- Results ---- */
 
-/* The first Ctrl-C interrupts the typed code. The second raises an error in it at every
- * instruction, so that no pcall keeps it alive, and interrupts any other task that runs. */
+/* The first Ctrl-C interrupts the typed code. The second Ctrl-C raises an error in the typed code
+ * at every instruction, so that no pcall keeps it alive, and interrupts any other task that
+ * runs. */
 static void
 interrupt_script(lua_State *L, lua_Debug *ar)
 {
@@ -153,8 +154,8 @@ add_input_line(lua_State *L)
     return 1;
 }
 
-/* Run the chunk on the main stack. Globals may be made while it runs, as by a script that is
- * loaded. */
+/* Run the chunk on the main stack. While the chunk runs, new globals may be made, as by a script
+ * that is loaded. */
 static void
 run_shell(void)
 {
