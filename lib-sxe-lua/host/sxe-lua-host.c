@@ -19,19 +19,20 @@ struct run {
     lua_State *inside; /* the main thread of libsxe's state, once there are results */
     const char *code;
     size_t length;
-    int arguments; /* number of the function's arguments, which are above it on the host's stack */
+    /* number of the function's arguments, which are above the function on the host's stack */
+    int arguments;
     bool has_failed;
     char problem[PROBLEM_SIZE];
 };
 
 static _Thread_local struct run *running;
-/* Its address is the key of the results in the registry of libsxe's state. */
+/* The address of this variable is the key of the results in the registry of libsxe's state. */
 static const char results_key = 0;
 
 /* ---- Copies: errors are raised in the state that gets the value ---- */
 
-/* Values are copied from stack to stack, and not as the bytes of sxe-lua-clone: these would be a
- * second copy of everything, with a limit of 64 MiB, and would need marks of json.array, which a
+/* Values are copied from stack to stack, and not as the bytes of sxe-lua-clone: the bytes would be
+ * a second copy of everything, with a limit of 64 MiB, and would need marks of json.array, which a
  * plain interpreter's state lacks. */
 
 static void copy_value(lua_State *from, int index, lua_State *to, int depth);
@@ -173,8 +174,8 @@ push_results(lua_State *host)
 }
 
 /* Run the function. Returns a status of lua_pcall, with results or an error on the host's stack; or
- * else running->problem has the error. Does not raise errors, because the state must be deleted
- * after it. */
+ * else running->problem has the error. This function raises no errors, because its caller must
+ * delete the state. */
 static int
 run_inside(lua_State *host, struct sxe_lua *lua)
 {
