@@ -21,19 +21,20 @@
 enum contract { BUFFER, CONTENT, LENGTH };
 
 /* Sets of callbacks, one for each socket, in a userdata. slot->owner is the index of a socket's
- * set; in a free set, function[0] is the index of the next free one. */
+ * set. In a free set, function[0] is the index of the next free set. */
 struct sets {
     uint32_t first_free;
     /* The last content for which a string was made: clients repeat themselves. */
     struct sxe_span last;
-    int last_place; /* the place of that string in the registry */
+    int last_place; /* the place of the string of `last` in the registry */
     struct sxe__lua_callbacks set[];
 };
 
 static _Thread_local struct sets *sets;
 
 const char sxe__lua_read_arg_key = 0;
-/* Its address is a key: a table socket index -> table of the script's fields. */
+/* The address of this variable is a key in the registry, for a table: socket index -> table of the
+ * script's fields. */
 static const char fields_key = 0;
 
 /* ---- Sets of callbacks ---- */
@@ -135,7 +136,7 @@ contract_of(lua_State *L, int function)
     return is_length ? LENGTH : CONTENT;
 }
 
-/* Set one of the callbacks to the function at an index; nil: none. */
+/* Set one of the callbacks to the function at an index; nil there removes the callback. */
 static void
 set_callback(lua_State *L, struct sxe__lua_callbacks *callbacks, int which, int function)
 {
@@ -148,7 +149,8 @@ set_callback(lua_State *L, struct sxe__lua_callbacks *callbacks, int which, int 
     luaL_unref(L, LUA_REGISTRYINDEX, before);
 }
 
-/* The socket's own set: if it shares a set with other sockets, it gets a copy. */
+/* The socket's own set of callbacks: if the socket shares a set with other sockets, this makes a
+ * copy for it. */
 static struct sxe__lua_callbacks *
 own_set(lua_State *L, struct sxe__lua_slot *slot)
 {
@@ -313,7 +315,8 @@ read_content(lua_State *L)
     return 1;
 }
 
-/* Whether the buffer has the same bytes as the last time, so that the same string will do. */
+/* Whether the buffer has the same bytes as at the last call, so that the string made then can be
+ * used again. */
 static bool
 is_buffer_repeated(const SXE *s)
 {
@@ -345,7 +348,8 @@ call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
     return sxe__lua_pcall_handled(L, lua_gettop(L) - top - 2, 1, "read callback");
 }
 
-/* Consume what the read callback has used. Its result is on top of the stack. */
+/* Consume the bytes that the read callback has used. The callback's result is on top of the
+ * stack. */
 static void
 consume_used_bytes(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {

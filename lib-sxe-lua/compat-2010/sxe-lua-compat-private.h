@@ -25,11 +25,11 @@ enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBA
 struct sxe__lua_callbacks {
     int function[SXE__LUA_CALLBACKS]; /* in the registry */
     uint32_t contract;                /* private: what the read callback gets */
-    uint32_t users;                   /* private: sockets that have it */
+    uint32_t users;                   /* private: how many sockets have these callbacks */
 };
 
 /* Make a set of callbacks from the three arguments from `first` on; later arguments are ignored.
- * Raises if one is neither a function nor nil, or if sxe_init was not called. */
+ * Raises an error if an argument is neither a function nor nil, or if sxe_init was not called. */
 void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
 void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
 
@@ -39,8 +39,8 @@ void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
 /* Begin the slot of a socket, and give it these callbacks. Never raises. */
 void sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks);
 
-/* Push the handle of a socket that was made with these callbacks, which then belong to it. If the
- * socket is NULL, drop the callbacks, and push nil and errno's text. */
+/* Push the handle of a socket that was made with these callbacks; the callbacks then belong to the
+ * socket. If the socket is NULL, drop the callbacks, and push nil and errno's text. */
 int sxe__lua_callbacks_push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks);
 
 /* Set one callback of this socket only: to the function at an index, or to nil. */

@@ -63,8 +63,8 @@ check_bytes(lua_State *L, int argument, size_t *length)
     return s == NULL ? "" : SXE_BUF(s);
 }
 
-/* Convert a number to a string before the socket is looked at: a finalizer that runs then may close
- * it. */
+/* Convert a number to a string before the socket is looked at: the conversion may run a finalizer,
+ * which may close the socket. */
 static void
 make_text(lua_State *L, int argument)
 {
@@ -120,7 +120,8 @@ l_buf_clear(lua_State *L)
 
 typedef void *(*look)(const void *, size_t, const void *, size_t);
 
-/* Find a plain text as string.find does: push the places of its first and last byte, or nil. */
+/* Find a plain text as string.find does: push the places of the first and last byte of the text in
+ * the buffer, or nil. */
 static int
 find_in_socket_buffer(lua_State *L, look look_for)
 {
@@ -211,7 +212,7 @@ get_compat_socket_member(lua_State *L, uint32_t index, uint32_t generation, cons
     struct sxe__lua_slot *slot;
     const SXE *s;
 
-    /* The most frequent ones come first. */
+    /* The most frequent properties come first. */
     if (strcmp(name, "buf") == 0) {
         sxe__lua_push_handle(L, SXE__LUA_BUF, index, generation);
         return 1;

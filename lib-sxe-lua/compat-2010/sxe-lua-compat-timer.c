@@ -6,7 +6,7 @@
 
 static const char name[] = "sxe timer";
 
-/* A timer is a userdata whose user value is its function. While it runs it is in the registry,
+/* A timer is a userdata whose user value is its function. While a timer runs, the registry has it,
  * under its own address. */
 static void
 on_compat_timer(struct sxe_timer *timer)
