@@ -42,8 +42,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_lua_http_open(struct sxe_lua *lua);
 /* Bytes of a body that req:body() takes, unless told otherwise; after open. 1 MiB. */
 SXE_PUBLIC void sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes);
 
-/* With config.stream scripts read bodies as they come, by req:chunks(); without it they get whole
- * bodies. The function uses the response's user and on_done. */
+/* With config.stream scripts can read bodies in parts as they come, by req:chunks(); without
+ * config.stream they get whole bodies. The function uses the response's user and on_done. */
 SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *request,
                                                      struct sxe_http_response *response);
 

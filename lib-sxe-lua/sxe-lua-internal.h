@@ -14,13 +14,14 @@
 
 #include "sxe-lua.h"
 
-/* Visible in libsxe-lua.so.0, because those libraries call them; a program cannot rely on them. */
+/* Visible in libsxe-lua.so.0, because lib-sxe-store and lib-sxe-postgres call these functions; a
+ * program cannot rely on them. */
 #pragma GCC visibility push(default)
 
 /* ---- Tasks ---- */
 
 enum sxe__lua_reason {
-    SXE__LUA_EVENT, /* the event that it waited for happened */
+    SXE__LUA_EVENT, /* the event for which the task waited has happened */
     SXE__LUA_TIMEOUT,
     SXE__LUA_CANCELLED
 };
@@ -28,10 +29,10 @@ enum sxe__lua_reason {
 /* The handle of the running task; 0 outside of a task, as in callbacks of 2010. */
 uint64_t sxe__lua_running(lua_State *L);
 
-/* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
- * context. If the task is cancelled or times out, on_leave(what) is called first, to forget the
- * task's handle. Where a wait is impossible this raises an error that names the function of C. The
- * caller returns the result of this function. */
+/* Park the running task until it is woken, or until deadline_ns (0: never); then the continuation k
+ * gets `context`. If the task is cancelled or times out, on_leave(what) is called first, to forget
+ * the task's handle. Where a wait is impossible this raises an error that names the function of C.
+ * The caller returns the result of this function. */
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
@@ -83,16 +84,17 @@ uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
  * (sxe-lua-option.c). */
 void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
 
-/* The value on top as an integer. *is_integer: whether it is one; a string of digits is not. */
+/* The value on top as an integer. *is_integer: whether the value is an integer; a string of digits
+ * is not. */
 lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
 
-/* An option of the table at a stack index that must be true or false; `otherwise` if it is missing.
- * Raises an error such as "http.static: listing must be true or false, not a string". */
+/* An option of the table at a stack index that must be true or false; `otherwise` if the option is
+ * missing. Raises an error such as "http.static: listing must be true or false, not a string". */
 bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
                           bool otherwise);
 
-/* Use this in place of luaL_checkstring where a text of C is needed: it raises for a zero byte, too
- * (sxe-lua-text.c). */
+/* Use this in place of luaL_checkstring where a text of C is needed: it also raises an error if the
+ * string contains a zero byte (sxe-lua-text.c). */
 const char *sxe__lua_check_text(lua_State *L, int argument);
 
 /* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
@@ -100,10 +102,10 @@ void sxe__lua_tls_check(lua_State *L, int options);
 
 /* ---- JSON (sxe-lua-json-list.c) ---- */
 
-/* Mark the table on top as a list, also while it is empty. */
+/* Mark the table on top as a list, even while it is empty. */
 void sxe__lua_json_mark(lua_State *L);
 
-/* Mark the metatable on top: tables that have it are lists, also if they are empty. */
+/* Mark the metatable on top: tables with this metatable are lists, even if they are empty. */
 void sxe__lua_json_mark_class(lua_State *L);
 
 /* ---- Names (sxe-lua-resolve.c) ---- */
@@ -117,8 +119,8 @@ void sxe__lua_open_resolve(lua_State *L);
 int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns,
                      lua_KFunction k);
 
-/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil and what follows
- * it, such as the reason, and return how many values these are. */
+/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil, a reason and
+ * perhaps a code, and return how many values these are. */
 int sxe__lua_resolved(lua_State *L);
 
 #pragma GCC visibility pop

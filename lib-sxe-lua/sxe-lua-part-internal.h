@@ -47,7 +47,8 @@ void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
 
 int sxe__lua_now_s(lua_State *L); /* now(): seconds of a clock that is never set */
 
-/* atomic(fn): returns a function that calls fn from a function of C, so that fn cannot make way. */
+/* atomic(fn): returns a function that calls fn from a function of C, so that no other task can run
+ * until fn has ended. */
 int sxe__lua_atomic(lua_State *L);
 
 /* insist(fn): returns an atomic function that calls fn with its one argument, and calls fn again if

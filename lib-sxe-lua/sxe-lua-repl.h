@@ -44,8 +44,8 @@ SXE_PUBLIC int sxe_lua_repl_plan(struct sxe_lua *lua);
 
 /* After sxe_lua_init: show the prompt. history: a file; NULL: .sxe_lua_history in $HOME; "": none.
  * The shell keeps the loop running. on_end is called in the loop when the user has ended the shell,
- * by Ctrl-D or by closing the terminal; then stop it. 0; -EINVAL: sxe_lua_repl_plan was not called;
- * -ENOTTY; -ENOMEM. */
+ * by Ctrl-D or by closing the terminal; the program then stops the shell. 0; -EINVAL:
+ * sxe_lua_repl_plan was not called; -ENOTTY; -ENOMEM. */
 SXE_PUBLIC int sxe_lua_repl_start(struct sxe_lua *lua, const char *history, void (*on_end)(void));
 
 /* Stop the shell: the terminal is as before, the history is saved, and the log goes to standard

@@ -69,7 +69,8 @@ struct sxe_tls;
 struct luaL_Reg;
 struct lua_State;
 
-/* Options of a TLS client. authorities NULL: those of the system. certificate NULL: none. */
+/* Options of a TLS client. authorities NULL: the authorities of the system. certificate NULL: no
+ * certificate. */
 struct sxe_lua_tls_options {
     const char *authorities; /* file in PEM: the authorities that sign servers' certificates */
     /* file in PEM: the client's own certificate; `key` is its key's file */
@@ -79,7 +80,7 @@ struct sxe_lua_tls_options {
     bool is_insecure;      /* accept any certificate */
 };
 
-/* About a server's connection that speaks TLS. "": there is no such text. */
+/* Facts about a server's connection that speaks TLS. A text that does not exist is "". */
 struct sxe_lua_tls_facts {
     char version[16];
     char cipher[64];
@@ -102,14 +103,14 @@ struct sxe_lua_tls_facts {
 struct sxe_lua_tls {
     /* Make a client; NULL: *problem is the reason, valid until the next call. */
     struct sxe_tls *(*new_client)(const struct sxe_lua_tls_options *options, const char **problem);
-    void (*delete_client)(struct sxe_tls *tls); /* no socket uses it any more */
+    void (*delete_client)(struct sxe_tls *tls); /* called when no socket uses the client any more */
     int (*use)(struct sxe_tls *tls, struct sxe *socket, const char *host);
     int (*start)(struct sxe_tls *tls, struct sxe *socket, const char *host);
     void (*on_ready)(struct sxe *socket, void (*call)(struct sxe *socket));
     const char *(*failure)(const struct sxe *socket);
 
-    /* Set *facts about a connection of a server. False: it does not speak TLS. NULL: req.tls is
-     * always nil. */
+    /* Set *facts about a connection of a server. False: the connection does not speak TLS. describe
+     * NULL: req.tls is always nil. */
     bool (*describe)(const struct sxe *socket, struct sxe_lua_tls_facts *facts);
 };
 
@@ -142,7 +143,7 @@ struct sxe_lua_config {
     bool is_bare;      /* no globals of 2010 and 2011, only require "sxe..." */
     bool is_loose;     /* globals that the script's top level did not make may be used */
     bool is_sandbox;   /* scripts are not trusted, see above; the defaults are smaller */
-    int argc;          /* the script's: arg[0] is its path */
+    int argc;          /* the number of the script's arguments; arg[0] is the script's path */
     char **argv;
     const struct sxe_lua_tls *tls; /* borrowed; NULL: scripts cannot use TLS */
     /* borrowed; NULL: scripts ask for no compressed replies */
@@ -151,8 +152,8 @@ struct sxe_lua_config {
     int (*store)(struct lua_State *L);    /* sxe_store_open; NULL: scripts have no sxe.store */
     int (*postgres)(struct lua_State *L); /* sxe_postgres_open; NULL: no sxe.postgres */
 
-    /* Gets each error before the log does, its text with the traceback; true: do not log it. May
-     * be NULL. */
+    /* Gets each error before the log gets it; the text has the traceback. Returns true: do not log
+     * the error. May be NULL. */
     bool (*on_error)(const char *where, const char *text);
 };
 
@@ -168,12 +169,13 @@ SXE_PUBLIC int sxe_lua_load(struct sxe_lua *lua, const char *path);
 SXE_PUBLIC int sxe_lua_load_text(struct sxe_lua *lua, const char *name, const char *text,
                                  size_t length);
 
-/* How far the scripts are: 0 the top level of each has ended; -EINPROGRESS one of them waits;
- * -EINVAL one of them failed, perhaps after sxe_lua_load had returned, which was logged. */
+/* How far the scripts are: 0: the top level of each script has ended; -EINPROGRESS: a top level
+ * waits; -EINVAL: a top level failed, perhaps after sxe_lua_load had returned, and the error was
+ * logged. */
 SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
 
-/* The number of errors that were only logged. The error of a task no longer counts once a join has
- * raised it. */
+/* The number of errors that were only logged. The error of a task no longer counts when a join has
+ * raised it in another task. */
 SXE_PUBLIC uint64_t sxe_lua_errors(const struct sxe_lua *lua);
 
 /* Format an error's text for a person: the error, its place with the lines around it, a hint if
@@ -183,8 +185,7 @@ SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
 
 /* Write where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the
  * last message of a process that has to end because its loop does not turn. Allocates nothing, and
- * a signal handler may call it. Returns the number of bytes, as sxe_lua_explain does; 0: no script
- * runs. */
+ * a signal handler may call it. Returns the number of bytes, without the NUL; 0: no script runs. */
 SXE_PUBLIC size_t sxe_lua_describe_running(char *room, size_t size);
 
 /* Call after sxe_init, once: runs what scripts queued with sxe_register, in order. Returns 0;
@@ -194,9 +195,10 @@ SXE_PUBLIC int sxe_lua_init(struct sxe_lua *lua);
 
 /* Call a global function ("name" or "table.name"). signature is arguments ">" results, of i int, l
  * int64_t, d double, b bool as int, s const char *, z const char * and size_t: pointers for
- * results; a string that is returned lives until the next call. 0; -ENOENT there is none; -EINVAL
- * it failed or returned something else, -ENOMEM no memory or no task is free, which is logged;
- * -ECANCELED it was cancelled; -EINPROGRESS it waits, and its results are dropped. */
+ * results; a string that is returned is valid until the next call. Returns 0; -ENOENT: there is no
+ * such function; -EINVAL: the function failed, or its results have other types; -ENOMEM: no memory
+ * or no task is free (these failures are logged); -ECANCELED: the function was cancelled;
+ * -EINPROGRESS: the function waits, and its results will be dropped. */
 SXE_PUBLIC int sxe_lua_call(struct sxe_lua *lua, const char *function, const char *signature, ...);
 
 /* Let require "name" return a table of these functions of C. Returns 0, or -ENOMEM after
@@ -204,10 +206,11 @@ SXE_PUBLIC int sxe_lua_call(struct sxe_lua *lua, const char *function, const cha
 SXE_PUBLIC int sxe_lua_module(struct sxe_lua *lua, const char *name,
                               const struct luaL_Reg *functions);
 
-/* table.field in Lua reads and writes *variable from now on; the table is made if need be.
- * Borrowed. A string's variable is a char array of size bytes: a longer string is cut, and a string
- * with a zero byte cannot be assigned. 0; -EINVAL no such type, no such state, or the table is none
- * or has a metatable of its own; -ENOMEM. BOOL is a bool, INT an int. */
+/* From now on table.field in Lua reads and writes *variable, which is borrowed; a table that does
+ * not exist is made. A string's variable is a char array of size bytes: a longer string is cut, and
+ * a string with a zero byte cannot be assigned. Returns 0; -EINVAL: the type or the state is not
+ * valid, or `table` is no table or has a metatable of its own; -ENOMEM. BOOL is a bool, INT an
+ * int. */
 enum sxe_lua_type {
     SXE_LUA_BOOL = 'b',
     SXE_LUA_INT = 'i',
@@ -220,8 +223,8 @@ SXE_PUBLIC int sxe_lua_bind_field(struct sxe_lua *lua, const char *table, const 
 SXE_PUBLIC int sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const char *field,
                                    char *text, size_t size);
 
-/* Bytes that the state holds now, in slabs of 16 KiB and larger blocks, and the most it ever held
- * (which may be NULL). */
+/* How many bytes the state holds now, in slabs of 16 KiB and larger blocks; *most (most may be
+ * NULL) becomes the most that it ever held. */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 
 /* The number of tasks, of all states, that wait for an event from outside, such as bytes at a
@@ -229,8 +232,8 @@ SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 SXE_PUBLIC unsigned sxe_lua_waiting(void);
 
 /* After sxe_run returned because nothing is left that could run: close what the script left open.
- * Then run the loop again: it sends what was written, and waits for children that still run, whose
- * pipes are closed now. */
+ * The program then runs the loop again: the loop sends what was written, and waits for children
+ * that still run, whose pipes are closed now. */
 SXE_PUBLIC void sxe_lua_finish(struct sxe_lua *lua);
 
 /* End all tasks (their <close> variables run) and free the state. Call this in the state's thread,
