@@ -123,7 +123,7 @@ plain_files() { sources "$@" ':!test/fuzz/corpus' ':!test/2010' ':!tools/lint.sh
 unplain_words() {
     plain_files | xargs grep -nIwiE 'behind|anew' |
         grep -vE '[Bb]ehind (a|the|its|another|one) (proxy|balancer|interface)|[Bb]ehind (HAProxy|the interface|these proxies)' |
-        grep -vE 'no server behind it|pace falls behind|put it behind a proxy|The project.s English|"behind"'
+        grep -vE 'put it behind a proxy|The project.s English|"behind"'
     plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) (Who|Whoever|Whose|That of|Of what|Of those|Those) '
     plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) What ' | grep -vE '^[^:]*:[0-9]*: \* What: '
     plain_files '*.c' '*.h' | xargs grep -nE '/\* ---- (Who|Whoever|Whose|What|That of|Of what|Of those|Those)( |$)'

@@ -14,7 +14,7 @@ end
 local CLIENT <const>, SERVER <const> = "test/conformance/hostile-client.py", "test/conformance/hostile-server.py"
 local MOST_GROWTH <const> = 4 << 20 -- bytes, of a process that has seen everything once
 
--- The same attacks are made again with SEED in the environment.
+-- The seed of random choices. To repeat attacks, set SEED to the seed that a failed check printed.
 local seed = os.getenv "SEED" or tostring(os.time())
 
 local function attack(server, dice)

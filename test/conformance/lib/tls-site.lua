@@ -44,7 +44,8 @@ function site.peer(path, package, what)
     return found or nil
 end
 
--- The same for Python with a module of requirements.txt, which make conformance installs.
+-- The path of a Python that has this module of requirements.txt, which make conformance installs; or nil after a line
+-- that says what is skipped without it.
 function site.python(module, package, what)
     local path = "build/conformance/venv/bin/python"
     if site.run("test", "-x", path) and site.run(path, "-c", "import " .. module) then

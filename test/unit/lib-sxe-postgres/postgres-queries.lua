@@ -623,8 +623,10 @@ local function rows_come_in_portions()
   end)
 end
 
-local function data_is_copied()
-  local data = P.message("d", "1\n") .. P.message("d", "2\n")
+local copied = P.message("d", "1\n") .. P.message("d", "2\n")
+local copy_out = P.message("H", "\0\0\0") .. copied .. P.message("c", "") .. P.message("C", "COPY 2\0")
+
+local function data_is_copied_in()
   with({
     ["COPY in"] = { copy_in = function(bytes) return { tag = "COPY " .. #bytes } end },
     ["COPY bad"] = { copy_in = function() return { error = { C = "22P02", M = "bad line" } } end },
@@ -634,15 +636,7 @@ local function data_is_copied()
       session.conn:close()
       return P.MUTE
     end,
-    ["COPY out"] = { raw = P.message("H", "\0\0\0") .. data .. P.message("c", "") .. P.message("C", "COPY 2\0") },
-    ["COPY twice"] = { raw = P.message("H", "\0\0\0") .. data .. P.message("c", "") .. P.message("C", "COPY 2\0")
-      .. P.message("H", "\0\0\0") },
-    ["COPY late"] = { raw = P.message("H", "\0\0\0") .. data .. P.error_message{ C = "22P02", M = "late" } },
-    ["COPY half"] = function(_, session)
-      session.conn:write(P.message("H", "\0\0\0") .. data)
-      if session.is_cut then session.conn:close() end
-      return P.MUTE
-    end,
+    ["COPY out"] = { raw = copy_out },
     a = one "1",
   }, { max = 1 }, function(db, server)
     local function source(chunks)
@@ -666,28 +660,11 @@ local function data_is_copied()
     fails("closed", other:copy_in("COPY in", function() other:close() return "x" end))
     fails("FROM STDIN is expected", db:copy_in("COPY out", "x"))
     fails("server closed", db:copy_in("COPY cut", function() task.sleep(0.001) return "x" end))
-
-    local rows = {}
-    for row in db:copy_out "COPY out" do rows[#rows + 1] = row end
-    equal(table.concat(rows), "1\n2\n")
-    fails("TO STDOUT is expected", pcall(function() for _ in db:copy_out "a" do rows = {} end end))
-    fails("late", pcall(function() for row in db:copy_out "COPY late" do rows[#rows + 1] = row end end))
-    equal(#rows, 4)
-    fails("one COPY is expected", pcall(function() for row in db:copy_out "COPY twice" do rows[#rows + 1] = row end end))
-    equal(#rows, 6)
-    for _ in db:copy_out "COPY half" do break end
-    local timeout, came = 0.01, false
-    repeat -- on a busy machine a short one is over before the first row comes
-      fails("timeout", pcall(function() for _ in db:copy_out{ "COPY half", timeout = timeout } do came = true end end))
-      timeout = 2 * timeout
-    until came
     assert(db:query "a")
-    for _, session in pairs(server.sessions) do session.is_cut = true end -- which one is newest: the query's, or a cancel's
-    fails("server closed", pcall(function() for _ in db:copy_out "COPY half" do rows = {} end end))
-    fails("closed", pcall(function() for _ in db:copy_out "COPY half" do db:close() end end))
-    fails("closed", pcall(db:copy_out "COPY half", select(2, db:copy_out "COPY half")))
   end)
-  -- A server that does not read.
+end
+
+local function a_server_that_does_not_read_copies_nothing_in()
   local stuck = 0
   with({ ["COPY stuck"] = function(_, session)
     session.conn:write(P.message("G", "\0\0\0"))
@@ -700,6 +677,40 @@ local function data_is_copied()
     wait_for(function() return stuck == 2 end)
     db:close()
     fails("closed", t:join())
+  end)
+end
+
+local function data_is_copied_out()
+  with({
+    ["COPY out"] = { raw = copy_out },
+    ["COPY twice"] = { raw = copy_out .. P.message("H", "\0\0\0") },
+    ["COPY late"] = { raw = P.message("H", "\0\0\0") .. copied .. P.error_message{ C = "22P02", M = "late" } },
+    ["COPY half"] = function(_, session)
+      session.conn:write(P.message("H", "\0\0\0") .. copied)
+      if session.is_cut then session.conn:close() end
+      return P.MUTE
+    end,
+    a = one "1",
+  }, { max = 1 }, function(db, server)
+    local rows = {}
+    for row in db:copy_out "COPY out" do rows[#rows + 1] = row end
+    equal(table.concat(rows), "1\n2\n")
+    fails("TO STDOUT is expected", pcall(function() for _ in db:copy_out "a" do rows = {} end end))
+    fails("late", pcall(function() for row in db:copy_out "COPY late" do rows[#rows + 1] = row end end))
+    equal(#rows, 4)
+    fails("one COPY is expected", pcall(function() for row in db:copy_out "COPY twice" do rows[#rows + 1] = row end end))
+    equal(#rows, 6)
+    for _ in db:copy_out "COPY half" do break end
+    local timeout, came = 0.01, false
+    repeat -- on a busy machine a short timeout is over before the first row comes
+      fails("timeout", pcall(function() for _ in db:copy_out{ "COPY half", timeout = timeout } do came = true end end))
+      timeout = 2 * timeout
+    until came
+    assert(db:query "a")
+    for _, session in pairs(server.sessions) do session.is_cut = true end -- the query, and cancels
+    fails("server closed", pcall(function() for _ in db:copy_out "COPY half" do rows = {} end end))
+    fails("closed", pcall(function() for _ in db:copy_out "COPY half" do db:close() end end))
+    fails("closed", pcall(db:copy_out "COPY half", select(2, db:copy_out "COPY half")))
   end)
 end
 
@@ -766,4 +777,5 @@ P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, 
   statements_that_ran_are_not_sent_again, queries_may_end_the_transaction, queries_may_begin_another_transaction,
   coroutines_may_be_dropped, transactions_end,
   transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
-  rows_come_in_portions, data_is_copied, notifications_are_read, bytes_may_be_cut }
+  rows_come_in_portions, data_is_copied_in, a_server_that_does_not_read_copies_nothing_in, data_is_copied_out,
+  notifications_are_read, bytes_may_be_cut }
