@@ -155,30 +155,30 @@ local function start_twin_lua(context)
     return launch(context, {wire.program("bench/lua-twins"), tostring(context.port), script})
 end
 
--- Start several processes of ours on one port, with a handler in C or a script.
-local function start_workers(context)
-    local each = math.ceil(context.connections / context.workers * 1.1) + 64
-    local words = {wire.program("bench/workers"), "-w", tostring(context.workers), "-c",
-                   tostring(each), tostring(context.port)}
-    local what = {
-        hello = {"hello"},
-        generate = {"generate", context.scratch},
-    }
-    table.move(what[context.service], 1, 2, #words + 1, words)
-    return launch(context, words, SAYS)
+-- Start sxe-httpd with worker processes. While connections are opened, a worker without a CPU leaves
+-- its share to the others, so each has room for more than its share. more: further arguments.
+local function start_workers(context, more)
+    local each = math.min(math.ceil(context.connections / context.workers * 2) + 64,
+                          DESCRIPTORS_MAX - 200)
+    local words = {wire.program("sxe-httpd"), "-w", tostring(context.workers), "-p",
+                   tostring(context.port), "-c", tostring(each), "--requests", "1000000000",
+                   "--idle-timeout", "3600"}
+    table.move(more, 1, #more, #words + 1, words)
+    return launch(context, words)
 end
 
-local function start_workers_lua(context)
-    local words = {wire.program("bench/workers"), "-w", tostring(context.workers), "-c",
-                   tostring(context.connections), tostring(context.port)}
+local function start_httpd_workers(context)
+    return start_workers(context, {})
+end
+
+local function start_httpd_workers_lua(context)
     local what = {
         hello = {"bench/lua/hello.lua"},
-        generate = {"bench/lua/generate.lua", context.scratch},
-        redis = {"bench/lua/redis.lua", tostring(context.redis_port)},
-        sort = {"bench/lua/sort.lua", context.root},
+        generate = {"bench/lua/generate.lua", "--", context.scratch},
+        redis = {"bench/lua/redis.lua", "--", tostring(context.redis_port)},
+        sort = {"bench/lua/sort.lua", "--", context.root},
     }
-    table.move(what[context.service], 1, 2, #words + 1, words)
-    return launch(context, words, SAYS)
+    return start_workers(context, {"--lua", table.unpack(what[context.service])})
 end
 
 -- ---- nginx ----
@@ -473,10 +473,11 @@ add{name = "sxe-c", title = "sxe, C", serves = set("hello", "json", "2010"), sta
     version = ours}
 add{name = "sxe-lua", title = "sxe, Lua", serves = set("hello", "json", "random", "2010", "echo"),
     start = start_twin_lua, version = ours}
-add{name = "sxe-workers", title = "sxe, C, workers", serves = set("hello", "generate"),
-    start = start_workers, version = ours}
-add{name = "sxe-lua-workers", title = "sxe, Lua, workers",
-    serves = set("hello", "generate", "redis", "sort"), start = start_workers_lua, version = ours}
+add{name = "sxe-httpd-workers", title = "sxe-httpd -w", serves = set("hello"),
+    start = start_httpd_workers, version = ours}
+add{name = "sxe-httpd-lua-workers", title = "sxe-httpd -w --lua",
+    serves = set("hello", "generate", "redis", "sort"), start = start_httpd_workers_lua,
+    version = ours}
 add{name = "nginx", needs = {"nginx"}, package = "nginx-light", version = "nginx -v 2>&1",
     serves = set("hello", "file"), start = start_nginx}
 add{name = "nginx-defaults", title = "nginx, its defaults", needs = {"nginx"},

@@ -105,11 +105,11 @@ end
 -- given: fields of this row only
 local function crowd(given)
     local row = {
-        service = "hello", reference = "nginx", ours = "sxe-workers", unit = "replies/s",
+        service = "hello", reference = "nginx", ours = "sxe-httpd-workers", unit = "replies/s",
         title = "Hello, World!, up to 100,000 open connections, six processes on one port",
         work = "each connection asks again as soon as it has been answered; six servers share one "
                .. "core, six workers of the client the other",
-        command = "workers -w 6 -c 19000 PORT hello; crowd-client -p PORT -s 10000,30000,100000",
+        command = "sxe-httpd -w 6 -c 19800 -p PORT; crowd-client -p PORT -s 10000,30000,100000",
         checks = "status 200 once a worker, the length of each reply; all connections are open",
         void = VOID, x_title = "open connections", plot = "lines", run = run_crowd,
         columns = {{"memory", "bytes of memory", 0}}}
@@ -162,7 +162,7 @@ end
 
 -- ---- S8 ----
 
-local SORTERS = {"sxe-lua-workers", "node-callbacks", "node-sync", "node-cluster"}
+local SORTERS = {"sxe-httpd-lua-workers", "node-callbacks", "node-sync", "node-cluster"}
 
 local function run_sort(bench, peer)
     return sort.run(bench, peer, {servers = 2, clients = 4, cpu = CPUS})
@@ -257,32 +257,34 @@ return {
         load = {connections = 5000, queries = 2, target = "/random?number=8",
                 client = "limit-client", second = false, look = "once",
                 body = function(reply) return reply.body:find("^%d$") ~= nil, reply.body end}},
-    crowd{name = "S4", peers = {"sxe-workers", "nginx", "go"}, budget = 300,
+    crowd{name = "S4", peers = {"sxe-httpd-workers", "nginx", "go"}, budget = 300,
           target = {{peer = "go", ratio = 1, of = "seed-api"},
                     {peer = "nginx", key = "memory", ratio = 1, better = "less",
                      of = "seed-api"}},
           notes = {"Node's cluster is in S4-node, when it is asked for: its master deals "
                    .. "out connections for half a minute a round"}},
-    crowd{name = "S4-node", group = "S4", peers = {"sxe-workers", "nginx", "node-cluster"},
+    crowd{name = "S4-node", group = "S4", peers = {"sxe-httpd-workers", "nginx", "node-cluster"},
           budget = 400, asked_only = true},
     {
-        name = "S5", service = "generate", reference = "node-cluster", ours = "sxe-workers",
-        peers = {"sxe-workers", "sxe-lua-workers", "node-cluster"}, unit = "replies/s",
+        name = "S5", service = "generate", reference = "node-cluster",
+        ours = "sxe-httpd-lua-workers", peers = {"sxe-httpd-lua-workers", "node-cluster"},
+        unit = "replies/s",
         title = "108,000 random characters, written to a new file, read back, sent; 50 at a time",
         work = "each character is one random number of the language's; the file's name is fresh, "
                .. "and the file removed; as many workers as CPUs, on all of them",
-        command = "workers -w 2 PORT generate /tmp; sxe-http -c 50 --requests 2000",
+        command = "sxe-httpd -w 2 -p PORT --lua bench/lua/generate.lua -- /tmp; sxe-http -c 50 "
+                  .. "--requests 2000",
         checks = "status and 108,000 bytes of each reply, letters and digits once a sample",
         void = VOID, budget = 25, context = {cpu = CPUS, workers = #CPUS},
         load = cluster_load("generate"),
         target = {peer = "node-cluster", ratio = 1, of = "issue 7"}},
     {
-        name = "S6", service = "redis", reference = "node-cluster", ours = "sxe-lua-workers",
-        peers = {"sxe-lua-workers", "node-cluster"}, unit = "replies/s",
+        name = "S6", service = "redis", reference = "node-cluster", ours = "sxe-httpd-lua-workers",
+        peers = {"sxe-httpd-lua-workers", "node-cluster"}, unit = "replies/s",
         title = "Redis: del, hmset of 100 texts of 1,000 characters, hgetall; 50 at a time",
         work = "a hash is set, read back, its texts are sent; ten connections to Redis from each "
                .. "of as many workers as CPUs; the server's CPU is theirs and that of Redis",
-        command = "workers -w 2 PORT bench/lua/redis.lua REDIS_PORT; sxe-http -c 50 "
+        command = "sxe-httpd -w 2 -p PORT --lua bench/lua/redis.lua -- REDIS_PORT; sxe-http -c 50 "
                   .. "--requests 2000",
         checks = "status and 100,000 bytes of each reply, letters once a sample",
         void = VOID, budget = 20, run = run_redis, context = {cpu = CPUS},
@@ -298,7 +300,7 @@ return {
         files = {["page.html"] = PAGE}, target = {peer = "nginx", ratio = 1, of = "issue 7"},
         load = {connections = 50, target = "/page.html", body = PAGE}},
     {
-        name = "S8", service = "sort", reference = "node-cluster", ours = "sxe-lua-workers",
+        name = "S8", service = "sort", reference = "node-cluster", ours = "sxe-httpd-lua-workers",
         peers = SORTERS, unit = "requests/s", plot = "candles", budget = 25,
         title = "Ten reads a write of 30 files, sorted: 2 servers, 4 clients",
         work = "GET reads a file, splits it, sorts and joins the parts; POST appends; each server "
@@ -309,7 +311,7 @@ return {
         context = {cpu = CPUS}, client_cpus = #CPUS},
     {
         name = "S8-sweep", group = "S8", service = "sort", reference = "node-cluster",
-        ours = "sxe-lua-workers", peers = SORTERS, unit = "requests/s", plot = "candles",
+        ours = "sxe-httpd-lua-workers", peers = SORTERS, unit = "requests/s", plot = "candles",
         title = "The same with 1 to 4 servers and 1 to 8 clients", rounds = 1, budget = 70,
         work = "as S8, every combination once; min, mean, 101 % of mean and max go into a CSV",
         command = "make bench ROW=S8-sweep", checks = "as S8", void = VOID, run = run_sort_sweep,
