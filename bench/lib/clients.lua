@@ -9,9 +9,10 @@
 --            if its runs need other than these seconds; program; package: its Debian package, if
 --            that has another name}
 -- result    {rate = good replies a second, seconds, count, bytes, connects = a second, p50, p99 in
---            µs, curve = {{percentile, µs}, ...}}: those of the fields that the client knows
+--            µs, curve = {{percentile, µs}, ...}}: those of the fields that the client knows;
+--            sxe-http also p999 and slowest
 -- load      described in rows.lua; batch = 1 if limit-client itself is measured; body_length: of
---           replies whose bytes are not known
+--           replies whose bytes are not known; rate: requests a second, in an open loop
 
 local cjson = require "cjson"
 
@@ -94,9 +95,11 @@ local function read_sxe_http(_, files, load)
         return nil, bad or ("%d of %d sockets open"):format(total.sockets.opened,
                                                             total.sockets.wanted)
     end
-    local times = load.fresh and total.connect.count > 0 and total.response or total.service
+    local is_whole = load.rate or load.fresh and total.connect.count > 0
+    local times = is_whole and total.response or total.service
     return {rate = total.rate, seconds = total.seconds, count = total.rate * total.seconds,
             bytes = total.accounts.bytes_received, p50 = known(times.p50), p99 = known(times.p99),
+            p999 = known(times["p99.9"]), slowest = known(times.max),
             connects = load.fresh and total.rate or total.sockets.opened / total.sockets.seconds,
             curve = curve_of(times.histogram, times.count)}
 end
@@ -119,6 +122,9 @@ local function command_sxe_http(load, server, seconds, files)
     end
     if (load.depth or 1) > 1 then
         append(words, "--pipeline", load.depth)
+    end
+    if load.rate then
+        append(words, "-R", ("%.0f"):format(load.rate))
     end
     if load.workers then
         append(words, "-t", load.workers)

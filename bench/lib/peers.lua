@@ -171,6 +171,16 @@ local function start_httpd_workers(context)
     return start_workers(context, {})
 end
 
+-- Start one worker, with metrics or a log if the peer is named so.
+local function start_httpd_worker(context, name)
+    local more = {
+        ["sxe-httpd-worker"] = {},
+        ["sxe-httpd-metrics"] = {"--admin", context.scratch .. "/admin"},
+        ["sxe-httpd-log"] = {"--access-log", context.scratch .. "/access.log"},
+    }
+    return start_workers(context, more[name])
+end
+
 local function start_httpd_workers_lua(context)
     local what = {
         hello = {"bench/lua/hello.lua"},
@@ -281,11 +291,12 @@ end
 local function start_go(context)
     local service = context.service == "file" and "files" or context.service
     local words = {go_program}
-    if context.workers > 1 then
+    local shares = context.workers > 1 and context.connections > DESCRIPTORS_MAX
+    if shares then
         words[2] = "-shared"
     end
     table.move({tostring(context.port), service, context.root}, 1, 3, #words + 1, words)
-    return launch_each(context, words)
+    return shares and launch_each(context, words) or launch(context, words, SAYS)
 end
 
 -- ---- Node ----
@@ -475,6 +486,10 @@ add{name = "sxe-lua", title = "sxe, Lua", serves = set("hello", "json", "random"
     start = start_twin_lua, version = ours}
 add{name = "sxe-httpd-workers", title = "sxe-httpd -w", serves = set("hello"),
     start = start_httpd_workers, version = ours}
+for _, one in ipairs{{"worker", ""}, {"metrics", " --admin"}, {"log", " --access-log"}} do
+    add{name = "sxe-httpd-" .. one[1], title = "sxe-httpd -w 1" .. one[2], serves = set("hello"),
+        start = start_httpd_worker, version = ours}
+end
 add{name = "sxe-httpd-lua-workers", title = "sxe-httpd -w --lua",
     serves = set("hello", "generate", "redis", "sort"), start = start_httpd_workers_lua,
     version = ours}
