@@ -7,12 +7,12 @@
  * Shape: the time line is cut into 40 windows of equal length. The figures are the mean and the p99
  * of response times and, in a closed loop, the rate of good replies. A figure has a trend if
  *
- *     it is shown    by the test of Mann and Kendall (see warmup.h): of the 780 pairs of windows,
- *                    the number that rise, less the number that fall, is more than 3 standard
- *                    deviations from 0. If neighbouring windows are correlated, as with a queue,
- *                    the variance is larger: by (1 + r) / (1 - r), where r is the correlation in
- *                    the second half.
- *     of weight      the means of the first and of the second half differ by more than 5 %.
+ *     it is shown     by the test of Mann and Kendall (see warmup.h): of the 780 pairs of windows,
+ *                     the number that rise, less the number that fall, is more than 3 standard
+ *                     deviations from 0. If neighbouring windows are correlated, as with a queue,
+ *                     the variance is larger: by (1 + r) / (1 - r), where r is the correlation in
+ *                     the second half.
+ *     of weight       the means of the first and of the second half differ by more than 5 %.
  *
  * Simulated steady servers (test-http-trend.c) have a trend in less than 1 % of runs.
  *

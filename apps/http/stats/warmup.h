@@ -13,15 +13,15 @@
  *                        '----- no trend: warm -----'
  *
  * A figure has a trend if both are true:
- *     shown     by the test of Mann (Econometrica 13, 1945) and Kendall: of the 45 pairs of
- *               windows, the number that rise, less the number that fall, is at least 23 or at most
- *               -23. That happens in 4.7 % of series without a trend. The test only asks which of
- *               two windows is larger, so it holds for noise of any distribution, and a single
- *               window in which the server was stopped decides nothing. Equal windows count as
- *               neither, so with them the test shows a trend more rarely.
- *     of weight the means of the first and of the last five windows differ by more than 2 % of the
- *               mean. Figures that vary less are called steady by Georges, Buytaert and Eeckhout
- *               (OOPSLA 2007).
+ *     shown      by the test of Mann (Econometrica 13, 1945) and Kendall: of the 45 pairs of
+ *                windows, the number that rise, less the number that fall, is at least 23 or at
+ *                most -23. That happens in 4.7 % of series without a trend. The test only asks
+ *                which of two windows is larger, so it holds for noise of any distribution, and a
+ *                single window in which the server was stopped decides nothing. Equal windows count
+ *                as neither, so with them the test shows a trend more rarely.
+ *     of weight  the means of the first and of the last five windows differ by more than 2 % of the
+ *                mean. Figures that vary less are called steady by Georges, Buytaert and Eeckhout
+ *                (OOPSLA 2007).
  *
  * Limits: a trend that is smaller than the noise of ten windows is not seen. After ten windows
  * without a trend the server counts as warm, even if a trend begins later.

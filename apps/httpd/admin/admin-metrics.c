@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shared memory of admin-metrics.h: its parts, and how a process writes its own.
+ * The shared memory of admin-metrics.h: its parts, and how a process writes its own part.
  */
 #include "admin-metrics.h"
 
@@ -14,7 +14,8 @@
 #include "sxe-log.h"
 #include "sxe-pool-shared.h"
 
-#define CACHED 256 /* entries of the cache that finds the series of a route, method and status */
+/* the number of entries of the cache, which finds the series of a route, method and status */
+#define CACHED 256
 
 #define QUICK_US 1000
 
@@ -25,22 +26,24 @@ struct bin {
 };
 
 struct cached {
-    const char *pattern; /* the router's string: a route's pattern always has the same address */
+    /* the string of the router; the pattern of a route always has the same address */
+    const char *pattern;
     struct metrics_series *series;
-    uint32_t key; /* method and status */
+    uint32_t key; /* the method and the status */
 };
 
 static struct {
     struct metrics_head *head; /* the shared memory; NULL: nothing is counted */
-    /* how many parts, as metrics_map was told; any process could overwrite the number in the
-     * head */
+    /* the number of parts that metrics_map got; the number in the head is not used, because any
+     * process could overwrite it */
     unsigned parts_number;
-    struct metrics_part *part;      /* the part of this process; NULL: it has none */
-    uint32_t level;                 /* head->level when this process last looked */
+    struct metrics_part *part; /* the part of this process; NULL: it has none */
+    /* the value that head->level had when this process looked last */
+    uint32_t level;
     struct bin quick[QUICK_US + 1]; /* the bins of durations up to QUICK_US, rounded up to us */
     struct cached cache[CACHED];
     struct sxe_http_upstream_state
-        upstreams[METRICS_UPSTREAMS]; /* sums, until they are published */
+        upstreams[METRICS_UPSTREAMS]; /* the sums of the counts that will be published next */
 } metrics;
 
 static size_t
@@ -108,7 +111,8 @@ metrics_look(void)
 
 /* ---- Lines of the log ---- */
 
-/* Keep a warning or an error. sequence is 0 while its line is written: readers skip it then. */
+/* Keep a warning or an error. While the line is written, its sequence is 0, so that readers skip
+ * it. */
 static void
 keep_line(void *user, int level, const char *line, size_t length)
 {
@@ -125,14 +129,14 @@ keep_line(void *user, int level, const char *line, size_t length)
     to->level = level;
     length = length < METRICS_LINE_SIZE ? length : METRICS_LINE_SIZE;
     memcpy(to->text, line, length);
-    to->text[length - 1] = '\0'; /* takes the place of the line's end */
+    to->text[length - 1] = '\0'; /* this byte was the end of the line */
     part->lines_number++;
     __atomic_store_n(&to->sequence, part->lines_number, __ATOMIC_RELEASE);
 }
 
 /* ---- Parts ---- */
 
-/* A worker begins, and has no connections yet. */
+/* Begin the part of a worker, which has no connections yet. */
 static void
 begin_upstreams(struct metrics_part *part)
 {
@@ -220,8 +224,8 @@ metrics_ask_for_level(unsigned level)
 
 /* ---- Requests ---- */
 
-/* Find the index of a route, or add it. Index 0 has an empty name: requests that no pattern
- * matched. */
+/* Find the index of a route, or add the route. Index 0 has an empty name, and stands for requests
+ * that matched no pattern. */
 static unsigned
 index_of_route(struct metrics_part *part, const char *pattern)
 {
@@ -253,8 +257,8 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
     return NULL;
 }
 
-/* The classes of a status: none, 1xx .. 5xx. Each has a reserved series, for when there is no room
- * for others. */
+/* The classes of a status: none, 1xx .. 5xx. Each class has a reserved series, which counts
+ * requests if there is no room for a series of their own. */
 #define CLASSES 6
 
 static struct metrics_series *
@@ -289,7 +293,7 @@ place_in_cache(const char *pattern, uint32_t key)
     return &metrics.cache[hash >> 56];
 }
 
-/* Fill a cache entry that was empty or belongs to another series. */
+/* Fill in a cache entry that was empty, or that belongs to another series. */
 static __attribute__((cold, noinline)) struct cached *
 fill_cache(struct cached *cached, const char *pattern, uint32_t key)
 {
@@ -314,7 +318,7 @@ metrics_count(const struct sxe_http_request *request, const struct sxe_http_summ
         return;
     if (SXE_UNLIKELY(series == NULL || cached->pattern != pattern || cached->key != key))
         series = fill_cache(cached, pattern, key)->series;
-    /* The loop's clock stands still while a handler computes; sxe_time_ns does not. */
+    /* sxe_time_turn_ns does not change while a handler computes, sxe_time_ns does. */
     ns = summary->duration_ns + (sxe_time_ns() - sxe_time_turn_ns());
     bin = SXE_LIKELY(ns <= QUICK_US * 1000) ? metrics.quick[(ns + 999) / 1000] : bin_of(ns);
     series->counts[bin.bound]++;
@@ -358,7 +362,8 @@ publish_pool(void *user, const void *array)
     pool->states = states;
 }
 
-/* The entry of an address, by its names as they are cut; NULL: there is no room. */
+/* Find the entry of an address, or add it. The names are compared as they are stored, which may be
+ * cut. NULL: there is no room. */
 static struct metrics_upstream *
 entry_of_upstream(struct metrics_part *part, const char *upstream, const char *address)
 {
@@ -397,7 +402,7 @@ metrics_publish_upstream(const char *upstream, const struct sxe_http_upstream_st
     now->is_down |= state->is_down;
 }
 
-/* Write the sums of metrics_publish_upstream, and begin new ones. */
+/* Write the sums of metrics_publish_upstream to this process's part, and set them to 0. */
 static void
 publish_upstreams(struct metrics_part *part)
 {

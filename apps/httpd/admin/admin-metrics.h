@@ -8,16 +8,16 @@
  * supervisor in the first one, a worker in that of its slot (worker-place.h). The admin process
  * reads all of them.
  *
- * Shape: only its owner writes a part, without locks; other processes read it. The next worker of a
- * slot continues the counts of the one before it, so that a sum over all parts never becomes less.
- * The supervisor marks the parts of workers that have ended.
+ * Shape: a part is written only by the process that owns it, without locks; other processes read
+ * it. The next worker in a slot continues the counts of the last one, so that sums over all parts
+ * never become less. The supervisor marks the parts of workers that have ended.
  *
  *     head: draining, level | part: owner, series, durations, pools, lines | part | part ...
  *
- * Limits: METRICS_ROUTES routes and METRICS_SERIES combinations of route, method and status in each
- * process; further ones count as "_OTHER". METRICS_UPSTREAMS addresses of upstreams. Texts are cut
- * to their sizes. Published values are as old as the last call of metrics_publish: a second at
- * most, unless the loop hangs.
+ * Limits: in each process METRICS_ROUTES routes, and METRICS_SERIES combinations of route, method
+ * and status; requests of further ones are counted as "_OTHER". METRICS_UPSTREAMS addresses of
+ * upstreams. Texts are cut to their sizes. Published values are as old as the last call of
+ * metrics_publish: a second at most, unless the loop hangs.
  */
 #ifndef ADMIN_METRICS_H
 #define ADMIN_METRICS_H
@@ -34,9 +34,9 @@
 #define METRICS_ROUTE_SIZE    96
 #define METRICS_SERIES        128
 #define METRICS_POOLS         24
-#define METRICS_STATES        12 /* most states of a pool */
+#define METRICS_STATES        12 /* the most states that a pool may have */
 #define METRICS_NAME_SIZE     32
-#define METRICS_UPSTREAMS     64 /* addresses of upstreams */
+#define METRICS_UPSTREAMS     64 /* the most addresses of upstreams */
 #define METRICS_LINES         16
 #define METRICS_LINE_SIZE     240
 #define METRICS_UPSTREAM_SIZE 96
@@ -48,12 +48,13 @@ enum metrics_state { METRICS_STARTING, METRICS_READY, METRICS_LEAVING };
 
 /* The requests of one route, method and status. */
 struct metrics_series {
-    /* how many durations are up to each bound and above the one before */
+    /* how many durations are up to each bound, and above the bound before it */
     uint64_t counts[LATENCY_BOUNDS + 1];
     uint64_t sum_ns;
     uint64_t max_ns;
-    uint16_t route_index; /* in `routes` */
-    /* 0: none was sent; with METRICS_OTHER_METHOD it is only the class: the first digit x 100 */
+    uint16_t route_index; /* the index of the route's pattern in `routes` */
+    /* 0: no status was sent. If method is METRICS_OTHER_METHOD, only the class of the status: its
+     * first digit x 100. */
     uint16_t status;
     uint8_t method; /* enum sxe_http_method, or METRICS_OTHER_METHOD */
 };
@@ -71,45 +72,53 @@ struct metrics_pool {
     struct metrics_pool_state state[METRICS_STATES];
 };
 
-/* An address of an upstream. Counts go on where those of earlier owners of the part ended. */
+/* An address of an upstream. The counts include those of earlier owners of the part. */
 struct metrics_upstream {
     char upstream[METRICS_UPSTREAM_SIZE];
     char address[METRICS_UPSTREAM_SIZE];
     uint64_t requests;
     uint64_t failures;
     uint64_t retries;
-    uint64_t requests_before; /* of earlier owners; so are failures_before and retries_before */
+    uint64_t requests_before; /* the counts of earlier owners */
     uint64_t failures_before;
     uint64_t retries_before;
-    uint32_t active; /* requests; this and what follows is 0 if the owner has no such address */
+    /* requests in progress; this member and those after it are 0 if the owner has no such
+     * address */
+    uint32_t active;
     uint32_t connections;
     uint32_t is_down;
 };
 
 struct metrics_line {
-    uint64_t sequence; /* counts up from 1; 0: the line is being written, or there is none */
+    /* the number of the line, from 1; 0: the line is being written, or there is none yet */
+    uint64_t sequence;
     int64_t unix_ms;
     int level;
     char text[METRICS_LINE_SIZE];
 };
 
-/* The counts of one process at a time. All 0: no process has had this part. */
+/* The counts of one process, and of the processes that had this part before it. All 0: no process
+ * has had this part. */
 struct metrics_part {
-    pid_t owner; /* atomic; 0: the part has no owner, or its owner has ended */
+    /* the process whose counts these are; 0: it has ended, or there was none yet; read and written
+     * atomically */
+    pid_t owner;
     uint32_t role;
     uint32_t place;
     uint32_t state;
     uint32_t starts; /* how many processes have had this part */
     uint32_t routes_number;
-    uint32_t series_number; /* how many series there are; written after the new series */
+    /* how many series there are; increased after the new series was written */
+    uint32_t series_number;
     uint32_t pools_number;
-    uint32_t upstreams_number; /* written after the upstream */
-    uint64_t since_ns;         /* when the owner took the part, by the clock of sxe_time_ns */
+    uint32_t upstreams_number; /* increased after the new upstream was written */
+    uint64_t since_ns;         /* when the owner got the part, by the clock of sxe_time_ns */
     uint64_t published_ns;     /* when metrics_publish was last called, by the same clock */
-    uint64_t bytes;            /* bytes of the bodies of all replies */
-    uint64_t broken;           /* requests whose connection ended before the reply did */
+    uint64_t bytes;            /* the bytes of the bodies of all replies */
+    /* how many requests had a connection that ended before the reply did */
+    uint64_t broken;
     uint64_t cpu_ns;
-    /* CPU time of earlier owners; lost_before and lua_errors_before are of them, too */
+    /* CPU time of earlier owners; lost_before and lua_errors_before are also of earlier owners */
     uint64_t cpu_before_ns;
     uint64_t lost_lines;
     uint64_t lost_before;
@@ -128,14 +137,15 @@ struct metrics_part {
 
 struct metrics_head {
     uint32_t draining; /* whether the whole server is ending */
-    uint32_t level;    /* the level of the log that /log-level asked for; 0: it was not asked */
+    /* the level of the log that an operator set with /log-level; 0: no operator has set one */
+    uint32_t level;
     uint32_t parts_number;
     int64_t began_unix_ms;
     uint64_t began_ns;
     struct metrics_part parts[];
 };
 
-/* Values of the serving process that are read once a second, not counted by request. */
+/* Values of a serving process that are not counted with requests, but read once a second. */
 struct metrics_gauges {
     uint64_t lost_lines;
     uint64_t lua_memory; /* bytes of Lua's memory; 0: there is no script */
@@ -143,8 +153,8 @@ struct metrics_gauges {
     uint64_t lua_errors;
 };
 
-/* Map the memory, for the supervisor and this many slots of workers. Call before the first fork. 0
- * or -errno. If it was not called, the functions below do nothing. */
+/* Map the shared memory, for the supervisor and for this many slots of workers. Call it before the
+ * first fork. 0 or -errno. If it was not called, the functions below do nothing. */
 int metrics_map(unsigned slots);
 void metrics_unmap(void);
 bool metrics_are_on(void); /* whether this process counts */
@@ -152,27 +162,28 @@ bool metrics_are_on(void); /* whether this process counts */
 /* The shared memory, to read at any time; NULL: it is not mapped. */
 const struct metrics_head *metrics_look(void);
 
-/* This process counts from now on: the supervisor, or the worker with this place and slot. */
+/* From now on this process counts: it is the supervisor, or the worker with this place and slot. */
 void metrics_begin_supervisor(void);
 void metrics_begin_worker(unsigned place, unsigned slot);
 
-/* Call in a forked process that does not count, although its parent does. */
+/* Call it in a forked process that is not to count, although its parent counts. */
 void metrics_stop(void);
 
-/* In the supervisor: the worker of this slot has ended. */
+/* Called in the supervisor: the worker in this slot has ended. */
 void metrics_worker_ended(unsigned slot);
 
 void metrics_set_state(enum metrics_state state); /* set the state of this process */
-void metrics_set_draining(void);                  /* the whole server drains from now on */
+void metrics_set_draining(void);                  /* remember that the whole server drains */
 
-/* Set the level of the log in all serving processes, at their next metrics_publish. */
+/* Set the level of the log in all serving processes. They notice it in their next
+ * metrics_publish. */
 void metrics_ask_for_level(unsigned level);
 
 /* Count a request. Call it from a server's on_reply. */
 void metrics_count(const struct sxe_http_request *request, const struct sxe_http_summary *summary);
 
-/* Have the next metrics_publish write the counts of this address of an upstream. Calls with the
- * same names add up: several routes may send requests to one address. Addresses beyond
+/* Store the counts of an address of an upstream for the next metrics_publish. Several routes may
+ * send requests to the same address, so calls with the same names add up. Addresses beyond
  * METRICS_UPSTREAMS are not shown. */
 void metrics_publish_upstream(const char *upstream, const struct sxe_http_upstream_state *state);
 

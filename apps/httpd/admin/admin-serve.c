@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server of the admin process. Its replies are texts that sxe-http.h borrows until they are
- * sent.
+ * The server of the admin process. The texts of its replies must stay valid until they are sent,
+ * because sxe-http.h does not copy them.
  */
 #include "admin-serve.h"
 
@@ -92,8 +92,8 @@ say_that_it_lives(struct sxe_http_request *request, struct sxe_http_response *re
     return sxe_http_reply_text(response, 200, "ok\n");
 }
 
-/* Reply to /readyz. "Not ready" is 404, because HAProxy with disable-on-404 then sends no new
- * sessions. */
+/* Reply to /readyz. If the server is not ready, the status is 404, because HAProxy with
+ * disable-on-404 then sends no new sessions to it. */
 static enum sxe_http_verdict
 say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -107,9 +107,9 @@ say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *re
 
 /* ---- Requests that are refused ---- */
 
-/* Whether the Host field is an address or localhost, or the request came over a unix socket. A page
- * of an attacker whose name was made to resolve to this machine (DNS rebinding) would send that
- * name. */
+/* Whether the Host field is an address or localhost, or the request came over a unix socket. With
+ * DNS rebinding an attacker makes a name of his own resolve to this machine; requests of his page
+ * then have this name as Host. */
 static bool
 is_asked_by_address(const struct sxe_http_request *request)
 {
@@ -118,7 +118,7 @@ is_asked_by_address(const struct sxe_http_request *request)
 
     if (serving.service->options->admin_path != NULL)
         return true;
-    if (host.length > 0 && host.base[0] == '[') /* only an IPv6 address begins so */
+    if (host.length > 0 && host.base[0] == '[') /* only an IPv6 address begins with a bracket */
         return true;
     while (length < host.length && host.base[length] != ':')
         length++;
@@ -137,8 +137,8 @@ is_span_text(struct sxe_span span, const char *text)
     return span.length == strlen(text) && memcmp(span.base, text, span.length) == 0;
 }
 
-/* Whether a browser sent the request for a page of another site. Browsers tell by Origin or
- * Sec-Fetch-Site (W3C Fetch Metadata); other programs send neither. */
+/* Whether a browser sent the request for a page of another site. Browsers tell that with Origin or
+ * Sec-Fetch-Site (W3C Fetch Metadata); other programs send neither field. */
 static bool
 is_of_another_site(const struct sxe_http_request *request)
 {
@@ -174,7 +174,7 @@ may_have_token(const struct sxe_http_request *request)
     return is_asked_by_address(request) && !is_of_another_site(request);
 }
 
-/* Get the token. A form of the page has it in its body. */
+/* Get the token of a request for an action. A form of the status page has the token in its body. */
 static bool
 is_form_with_token(const struct sxe_http_request *request)
 {
@@ -214,8 +214,8 @@ add_page(struct text *text, const struct metrics_sum *sum)
     status_page_add(text, sum, &serving.page);
 }
 
-/* Send the page. Its policy only lets it load /status.json and /token, and lets no page frame
- * it. */
+/* Send the status page. Its policy lets it load only /status.json and /token, and lets no other
+ * page show it in a frame. */
 static enum sxe_http_verdict
 show_page(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -237,7 +237,8 @@ show_page(struct sxe_http_request *request, struct sxe_http_response *response)
 
 /* ---- Actions ---- */
 
-/* The reply to an action: a redirect to the page if a form of the page sent it, otherwise text. */
+/* Reply to an action: with a redirect to the status page if a form of this page sent the request,
+ * otherwise with text. */
 static enum sxe_http_verdict
 reply_to_action(struct sxe_http_request *request, struct sxe_http_response *response,
                 const char *text)

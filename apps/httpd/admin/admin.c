@@ -27,8 +27,8 @@
 #include "upgrade.h"
 #include "wait-status.h"
 
-/* The signal that the kernel sends to the admin process when its parent ends, and that the parent
- * sends to end it. */
+/* The signal that ends the admin process. The parent sends it, or the kernel when the parent
+ * ends. */
 #define ENDED (SIGRTMIN + 3)
 
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
@@ -37,9 +37,9 @@
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define END_LOOKS    1000 /* how many ms the admin process has to end before it is killed */
 
-/* The admin process's one message to its parent. */
+/* The only message that the admin process sends to its parent. */
 struct report {
-    int result; /* 0; or -errno: it cannot listen */
+    int result; /* 0, or -errno: the admin process cannot listen */
     int port;
 };
 
@@ -48,7 +48,7 @@ static struct {
     pid_t pid;                           /* the admin process; 0: there is none now */
     int port;
     uint64_t since_ns;
-    uint64_t start_ns; /* if pid is 0: when to start the next one */
+    uint64_t start_ns; /* when to start the next admin process, if pid is 0 */
     uint64_t delay_ns;
 } admin;
 
@@ -73,7 +73,7 @@ admin_take_place(struct httpd_options *options, const char *text)
 
 /* ---- In the admin process ---- */
 
-/* Write its address for messages, "on 127.0.0.1 port 9180". */
+/* Write the address of the admin process for messages, as in "on 127.0.0.1 port 9180". */
 static const char *
 admin_place_text(const struct httpd_options *options)
 {
@@ -86,8 +86,8 @@ admin_place_text(const struct httpd_options *options)
     return text;
 }
 
-/* Send the result to the parent, which waits for it when it starts the first admin process. *user:
- * the descriptor of the pipe; -1: the parent does not wait, so log an error here. */
+/* Report whether this process listens. The parent waits for the report of the first admin process.
+ * *user is the descriptor of the pipe to it; -1: the parent does not wait, so log an error here. */
 static void
 report_start(void *user, int result, int port)
 {
@@ -95,7 +95,7 @@ report_start(void *user, int result, int port)
     int *fd = user;
 
     if (*fd >= 0) {
-        /* ignore an error: if the parent has ended, so does this process */
+        /* ignore an error: if the parent has ended, this process ends, too */
         (void)!write(*fd, &said, sizeof(said));
         close(*fd);
     } else if (result < 0) {
@@ -104,8 +104,8 @@ report_start(void *user, int result, int port)
     }
 }
 
-/* Ignore signals that a terminal or a service manager sends to all processes of the group: the
- * parent handles them, and this process goes on to show how the server drains. */
+/* Ignore signals that a terminal or a service manager sends to all processes of the group. The
+ * parent handles them, and this process goes on, to show how the server drains. */
 static void
 leave_signals_to_the_parent(void)
 {
@@ -131,8 +131,8 @@ be_admin(pid_t parent, int fd)
     metrics_stop();
     prctl(PR_SET_PDEATHSIG, ENDED);
     prctl(PR_SET_NAME, "sxe-httpd-admin");
-    /* If the parent ended before this process asked for the signal, no signal comes: compare
-     * parents. */
+    /* If the parent ended before this process asked the kernel for a signal, no signal will come.
+     * So compare parents. */
     exit(getppid() == parent && admin_serve(&service) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
@@ -154,8 +154,8 @@ hear_report(int fd)
     return said.result;
 }
 
-/* Fork the admin process. prepare: the child calls it first; NULL: it calls nothing. child_end,
- * parent_end: the ends of a pipe; -1: there is no pipe. 0 or -errno. */
+/* Fork the admin process. The child calls prepare first, unless it is NULL. child_end and
+ * parent_end are the ends of a pipe; -1: there is no pipe. 0 or -errno. */
 static int
 fork_admin(void (*prepare)(void), int child_end, int parent_end)
 {
@@ -221,8 +221,8 @@ admin_begin(const struct httpd_options *options, unsigned slots)
     return result;
 }
 
-/* Plan the start of the next admin process: at once, or after a delay that doubles if the last one
- * did not live long. */
+/* Plan the start of the next admin process: at once, or, if the last one did not live long, after a
+ * delay that doubles each time. */
 static void
 plan_next_admin(uint64_t now_ns)
 {
@@ -297,7 +297,7 @@ admin_say(const struct httpd_options *options)
     fflush(out);
 }
 
-/* The admin process ends at once unless it is stopped or hangs: then kill it. */
+/* The admin process ends at once, unless it is stopped or hangs. If it does not end, kill it. */
 static void
 end_admin_process(void)
 {
@@ -305,8 +305,8 @@ end_admin_process(void)
     int looks = 0;
 
     if (kill(admin.pid, ENDED) < 0)
-        /* after --user this process has no permission; the kernel sends ENDED when this process
-         * ends */
+        /* After --user this process may not send the signal. The kernel sends ENDED when this
+         * process ends. */
         return;
     while (waitpid(admin.pid, NULL, WNOHANG) == 0) {
         if (++looks == END_LOOKS)

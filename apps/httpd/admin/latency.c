@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ends of buckets, and quantiles. The bounds are those that OpenTelemetry advises for
- * http.server.request.duration, and five below them, for a server that answers in microseconds.
+ * The ends of buckets, quantiles, and the bounds for Prometheus. OpenTelemetry advises most of
+ * these bounds for http.server.request.duration. Five smaller bounds are added, because this server
+ * may answer in microseconds.
  */
 #include "latency.h"
 

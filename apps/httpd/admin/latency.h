@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: histograms of durations: the bucket of a duration, quantiles, and the bounds by which
- * Prometheus gets the counts.
+ * What: histograms of durations: the bucket of a duration, quantiles, and the bounds of the counts
+ * that Prometheus gets.
  *
  * Place: admin-metrics.c counts with it; metrics-sum.c, prometheus.c, status-json.c and
  * status-page.c evaluate the counts.
  *
- * Shape: the scale is log-linear, of durations rounded up to whole us: buckets are 1 us wide up to
- * 10 us, then each power of ten is cut into 90. So a bucket is at most a tenth of its value wide,
- * and every bound of latency_bounds_us is the end of a bucket: counts up to a bound are exact.
+ * Shape: durations are rounded up to whole us. The scale is log-linear: up to 10 us buckets are 1
+ * us wide, and above that each power of ten is cut into 90 buckets. So the width of a bucket is at
+ * most a tenth of its durations. Every bound of latency_bounds_us is the end of a bucket, so counts
+ * up to a bound are exact.
  *
  *     us      1 2 .. 10 | 11 .. 100 | 110 120 .. 1000 | .. 100 s | more
  *     bucket  0 1 .. 9  | 10 .. 99  | 100 101 .. 189  | .. 639   | 640
@@ -22,8 +23,8 @@
 
 #define LATENCY_BUCKETS 641
 #define LATENCY_MAX_US  UINT32_C(100000000)
-/* how many bounds Prometheus' histograms have; counts have one more, for durations above the last
- * bound */
+/* the number of bounds in histograms for Prometheus; an array of counts has one element more, for
+ * durations above the last bound */
 #define LATENCY_BOUNDS 19
 
 static inline unsigned
@@ -46,18 +47,18 @@ latency_bucket(uint64_t ns)
 /* The longest duration in a bucket, in us. LATENCY_MAX_US for the last bucket. */
 uint32_t latency_bucket_end_us(unsigned bucket);
 
-/* How many bounds are below the end of a bucket: 0 to LATENCY_BOUNDS. */
+/* How many of the bounds are below the end of this bucket: 0 to LATENCY_BOUNDS. */
 unsigned latency_bound_of_bucket(unsigned bucket);
 
 /* The bounds in us, in ascending order. */
 extern const uint32_t latency_bounds_us[LATENCY_BOUNDS];
 
-/* The duration in us that a fraction (0 to 1) of all durations does not exceed: the end of a
- * bucket. 0: all buckets are empty. */
+/* The duration in us that the given fraction (0 to 1) of all durations does not exceed. It is the
+ * end of a bucket. 0: all buckets are empty. */
 uint32_t latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction);
 
-/* Like latency_quantile_us, but from the counts by bound. Returns one of the bounds, or
- * LATENCY_MAX_US if the duration is above the last bound. */
+/* Like latency_quantile_us, but computed from the counts between the bounds. Returns one of the
+ * bounds, or LATENCY_MAX_US if the duration is above the last bound. */
 uint32_t latency_bounds_quantile_us(const uint64_t counts[LATENCY_BOUNDS + 1], double fraction);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding up the counts of all processes. A request that is counted meanwhile is in this sum or in
- * the next one.
+ * Adding up the counts of all processes. Processes go on counting meanwhile: a request that they
+ * count is in this sum, or only in the next one.
  */
 #include "metrics-sum.h"
 
@@ -44,8 +44,8 @@ greater_of(uint64_t a, uint64_t b)
 
 /* ---- Series and routes ---- */
 
-/* The sum's series for this route, method and status. The last series of a full table stands for
- * all that have no room. */
+/* The sum's series for this route, method and status. If the table is full, its last series counts
+ * all that have no series of their own. */
 static struct metrics_sum_series *
 series_for(struct metrics_sum *sum, const char *route, const struct metrics_series *series)
 {
@@ -68,8 +68,8 @@ series_for(struct metrics_sum *sum, const char *route, const struct metrics_seri
     return to;
 }
 
-/* The sum's entry for this route. The last entry of a full table stands for all that have no
- * room. */
+/* The sum's entry for this route. If the table is full, its last entry counts all routes that have
+ * no entry of their own. */
 static struct metrics_sum_route *
 route_for(struct metrics_sum *sum, const char *route)
 {
@@ -237,7 +237,7 @@ metrics_connections(const struct metrics_sum *sum)
 
 /* ---- Lines ---- */
 
-/* Copy a line of the log. False: its process is writing it, or there is none. */
+/* Copy a line of the log. False: there is none, or its process is writing it. */
 static bool
 copy_line(struct metrics_line *to, const struct metrics_line *line)
 {
@@ -249,7 +249,7 @@ copy_line(struct metrics_line *to, const struct metrics_line *line)
     return sequence != 0 && sequence == __atomic_load_n(&line->sequence, __ATOMIC_RELAXED);
 }
 
-/* Insert a line into the list of the newest lines, by its time. */
+/* Insert a line into the list of the newest lines, which is ordered by time. */
 static void
 insert_line(struct metrics_sum *sum, const struct metrics_line *line)
 {
@@ -349,7 +349,8 @@ metrics_add_up(struct metrics_sum *sum)
     sum->now_ns = sxe_time_ns();
     sum->is_draining = head->draining;
     add_worker_part(sum, &head->parts[0]);
-    /* Workers get the lowest free slot, so no slot after an unused one has ever been used. */
+    /* A new worker gets the lowest free slot. So after the first slot that was never used, no slot
+     * was ever used. */
     for (unsigned i = 1; i < head->parts_number && head->parts[i].starts > 0; i++)
         add_worker_part(sum, &head->parts[i]);
     sum->is_ready &= !sum->is_draining;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the sum of the parts of all processes, at one moment.
+ * What: the sum of the counts of all processes at one moment.
  *
  * Place: admin-serve.c makes a sum for each request of an operator; prometheus.c, status-json.c and
- * status-page.c write it.
+ * status-page.c write it as text.
  *
  * Limits: METRICS_SUM_SERIES combinations of route, method and status of all processes together,
- * METRICS_SUM_LINES lines of the log. METRICS_SUM_WORKERS processes are listed; the counts include
- * all.
+ * METRICS_SUM_LINES lines of the log. At most METRICS_SUM_WORKERS processes are listed, but the
+ * counts include all processes.
  */
 #ifndef METRICS_SUM_H
 #define METRICS_SUM_H
@@ -17,10 +17,11 @@
 #define METRICS_SUM_SERIES  256
 #define METRICS_SUM_LINES   32
 #define METRICS_SUM_WORKERS 64
-#define METRICS_CLASSES     6 /* the classes of a status: its first digit; 0: no status was sent */
+/* the number of classes of a status; the class is its first digit, or 0 if no status was sent */
+#define METRICS_CLASSES 6
 
 struct metrics_sum_series {
-    const char *route; /* points into the part in which the route was found first */
+    const char *route; /* points into the part of the first process that has the route */
     uint8_t method;
     uint16_t status;
     uint64_t counts[LATENCY_BOUNDS + 1];
@@ -49,24 +50,26 @@ struct metrics_sum {
     uint64_t broken;
     uint64_t lost_lines;
     uint64_t lua_errors;
-    uint64_t starts; /* how many workers were started */
+    uint64_t starts; /* how many workers were started since the begin */
     uint64_t cpu_ns;
     unsigned workers_number;
-    /* The living workers, in order of their number (place). */
+    /* The workers that are alive, ordered by their number (place). */
     const struct metrics_part *workers[METRICS_SUM_WORKERS];
     unsigned series_number;
     struct metrics_sum_series series[METRICS_SUM_SERIES];
     unsigned routes_number;
-    /* in order of their 99th percentile, the slowest first */
+    /* the routes, ordered by their 99th percentile, the slowest first */
     struct metrics_sum_route routes[METRICS_ROUTES];
     unsigned pools_number;
-    /* The counts are sums over the living workers; the ages are the greatest of theirs. */
+    /* Pools: the counts are sums over the workers that are alive; the ages are the largest of all
+     * workers. */
     struct metrics_pool pools[METRICS_POOLS];
     unsigned upstreams_number;
-    /* Counts: of all parts; active, connections and is_down (how many): of the living workers. */
+    /* Addresses of upstreams: the counts are sums over all parts. active, connections and is_down
+     * (how many workers see it as down) are sums over the workers that are alive. */
     struct metrics_upstream upstreams[METRICS_UPSTREAMS];
     unsigned lines_number;
-    struct metrics_line lines[METRICS_SUM_LINES]; /* the newest line first */
+    struct metrics_line lines[METRICS_SUM_LINES]; /* lines of the log, the newest first */
 };
 
 /* Add up everything that was counted so far. */

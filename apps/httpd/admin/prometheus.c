@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * /metrics: families of metrics; each begins with its HELP and TYPE lines. The names of HTTP's are
- * OpenTelemetry's in Prometheus' spelling. docs/observability.md lists all of them.
+ * /metrics: families of metrics. Each family begins with its lines HELP and TYPE. Metrics of HTTP
+ * have OpenTelemetry's names, spelt as Prometheus needs them. docs/observability.md lists all
+ * families.
  */
 #include "prometheus.h"
 
@@ -146,7 +147,7 @@ add_upstream_labels(struct text *text, const char *name, const struct metrics_up
     text_add_escaped(text, upstream->address);
 }
 
-/* A metric of each address: a count, or else a gauge. */
+/* Write a family with a value for each address: a count, or else a gauge. */
 static void
 add_upstream_metric(struct text *text, const struct metrics_sum *sum, const char *name,
                     const char *help, size_t offset, bool is_count)

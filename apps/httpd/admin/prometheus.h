@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a sum of all processes written for programs: in Prometheus' text format 0.0.4, and as JSON.
+ * What: writes the sum of all processes for programs: in the text format 0.0.4 of Prometheus, and
+ * as JSON.
  *
  * Place: admin-serve.c answers /metrics and /status.json with them.
  */

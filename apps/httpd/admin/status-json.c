@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * /status.json, for the script of the status page and for other clients. Durations are in
- * microseconds, ages in milliseconds. Counts only grow: subtract two replies to get a rate.
+ * microseconds, ages in milliseconds. Counts only grow, so the difference of two replies gives a
+ * rate.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ add_text_member(struct text *text, const char *name, const char *value)
     text_add(text, "\"");
 }
 
-/* Write each bucket that is not empty as [its longest duration, its count]. */
+/* Write each bucket that is not empty as a pair: the longest duration in it, and its count. */
 static void
 add_durations(struct text *text, const struct metrics_sum *sum)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page is status.html. For each mark in it, <!--=name-->, a function of this file writes the
- * text. Later the script, status.js, replaces the same rows in the browser.
+ * The page is status.html. It has marks, <!--=name-->, and for each mark a function of this file
+ * writes the text. Later the script status.js, in the browser, replaces the same rows.
  */
 #include "status-page.h"
 
@@ -13,7 +13,8 @@
 #include "sxe-log.h"
 #include "sxe-time.h"
 
-/* The paths are relative to the root of the sources, where the compiler runs. */
+/* Include the files in the program. Their paths are relative to the root of the sources, where the
+ * compiler runs. */
 __asm__(".section .rodata\n"
         ".global status_html, status_html_end, status_js, status_js_end\n"
         "status_html:\n"
@@ -382,7 +383,7 @@ add_token(const struct part *part)
     text_add(part->text, "%s", part->page->token == NULL ? "" : part->page->token);
 }
 
-/* Write the attribute "hidden" for the buttons, if the client may not use them. */
+/* Write the attribute "hidden" of the buttons, if the client may not use them. */
 static void
 add_buttons_hidden(const struct part *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the status page: tables of a sum of all processes, and buttons for actions. Its script
- * keeps it up to date from /status.json.
+ * What: the status page. It has tables with the sum of all processes, and buttons for actions. Its
+ * script keeps it up to date from /status.json.
  *
  * Place: admin-serve.c answers GET / with it. status.html and status.js are inside the program.
  */
@@ -14,11 +14,12 @@
 struct status_page {
     /* a number used once: Content-Security-Policy allows the style and the script that have it */
     const char *nonce;
-    /* the token for actions; NULL: the client may not act, and the buttons are hidden */
+    /* the token for actions; NULL: the client may take no actions, and the buttons are hidden */
     const char *token;
 };
 
-/* The level of the log: the one that /log-level set, or the one that the server began with. */
+/* The level of the log: the level that an operator set with /log-level, or else the level with
+ * which the server began. */
 int status_level(void);
 const char *status_level_name(int level);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Users and passwords of requests: threads compute the hashes, and a login that was right is
- * remembered.
+ * Users and passwords of requests. Threads compute the hashes. A login (a user and password) that
+ * was right is remembered.
  */
 #include "basic-auth.h"
 
@@ -17,7 +17,7 @@
 #include "passwords.h"
 #include "sxe-work.h"
 
-#define WAYS 4 /* a digest may stand in any of this many places of the table */
+#define WAYS 4 /* how many places in the table a digest may have */
 
 struct attempt;
 
@@ -31,14 +31,15 @@ struct waiter {
 };
 
 struct attempt {
-    struct sxe_work work; /* the first member, so that a pointer to it is one to the attempt */
+    /* must be the first member, because a pointer to it is converted to a pointer to the attempt */
+    struct sxe_work work;
     struct keyed_digest digest;
     struct client_key client;
     const char *hash;
-    bool is_known; /* whether the user exists; if not, the hash is that of another user */
+    bool is_known; /* whether the user exists; if not, `hash` is that of another user */
     bool is_right;
     bool is_busy;
-    /* the requests that wait; none are left when all their clients have gone */
+    /* the requests that wait for the result; there are none if all their clients have gone */
     struct waiter *waiters;
     char password[SXE_HTTP_BASIC_MAX + 1];
 };
@@ -48,11 +49,11 @@ struct kept {
     uint64_t until_ns;
 };
 
-/* Allocated by basic_auth_begin. */
+/* All memory of this file, which basic_auth_begin allocates. */
 struct room {
     uint64_t key[2];
     unsigned group;
-    unsigned turn; /* how many logins were kept so far */
+    unsigned turn; /* how many logins were kept so far; chooses the place of the next */
     struct waiter *free;
     struct attempt attempts[BASIC_AUTH_ATTEMPTS];
     struct waiter waiters[BASIC_AUTH_WAITERS];
@@ -73,7 +74,8 @@ basic_auth_is_realm(const char *realm)
 
 /* ---- In a thread ---- */
 
-/* Whether the texts are equal, in a time that depends on their lengths alone. */
+/* Whether the texts are equal. The time that this takes depends only on their lengths, so it does
+ * not tell how much of a text is right. */
 static bool
 is_equal_text(const char *one, const char *other)
 {
@@ -126,7 +128,7 @@ is_digest_kept(const struct keyed_digest *digest)
     return false;
 }
 
-/* Keep a login in one of the places for its digest; they are replaced in turn. */
+/* Keep a login in one of the places that its digest may have. These places are replaced in turn. */
 static void
 keep_login(const struct keyed_digest *digest)
 {
@@ -207,7 +209,8 @@ on_gone(struct sxe_http_request *request, struct sxe_http_response *response, in
         attempt->is_busy = false;
 }
 
-/* Find the attempt with this digest, or take a free one. NULL: *status refuses the request. */
+/* Find the attempt with this digest, or take a free one. NULL: there is none, and *status is the
+ * status with which to refuse the request. */
 static struct attempt *
 find_attempt(const struct keyed_digest *digest, const struct client_key *client, unsigned *status)
 {
@@ -245,7 +248,8 @@ submit_attempt(struct attempt *attempt, const struct passwords *passwords,
     return result;
 }
 
-/* Find or begin the attempt for these credentials. NULL: *status refuses the request. */
+/* Find the attempt for these credentials, or begin one. NULL: there is none, and *status is the
+ * status with which to refuse the request. */
 static struct attempt *
 attempt_for(const struct basic_auth *auth, const struct sxe_http_request *request,
             const struct sxe_http_basic *basic, const struct keyed_digest *digest, unsigned *status)
@@ -265,8 +269,7 @@ attempt_for(const struct basic_auth *auth, const struct sxe_http_request *reques
 
 /* ---- Requests ---- */
 
-/* Compute the digest of a login. basic->room has the user and the password with a colon between
- * them. */
+/* Compute the digest of a login. basic->room has the user, a colon, and the password. */
 static struct keyed_digest
 digest_of(const struct basic_auth *auth, const struct sxe_http_basic *basic)
 {

@@ -2,10 +2,12 @@
  *
  * What: guards routes with users and passwords (RFC 7617).
  *
- * Place: config-routes.c asks before a guarded route answers; service.c opens the files.
+ * Place: config-routes.c calls it before a guarded route answers; service.c opens the files of
+ * passwords.
  *
- * Shape: a hash takes 50 to 300 ms, so threads compute it (sxe-work.h). Equal requests share one
- * attempt. A user and password that were right are remembered by a keyed digest.
+ * Shape: to compute the hash of a password takes 50 to 300 ms, so threads do it (sxe-work.h).
+ * Requests with the same user and password share one attempt. A pair of user and password that was
+ * right is remembered by its keyed digest.
  *
  *     request --> remembered? --yes--> the route answers
  *                     | no
@@ -14,9 +16,10 @@
  *                 right? --yes--> remembered; the route answers all of them
  *                     '-- no ---> 401
  *
- * Limits: BASIC_AUTH_ATTEMPTS under way, BASIC_AUTH_OF_CLIENT of them for one client, which gets
- * 429 for more; BASIC_AUTH_WAITERS requests wait for them, more get 503. BASIC_AUTH_KEPT pairs are
- * remembered for BASIC_AUTH_KEEP_S seconds. Each process counts for itself.
+ * Limits: BASIC_AUTH_ATTEMPTS attempts at a time. A client may have BASIC_AUTH_OF_CLIENT of them;
+ * for more it gets 429. BASIC_AUTH_WAITERS requests may wait for attempts; further ones get 503.
+ * BASIC_AUTH_KEPT pairs are remembered for BASIC_AUTH_KEEP_S seconds. All these numbers are for
+ * each process.
  */
 #ifndef BASIC_AUTH_H
 #define BASIC_AUTH_H
@@ -41,20 +44,21 @@ struct basic_auth {
 };
 
 enum basic_auth_result {
-    BASIC_AUTH_GOOD,     /* the user is who they say */
-    BASIC_AUTH_ANSWERED, /* the user is not; a reply says so */
-    /* a thread computes the hash; afterwards `passed` is called, or a reply says no */
+    BASIC_AUTH_GOOD,     /* user and password are right */
+    BASIC_AUTH_ANSWERED, /* user and password are wrong, and a reply was sent */
+    /* a thread checks the password: then either `passed` is called, or a reply is sent */
     BASIC_AUTH_LATER
 };
 
-/* Whether the text can be a realm. */
+/* Whether the text can be a realm, which is the name that browsers show. */
 bool basic_auth_is_realm(const char *realm);
 
 /* Prepare threads and memory. Call it before sxe_init. 0 or -errno. */
 int basic_auth_begin(void);
 void basic_auth_end(void); /* call it after sxe_fini */
 
-/* Check the credentials of a request. passed is called in the loop. */
+/* Check the credentials of a request. If the result is BASIC_AUTH_LATER and the credentials are
+ * right, passed is called later, in the loop. */
 enum basic_auth_result basic_auth_ask(const struct basic_auth *auth,
                                       struct sxe_http_request *request,
                                       struct sxe_http_response *response,

@@ -21,18 +21,20 @@ struct entry {
 };
 
 struct passwords {
-    struct entry *entries; /* sorted by user */
+    struct entry *entries; /* the users, sorted by name */
     unsigned number;
-    /* a digest of the file's bytes: it is secret, because the salts and hashes are */
+    /* a digest of the file's bytes, which only somebody who knows the file can compute, because it
+     * has salts and hashes */
     struct keyed_digest digest;
-    char text[]; /* the bytes of the file; ends of lines and colons became NULs */
+    /* the bytes of the file, in which the ends of lines and the colons were replaced by NULs */
+    char text[];
 };
 
 /* ---- Hashes ---- */
 
 static const char digits[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/* The fault of the rest of a bcrypt hash, after its $2y$; NULL: there is none. */
+/* Say what is wrong with a bcrypt hash; rest is its part after $2y$. NULL: nothing is wrong. */
 static const char *
 fault_of_bcrypt(const char *rest)
 {
@@ -46,7 +48,7 @@ fault_of_bcrypt(const char *rest)
     return NULL;
 }
 
-/* The number of bytes that crypt(3) takes as a salt. */
+/* How many bytes at the beginning of the text crypt(3) accepts as a salt. */
 static size_t
 span_of_salt(const char *text)
 {
@@ -57,8 +59,8 @@ span_of_salt(const char *text)
     return length;
 }
 
-/* The fault of the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length` digits;
- * NULL: there is none. */
+/* Say what is wrong with a SHA-crypt hash; rest is its part after $5$ or $6$, in which the hash
+ * itself must have `length` digits. NULL: nothing is wrong. */
 static const char *
 fault_of_sha(const char *rest, size_t length)
 {
@@ -68,7 +70,8 @@ fault_of_sha(const char *rest, size_t length)
         char *end;
         const unsigned long rounds = strtoul(rest + 7, &end, 10);
 
-        /* crypt(3) accepts neither a sign nor a zero at the beginning of the number. */
+        /* The number must not begin with a sign or a zero, because crypt(3) does not accept
+         * them. */
         if (rest[7] < '1' || rest[7] > '9' || *end != '$' || rounds < 1000 ||
             rounds > PASSWORDS_ROUNDS)
             return "has rounds that are not from 1000 to 5000000";
@@ -81,7 +84,7 @@ fault_of_sha(const char *rest, size_t length)
     return NULL;
 }
 
-/* The fault of a hash, as the end of a sentence; NULL: there is none. */
+/* Say what is wrong with a hash, as the end of a sentence. NULL: nothing is wrong. */
 static const char *
 fault_of_hash(const char *hash)
 {
@@ -133,7 +136,7 @@ refuse_password_file(const struct source *source, const char *format, ...)
     return false;
 }
 
-/* Why no request could have this user's name; NULL: a request could have it. */
+/* Why no request can have this name as its user; NULL: a request can have it. */
 static const char *
 fault_of_name(const char *name)
 {
@@ -144,7 +147,7 @@ fault_of_name(const char *name)
     return strlen(name) >= SXE_HTTP_BASIC_MAX ? "has more than 509 bytes" : NULL;
 }
 
-/* Add the user of a line. False after a message. */
+/* Add the user of a line. False after a message about what is wrong with it. */
 static bool
 add_user_line(struct passwords *passwords, const struct source *source, char *line)
 {
@@ -184,7 +187,7 @@ compare_users(const void *one, const void *other)
     return result != 0 ? result : a->line < b->line ? -1 : 1;
 }
 
-/* Take the lines of the text. False after a message. */
+/* Add the users of all lines of the text. False after a message. */
 static bool
 take_lines(struct passwords *passwords, struct source *source)
 {
@@ -215,7 +218,7 @@ take_lines(struct passwords *passwords, struct source *source)
 
 /* ---- Files ---- */
 
-/* Read the whole file, and close fd. NULL, and errno. */
+/* Read the whole file, and close fd. NULL: errno says why. */
 static struct passwords *
 read_and_close(int fd)
 {
@@ -260,7 +263,7 @@ struct passwords *
 passwords_read(const char *place, const char *path)
 {
     struct source source = {.place = place, .path = path};
-    /* O_NONBLOCK, so that opening a FIFO does not wait */
+    /* O_NONBLOCK: opening a FIFO must not wait */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct passwords *passwords = fd < 0 ? NULL : read_and_close(fd);
 
@@ -289,7 +292,7 @@ passwords_free(struct passwords *passwords)
 
 /* ---- Users ---- */
 
-/* Like strcmp, for a name that does not end with a NUL. */
+/* Like strcmp, but one of the names does not end with a NUL. */
 static int
 compare_name(struct sxe_span user, const char *name)
 {

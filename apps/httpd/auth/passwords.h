@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: files of users and the hashes of their passwords: lines "user:hash", as `htpasswd -B` and
- * `mkpasswd -m sha-512` make the hashes. Empty lines and those that begin with # are skipped; what
- * follows a second colon is ignored.
+ * What: reads files of users and the hashes of their passwords. Each line is "user:hash", with a
+ * hash as `htpasswd -B` or `mkpasswd -m sha-512` makes it. Empty lines and lines that begin with #
+ * are skipped. A second colon and the text after it are ignored.
  *
- * Place: basic-auth.c reads them before a process serves, and before it becomes the user of --user.
+ * Place: a process reads the files before it serves, and before it becomes the user of --user;
+ * basic-auth.c checks passwords with them.
  *
  * Hashes: bcrypt ($2a$, $2b$, $2y$) and SHA-crypt ($5$, $6$). Weaker hashes are refused, and so are
- * those that would keep a CPU busy for many seconds.
+ * hashes that take many seconds to compute.
  *
  * Limits: a file has at most PASSWORDS_FILE_MAX bytes.
  */
@@ -20,8 +21,9 @@
 #include "sxe-http.h"
 
 #define PASSWORDS_FILE_MAX (1u << 20)
-#define PASSWORDS_COST_MAX 15      /* the highest cost of bcrypt, which takes a second or two */
-#define PASSWORDS_ROUNDS   5000000 /* the most rounds of SHA-crypt */
+/* the highest cost of bcrypt; a hash with this cost takes one or two seconds */
+#define PASSWORDS_COST_MAX 15
+#define PASSWORDS_ROUNDS   5000000 /* the largest number of rounds of SHA-crypt */
 
 struct passwords;
 
@@ -29,9 +31,9 @@ struct passwords;
 struct passwords *passwords_read(const char *place, const char *path);
 void passwords_free(struct passwords *passwords); /* free the passwords; NULL is allowed */
 
-/* The hash of the user. If there is no such user, *is_known becomes false, and the hash is that of
- * another user, so that checking it takes as long as for a user who exists. In all processes that
- * read the same bytes, a name gets the same hash each time. */
+/* The hash of the user's password. If there is no such user, *is_known becomes false, and the
+ * result is the hash of another user, so that checking it takes as long as for a user who exists.
+ * All processes that read the same bytes return the same hash for a name. */
 const char *passwords_find(const struct passwords *passwords, struct sxe_span user, bool *is_known);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses what sxe-httpd serves without options, and says how to go on.
+ * Chooses what sxe-httpd serves if it has no options, and prints what the user can do next.
  */
 #include "first-steps.h"
 

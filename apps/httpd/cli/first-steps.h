@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sxe-httpd without any option. In a folder with an index.html it serves that folder,
- * otherwise a greeting; and it prints how to go on. Any option, even one in the environment or in a
- * file, turns this off, so that a command line with options serves the same wherever it is started.
+ * What: sxe-httpd without any option. If the current folder has an index.html, it serves this
+ * folder, otherwise it serves a greeting. It also prints what the user can do next. Any option,
+ * even one in the environment or in a file, turns this off, so that a command line with options
+ * serves the same wherever it is started.
  */
 #ifndef FIRST_STEPS_H
 #define FIRST_STEPS_H
@@ -11,11 +12,11 @@
 
 #include "options.h"
 
-/* Call it when all options were read: it sets is_bare, and sets the root if this folder has an
- * index.html. */
+/* Call it after all options were read. If there was none, it sets is_bare, and if the current
+ * folder has an index.html, it sets the root to this folder. */
 void first_steps_choose(struct httpd_options *options);
 
-/* Print what is served and how to go on, if no option was given. */
+/* If no option was given, print what is served, and what the user can do next. */
 void first_steps_say(const struct httpd_options *options, FILE *out);
 
 #endif

@@ -3,38 +3,42 @@
  * What: sxe-httpd, a web server on lib-sxe-http and lib-sxe-lua. It serves the files of a
  * directory, the replies of a Lua script, or a greeting.
  *
- * Place: read it after sxe-http.h, as an example of a server on that library. Its files in reading
- * order:
+ * Place: read it after sxe-http.h, as an example of a server on that library.
  *
- *     cli/      options.c the command line; options-table.c its options
- *               options-tls.c the options of TLS
- *               options-check.c refuses values; options-complete.c combinations
- *               first-steps.c the server without options
- *     config/   config.c options from the environment and a file; config-file.c runs the file
- *               config-origin.c where each value came from; config-rows.c its key and variable
- *               config-text.c its text, which workers share; config-check.c --check
- *     auth/     basic-auth.c checks users and passwords; passwords.c reads their files
- *               keyed-digest.c the hash by which it remembers who was right
- *     serve/    service.c the serving process: plan, listen, run, drain
- *               serve-as.c opens files as root, and becomes the user of --user
- *               listening.c opens the listeners; lua-script.c the script of --lua
- *               redirect.c the plain port of --http-redirect; upstreams.c those of --proxy
- *               option-routes.c the routes of --proxy and --stats
- *               rate-limit.c how many requests a client may send in a time
- *               client-key.c which address is which client
- *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
- *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
- *     process/  supervisor.c the parent that starts and replaces serving processes;
- *               supervisor-loop.c its signals, messages and deadlines
- *               children.c its table of processes; balance.c how they share connections
- *               heartbeat.c and hang.c how the parent sees that a child hangs
- *               handover.c messages and sockets between them; changes.c notices changed files
- *               reason.c tells once why loads fail
- *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
- *               notify.c tells systemd; upgrade.c runs a new program
- *               become.c --user and --chroot: the user that serves, and its root directory
- *               confine.c and confine-filter.c --confine: which files and system calls it may use
- *     admin/    admin-metrics.c the counters of all processes; admin.c the process that shows them
+ * Its files in reading order:
+ *
+ *     cli/      options.c: the command line; options-table.c: the table of its options
+ *               options-tls.c: the options of TLS
+ *               options-check.c: checks single values; options-complete.c: checks combinations
+ *               first-steps.c: the server without options
+ *     config/   config.c: options from the environment and a file; config-file.c: runs the file
+ *               config-origin.c: the origin of each value; config-rows.c: its key and variable
+ *               config-text.c: the text of the file, which workers share
+ *               config-check.c: the option --check
+ *     auth/     basic-auth.c: checks users and passwords; passwords.c: reads their files
+ *               keyed-digest.c: the hash by which users who were right are remembered
+ *     serve/    service.c: the serving process, which plans, listens, runs and drains
+ *               serve-as.c: opens files as root, and becomes the user of --user
+ *               listening.c: opens the listeners; lua-script.c: the script of --lua
+ *               redirect.c: the plain port of --http-redirect; upstreams.c: upstreams of --proxy
+ *               option-routes.c: the routes of --proxy and --stats
+ *               rate-limit.c: how many requests a client may send in a time
+ *               client-key.c: which addresses count as the same client
+ *               access-log.c: the access log; counters.c: --stats; error-pages.c: --error-page
+ *     tls/      secure.c: TLS of listeners and upstreams; secure-none.c: for builds without OpenSSL
+ *     process/  supervisor.c: the parent that starts and replaces serving processes
+ *               supervisor-loop.c: the signals, messages and deadlines of the supervisor
+ *               children.c: its table of processes; balance.c: how they share connections
+ *               heartbeat.c and hang.c: how the supervisor notices that a child hangs
+ *               handover.c: messages and sockets that processes send each other
+ *               changes.c: notices changed files; reason.c: tells once why loads fail
+ *               inherit.c: takes over sockets; socket-file.c: removes the file of a unix socket
+ *               notify.c: tells systemd; upgrade.c: runs a new program
+ *               become.c: --user and --chroot, the user that serves and its root directory
+ *               confine.c and confine-filter.c: --confine, the files and system calls that a
+ *               process may use
+ *     admin/    admin-metrics.c: the counters of all processes; admin.c: the process that shows
+ *               them
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,13 +68,15 @@
 
 static struct {
     struct httpd_options options;
-    struct sxe_http_shares *shares; /* counts each address's connections at all workers, with -w */
+    /* with -w: counts the connections of each address at all workers together */
+    struct sxe_http_shares *shares;
     int argc;
     char **argv;
 } httpd;
 
-/* A process that is started later reads the configuration again; its text may have changed. If the
- * new text is wrong, the process ends, and the earlier process goes on serving. */
+/* Load the configuration, and serve. A process that is started for a reload parses the options
+ * again, because the text of the configuration may have changed. If the new text is wrong, the
+ * process ends, and the process that ran before it goes on serving. */
 static int
 load_and_serve(const struct worker *worker)
 {
@@ -103,7 +109,7 @@ serve_as_worker(void *user, const struct worker *worker)
     return status;
 }
 
-/* Serve without a supervisor. At the end no other process needs the sockets: close them. */
+/* Serve without a supervisor. At the end close the sockets, because no other process needs them. */
 static int
 serve_alone(void)
 {
@@ -114,7 +120,7 @@ serve_alone(void)
     return status;
 }
 
-/* A worker has ended: its connections no longer count, and the status no longer shows it. */
+/* A worker has ended: do not count its connections any longer, and do not show it in the status. */
 static void
 forget_worker(void *user, unsigned slot)
 {
@@ -124,7 +130,7 @@ forget_worker(void *user, unsigned slot)
     metrics_worker_ended(slot);
 }
 
-/* Make the table by which workers count the connections of an address together. 0 or -errno. */
+/* Make the table with which workers count the connections of an address together. 0 or -errno. */
 static int
 share_limits(void)
 {
@@ -137,7 +143,7 @@ share_limits(void)
     return httpd.shares == NULL ? -errno : 0;
 }
 
-/* Create the access log for workers that may not create it themselves, before they open it. */
+/* Create the access log before workers open it, because they may not be allowed to create it. */
 static void
 make_log(void *user)
 {
@@ -152,8 +158,8 @@ are_certificates_watched(const struct httpd_options *options)
     return become_is_other(&options->user) && options->tls.certificates > 0;
 }
 
-/* Read the certificates again for workers that start later. Running workers became a user that may
- * not read the files. */
+/* Watch the files of certificates, so that workers that are started later read them again. Running
+ * workers cannot, because they became a user that may not read the files. */
 static void
 watch_certificates(void)
 {
@@ -169,7 +175,8 @@ watch_certificates(void)
         changes_add(tls->client_ca);
 }
 
-/* Watch the files that the first options name; workers name the files of a later configuration. */
+/* Watch the files that the options at the start name. Workers tell the names of the files of a
+ * later configuration. */
 static void
 watch_option_files(void *user)
 {
@@ -239,7 +246,8 @@ serve_under_supervisor(const char *script)
     return status;
 }
 
-/* If there is a configuration file, make the table of rates: a reload may bring the first rate. */
+/* If there is a configuration file, make the table of rates, even if the file has no rate: a reload
+ * may bring the first one. */
 static int
 begin_rates(void)
 {
@@ -272,7 +280,7 @@ begin_and_serve(const char *script)
     return status;
 }
 
-/* Run with options that were checked. Returns the exit status. */
+/* Run with options that were parsed and checked. Returns the exit status. */
 static int
 run_program(void)
 {
@@ -300,8 +308,8 @@ run_program(void)
 int
 main(int argc, char **argv)
 {
-    /* Parsing changes the order of the list, and options point into it. So parse a copy, which
-     * stays until the end; a reload parses argv itself. */
+    /* Parsing changes the order of the words, and options point to them. So parse a copy of the
+     * list, which stays valid until the end. A reload parses argv itself. */
     char **copy = calloc((size_t)argc + 1, sizeof(*copy));
     int status = EXIT_FAILURE;
 

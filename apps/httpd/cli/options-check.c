@@ -15,9 +15,9 @@
 #include "command-line.h"
 #include "sxe-http-list.h"
 
-#define TYPE_LENGTH_MAX 127 /* most bytes of a type or subtype (RFC 6838, 4.2) */
+#define TYPE_LENGTH_MAX 127 /* the largest number of bytes of a type or subtype (RFC 6838, 4.2) */
 
-/* Whether a program may set a field of that name: the server does not set it itself. */
+/* Whether the user may set a field of this name, because the server does not set it itself. */
 static bool
 is_free_field_name(const char *name, size_t length)
 {
@@ -101,7 +101,8 @@ httpd_add_field(struct httpd_options *options)
     snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
     options->http.fields = options->fields;
     if (strncasecmp(optarg, "X-Content-Type-Options:", 23) == 0)
-        options->files.sniff = true; /* the user's own header replaces the default one */
+        /* the user's own header replaces X-Content-Type-Options: nosniff */
+        options->files.sniff = true;
     return true;
 }
 
@@ -185,14 +186,14 @@ httpd_set_unix_path(struct httpd_options *options)
            httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
-/* The options after a place of --listen. */
+/* The options that may follow a place of --listen, after commas. */
 struct listen_options {
     bool is_plain;
     bool is_tls;
     enum httpd_clients clients;
 };
 
-/* Take an option off the end of a place. False: there is none. */
+/* Remove the last option from the text of a place, and store it. False: there is none left. */
 static bool
 take_listen_option(struct listen_options *options, char *text)
 {
@@ -219,7 +220,7 @@ take_listen_option(struct listen_options *options, char *text)
     return true;
 }
 
-/* Read a place of --listen: PATH or [IP:]PORT, and perhaps options after commas. */
+/* Read a place of --listen: PATH or [IP:]PORT, and the options after commas, if there are any. */
 static bool
 read_listen(struct httpd_place *place)
 {

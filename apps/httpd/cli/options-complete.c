@@ -24,7 +24,8 @@ has_script_for(const struct config_sites *sites)
     return false;
 }
 
-/* The message if an option does not go with --chroot; NULL: all go with it. */
+/* If --chroot cannot be combined with another option that was given, the message about it; NULL: it
+ * can. */
 static const char *
 chroot_missing(const struct httpd_options *options)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds places that cannot be open together: the same one in two spellings, or an address and the
- * same port of all addresses.
+ * Finds places at which the server cannot listen at the same time: the same place in two spellings,
+ * or one address and all addresses with the same port.
  */
 #include "options-places.h"
 
@@ -17,17 +17,18 @@
 
 #include "config-origin.h"
 
-#define PLACES_MAX (HTTPD_LISTEN_MAX + 4) /* -p, --unix, --http-redirect, --admin */
+/* one of -p, --unix, --http-redirect and --admin each, besides those of --listen */
+#define PLACES_MAX (HTTPD_LISTEN_MAX + 4)
 #define TEXT_SIZE  160
 
-/* A place as the kernel sees it. */
+/* A place at which the server listens, as the kernel sees it. */
 struct opened {
-    const char *option; /* "--listen" */
-    const char *key;    /* "listen", in a configuration file */
-    const char *path;   /* of a unix socket; NULL: it is a port */
-    struct in6_addr ip; /* IPv4 as ::ffff:1.2.3.4 */
+    const char *option; /* the option that gives the place, such as "--listen" */
+    const char *key;    /* the option's key in a configuration file, such as "listen" */
+    const char *path;   /* the path of a unix socket; NULL: the place is an address and a port */
+    struct in6_addr ip; /* an IPv4 address is stored as ::ffff:1.2.3.4 */
     unsigned short port;
-    char text[TEXT_SIZE]; /* for messages */
+    char text[TEXT_SIZE]; /* the place as text, for messages */
 };
 
 struct all_opened {
@@ -44,7 +45,8 @@ note_path(struct all_opened *all, const char *option, const char *path)
     snprintf(place->text, sizeof(place->text), "%s", path);
 }
 
-/* Port 0 is never the same place: the kernel chooses. */
+/* Add a place. Port 0 is left out: the kernel chooses a free port for it, so it is never the same
+ * as another place. */
 static void
 note_port(struct all_opened *all, const char *option, const char *key, const char *ip,
           unsigned short port)
@@ -58,12 +60,14 @@ note_port(struct all_opened *all, const char *option, const char *key, const cha
     all->number++;
     *place = (struct opened){.option = option, .key = key, .port = port};
     snprintf(text, sizeof(text), "%s%s", is_ipv6 ? "" : "::ffff:", ip);
-    (void)inet_pton(AF_INET6, text, &place->ip); /* the options were checked */
+    /* this succeeds, because the options were checked */
+    (void)inet_pton(AF_INET6, text, &place->ip);
     snprintf(place->text, sizeof(place->text), "%s%s%s:%u", is_ipv6 ? "[" : "", ip,
              is_ipv6 ? "]" : "", port);
 }
 
-/* Sockets of LISTEN_FDS take the place of the usual port. */
+/* Whether the server opens its usual port. It does not if it uses inherited sockets (LISTEN_FDS)
+ * instead. */
 static bool
 opens_port(const struct httpd_options *options)
 {
@@ -99,7 +103,7 @@ collect_places(const struct httpd_options *options, struct all_opened *all)
 
 /* ---- Comparing ---- */
 
-/* Get the directory of a path. False: there is none, perhaps not yet. */
+/* Find the directory of a path. False: it does not exist, or not yet. */
 static bool
 look_at_directory(const char *path, struct stat *status)
 {
@@ -109,7 +113,8 @@ look_at_directory(const char *path, struct stat *status)
     return stat(dirname(text), status) == 0;
 }
 
-/* Whether two paths are one file: the same text, or the same name in one directory. */
+/* Whether two paths lead to one file: they are the same text, or the same name in the same
+ * directory. */
 static bool
 is_same_path(const char *a, const char *b)
 {
@@ -125,7 +130,8 @@ is_same_path(const char *a, const char *b)
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/* Whether [::] is all addresses of IPv4, too: Linux's default, unless a setting says otherwise. */
+/* Whether [::] also stands for all addresses of IPv4. It does by default in Linux, but a setting
+ * can change that. */
 static bool
 has_ipv4_in_ipv6(void)
 {
@@ -140,7 +146,7 @@ has_ipv4_in_ipv6(void)
     return is_only == 0;
 }
 
-/* Whether `all` is all addresses, and `one` is one of them. */
+/* Whether `all` stands for all addresses, and `one` is one of these. */
 static bool
 contains_address(const struct in6_addr *all, const struct in6_addr *one)
 {
@@ -151,7 +157,7 @@ contains_address(const struct in6_addr *all, const struct in6_addr *one)
     return IN6_IS_ADDR_UNSPECIFIED(all) && (!IN6_IS_ADDR_V4MAPPED(one) || has_ipv4_in_ipv6());
 }
 
-/* Why two places cannot both be open; NULL: they can. */
+/* Say why the server cannot listen at two places at the same time; NULL: it can. */
 static const char *
 find_clash(const struct opened *a, const struct opened *b)
 {

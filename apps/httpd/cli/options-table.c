@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of sxe-httpd's options: parsing, --help, the man page and completions use it.
+ * The table of sxe-httpd's options. Parsing, --help, the man page and completions use it.
  */
 #include "options-table.h"
 

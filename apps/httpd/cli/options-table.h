@@ -9,7 +9,7 @@
 
 #include "command-line.h"
 
-/* In the order of the functions in options.c that handle them. */
+/* The numbers of the options, in the order of the functions in options.c that handle them. */
 enum {
     UNIX = COMMAND_LINE_LONG,
     SOCKET_MODE,
@@ -86,7 +86,7 @@ enum {
 
 extern const struct command_line httpd_line;
 
-/* Store the value of one option: options.c. */
+/* Store the value of one option; in options.c. */
 int httpd_take_option(void *settings, int val);
 
 #endif

@@ -17,7 +17,8 @@
 #define MEMORY_LEAST (1024ul * 1024)
 #define HSTS_MOST_MS (3650ul * 24 * 60 * 60 * 1000)
 
-/* Add optarg to the files. False after a message: it is empty, or there are 8 already. */
+/* Add optarg to the list of files. False after a message: optarg is empty, or there are 8 files
+ * already. */
 static bool
 add_tls_file(const char *files[], unsigned *number, const char *what)
 {
@@ -27,8 +28,8 @@ add_tls_file(const char *files[], unsigned *number, const char *what)
     return true;
 }
 
-/* Add optarg to the OCSP replies: the option given n times belongs to certificate n. An empty text:
- * that certificate has none. */
+/* Add optarg to the OCSP replies. The nth such option belongs to the nth certificate. If optarg is
+ * empty, this certificate has none. */
 static bool
 add_staple(struct httpd_tls_options *tls)
 {
@@ -125,7 +126,7 @@ httpd_settle_redirect(struct httpd_options *options)
         options->tls.redirect_ip = options->ip;
 }
 
-/* Make the value of Strict-Transport-Security (RFC 6797, 6.1). */
+/* Make the value of the field Strict-Transport-Security (RFC 6797, 6.1), and add the field. */
 bool
 httpd_add_hsts(struct httpd_options *options)
 {
@@ -146,7 +147,7 @@ httpd_add_hsts(struct httpd_options *options)
     return true;
 }
 
-/* Whether an option is given that makes no sense without a certificate. */
+/* Whether an option was given that needs a certificate. */
 static bool
 has_lone_option(const struct httpd_tls_options *tls)
 {
@@ -154,7 +155,7 @@ has_lone_option(const struct httpd_tls_options *tls)
            tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0 || tls->is_redirecting;
 }
 
-/* Whether TLS was asked for at a place of --listen. */
+/* Whether TLS was explicitly asked for at a place of --listen. */
 static bool
 has_place_with_tls(const struct httpd_options *options)
 {
@@ -165,7 +166,7 @@ has_place_with_tls(const struct httpd_options *options)
     return i < options->places_number;
 }
 
-/* Whether a place of --listen asks its clients for certificates, or does not ask. */
+/* Whether a place of --listen says whether its clients are asked for certificates. */
 static bool
 has_place_with_clients(const struct httpd_options *options)
 {

@@ -7,16 +7,17 @@
 
 #include "options.h"
 
-/* Store optarg of the option val. False after a message. */
+/* Store optarg as the value of the option whose number is val. False after a message. */
 bool httpd_take_tls(struct httpd_options *options, int val);
 
 /* Add the header field of --hsts to all replies. False after a message. */
 bool httpd_add_hsts(struct httpd_options *options);
 
-/* If --http-redirect has no address, set it to the address of -i. */
+/* If --http-redirect was given without an address, use the address of -i. */
 void httpd_settle_redirect(struct httpd_options *options);
 
-/* The message if options of TLS are missing or do not go together; NULL: all is well. */
+/* If an option of TLS is missing, or two do not go together, the message about it; NULL: there is
+ * no such fault. */
 const char *httpd_tls_missing(const struct httpd_options *options);
 
 #endif

@@ -25,7 +25,8 @@
 #define TASKS_MAX       1000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
-#define HEAD_MOST       61440 /* the most bytes of a head: the parser's offsets have 16 bits */
+/* the largest number of bytes of a head, because the parser's offsets have 16 bits */
+#define HEAD_MOST 61440
 
 /* ---- Values ---- */
 
@@ -106,7 +107,7 @@ set_ranges(struct httpd_options *options)
     return is_good;
 }
 
-/* Take a path as a pattern of the router, without parameters. */
+/* Store optarg as a pattern of the router. It must be a path without parameters. */
 static bool
 set_stats_path(struct httpd_options *options)
 {
@@ -124,7 +125,7 @@ set_workers(struct httpd_options *options)
     if (strcmp(optarg, "auto") != 0)
         return set_number_option("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
     CPU_ZERO(&cpus);
-    /* if the call fails, because there are more CPUs than the set holds: one worker */
+    /* sched_getaffinity fails if there are more CPUs than the set holds: then use one worker */
     CPU_SET(0, &cpus);
     (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
     options->workers = CPU_COUNT(&cpus) < WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : WORKERS_MAX;
@@ -133,7 +134,7 @@ set_workers(struct httpd_options *options)
 
 /* ---- Options ---- */
 
-/* Options of listeners, and options that put text into replies. */
+/* Store an option of listeners, or an option that puts text into replies. */
 static bool
 take_place_option(struct httpd_options *options, int val)
 {
@@ -392,7 +393,8 @@ httpd_take_option(void *settings, int val)
 
 /* ---- The whole command line ---- */
 
-/* The script's arguments are those after "--"; the script's path overwrites the word before. */
+/* Store the arguments of the script, which are those after "--". The script's path is put into the
+ * word before them. */
 static bool
 take_arguments(struct httpd_options *options, int argc, char **argv)
 {

@@ -44,7 +44,7 @@ is_script(const char *path)
     return result == LUA_OK;
 }
 
-/* Whether the directories of all routes can be opened. False after a message. */
+/* Whether the directories of all routes can be opened. If not, false after a message. */
 static bool
 has_roots(const struct config_sites *sites)
 {
@@ -60,7 +60,7 @@ has_roots(const struct config_sites *sites)
     return true;
 }
 
-/* Whether the files of passwords are good. False after a message. */
+/* Whether the files of passwords can be read, and are valid. If not, false after a message. */
 static bool
 has_passwords(struct config_sites *sites)
 {
@@ -77,9 +77,9 @@ may_become(const struct become *user)
     return !user->is_given || geteuid() == 0 || geteuid() == user->user;
 }
 
-/* Become the user of --user, in the directory of --chroot, as a process that serves does: nothing
- * that follows needs more rights. If this process may not become that user, say so, and check as
- * the user that it has. 0, or -errno after a message. */
+/* Become the user of --user, in the directory of --chroot, as a process that serves does, because
+ * the checks that follow need no more rights than that. If this process may not become that user,
+ * print this, and check as the user that the process has. 0, or -errno after a message. */
 static int
 look_as_user(const struct become *user, bool may)
 {
@@ -92,7 +92,7 @@ look_as_user(const struct become *user, bool may)
     return become_enter(user);
 }
 
-/* Whether the authorities of an upstream can be read. False after a message. */
+/* Whether the certificates of authorities for an upstream can be read. False after a message. */
 static bool
 has_authorities(const struct upstream *upstream, const struct upstream_tls *usual)
 {
@@ -122,7 +122,7 @@ have_upstreams_authorities(const struct httpd_options *options)
     return upstream == NULL;
 }
 
-/* Whether all that the serving processes read can be read. False after a message. */
+/* Whether everything that the serving processes have to read can be read. False after a message. */
 static bool
 can_read_all(const struct httpd_options *options)
 {

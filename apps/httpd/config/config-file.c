@@ -13,7 +13,7 @@
 
 #include "config-text.h"
 
-#define STEPS 100000 /* Lua's instructions between two calls of on_steps */
+#define STEPS 100000 /* how many of Lua's instructions are run between two calls of on_steps */
 
 static int
 refuse_config_file(const char *path, const char *why)
@@ -40,7 +40,7 @@ on_steps(lua_State *L, lua_Debug *debug)
     }
 }
 
-/* Copy the fields with these names from the table on top to the table below it. */
+/* Copy the fields with these names from the table on top of the stack to the table below it. */
 static void
 keep_names(lua_State *L, const char *const *names)
 {
@@ -50,8 +50,8 @@ keep_names(lua_State *L, const char *const *names)
     }
 }
 
-/* Open a library with only these names as a field of the table on top. Methods of strings are
- * limited to these names, too. */
+/* Open a library, and store only its functions with these names, as a field of the table on top of
+ * the stack. The methods of strings are limited to these names, too. */
 static void
 open_library(lua_State *L, const char *name, lua_CFunction open, const char *const *names)
 {
@@ -69,7 +69,7 @@ open_library(lua_State *L, const char *name, lua_CFunction open, const char *con
     lua_setfield(L, -2, name);
 }
 
-/* Push the globals of a configuration. */
+/* Push the table of globals for a configuration. */
 static void
 push_environment(lua_State *L)
 {
@@ -93,8 +93,8 @@ push_environment(lua_State *L)
 
 /* ---- Reading ---- */
 
-/* Called in protected mode with the file, its text and length. Returns the configuration's table.
- */
+/* Run the text. This function is called in Lua's protected mode, with the file, its text and the
+ * text's length. It returns the table of the configuration. */
 static int
 run_text(lua_State *L)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the text of a configuration file as the tokens of Lua and notes where its keys stand.
+ * Reads the text of a configuration file as tokens of Lua, and stores the lines of its keys.
  */
 #include "config-lines.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define LEVELS_MAX 64
-#define NOWHERE    UINT64_C(0) /* the place of tables that are not part of the returned one */
+#define NOWHERE    UINT64_C(0) /* the place of a table that is not a part of the returned table */
 #define ANYWHERE   UINT64_C(0x616e797768657265)
 
 struct line_of {
@@ -28,7 +28,7 @@ enum kind { END, NAME, TEXT, NUMBER, SIGN };
 
 struct token {
     enum kind kind;
-    const char *text; /* the token's bytes; of a TEXT without its quotes */
+    const char *text; /* the bytes of the token; if it is a TEXT, without its quotes */
     size_t length;
     unsigned line;
 };
@@ -47,11 +47,11 @@ struct reader {
     const char *end;
     unsigned line;
     struct level levels[LEVELS_MAX];
-    unsigned depth; /* how many brackets are open; may be more than LEVELS_MAX */
+    unsigned depth; /* how many brackets are open, which may be more than LEVELS_MAX */
     bool has_memory;
 };
 
-/* ---- Places: FNV-1a over the keys ---- */
+/* ---- Places, which are FNV-1a hashes of the keys ---- */
 
 static uint64_t
 mix_place(uint64_t place, const void *bytes, size_t length)
@@ -119,7 +119,7 @@ advance_reader(struct reader *reader)
     reader->at++;
 }
 
-/* The length of [[ or [=[ at this point of the text; 0: there is no long bracket. */
+/* The length of an opening long bracket, [[ or [=[, at this point of the text; 0: there is none. */
 static size_t
 long_bracket(const struct reader *reader)
 {
@@ -242,8 +242,8 @@ open_bracket(struct reader *reader, bool is_table, uint64_t table)
         reader->levels[reader->depth - 1] = (struct level){is_table, table, 0, NOWHERE};
 }
 
-/* Note the key of the table's item that begins with this token; if it has no key, its number. True:
- * the key and its = were read. False: the token begins the value. */
+/* An item of a table begins with this token. Store the line of its key, or of its number if it has
+ * no key. True: the key and its = were read. False: the token belongs to the value. */
 static bool
 begin_item(struct reader *reader, struct level *level, struct token first)
 {
@@ -277,7 +277,7 @@ read_all_lines(struct reader *reader)
     for (struct token token = next_token(reader); token.kind != END && reader->has_memory;
          last = token, token = next_token(reader)) {
         struct level *level = innermost_level(reader);
-        /* whether a bracket begins a value; false for the argument of a call */
+        /* whether a bracket would begin a value, and not the argument of a call */
         bool is_value = is_sign(last, '=') || is_first;
         bool is_item = is_first;
 
@@ -334,7 +334,7 @@ config_lines_delete(struct config_lines *lines)
 static unsigned
 find_line(const struct config_lines *lines, uint64_t place)
 {
-    /* search from the end: of two equal keys Lua takes the last */
+    /* search from the end, because of two equal keys Lua uses the last one */
     for (size_t i = lines->number; i > 0; i--) {
         if (lines->all[i - 1].place == place)
             return lines->all[i - 1].line;

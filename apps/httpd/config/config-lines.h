@@ -3,7 +3,7 @@
  * What: the lines on which the keys of a configuration file stand, for messages. Lua's tables do
  * not record them.
  *
- * Place: config-file.c has it read the text in addition to Lua. It depends on the text alone.
+ * Place: config-file.c passes the text to it, and also to Lua. It needs nothing but the text.
  *
  * Shape: a place is a hash of the keys that lead to a value. If a key is not found at its place,
  * because the file computes its tables, config_lines_find looks for the same key at any place.
@@ -13,7 +13,7 @@
  *         index = { "a.html", "b.html" },         config_item(of index, 2)
  *     }
  *
- * Limits: tables in 64 levels; deeper ones have no lines.
+ * Limits: tables up to 64 levels deep; the keys of deeper tables have no lines.
  */
 #ifndef CONFIG_LINES_H
 #define CONFIG_LINES_H
@@ -29,15 +29,16 @@ struct config_lines;
 struct config_lines *config_lines_new(const char *text, size_t length);
 void config_lines_delete(struct config_lines *lines); /* delete the lines; NULL is allowed */
 
-/* The place of a key, or of the item at this index, from 1. table: the place of its table. */
+/* The place of a key, or of the item with this index, which counts from 1. table is the place of
+ * the table that has it. */
 uint64_t config_key(uint64_t table, const char *key, size_t length);
 uint64_t config_item(uint64_t table, unsigned long long index);
 
-/* The line of the key at place. If there is none, the line of a key at any place: `anywhere` is its
- * config_anywhere. 0: not found. */
+/* The line of the key at this place. If there is no key at it, the line of an equal key at any
+ * place; `anywhere` is the key's config_anywhere. 0: no such key was found. */
 unsigned config_lines_find(const struct config_lines *lines, uint64_t place, uint64_t anywhere);
 
-/* The value to pass as `anywhere` for this key. */
+/* The value that config_lines_find needs as `anywhere` for this key. */
 uint64_t config_anywhere(const char *key, size_t length);
 
 #endif

@@ -21,8 +21,8 @@ host_of(struct sxe_span name)
     return name;
 }
 
-/* How well a site's name matches the host: 0: it does not; SIZE_MAX: exactly; otherwise the length
- * of the part after the *. */
+/* How well a site's name matches the host. 0: it does not match; SIZE_MAX: it is equal; otherwise
+ * the length of the part after the *. */
 static size_t
 length_of_match(const char *pattern, struct sxe_span host)
 {
@@ -47,8 +47,8 @@ config_site_of(const struct config_sites *sites, struct sxe_span name)
         for (unsigned i = 0; i < site->names_number; i++) {
             const size_t fits = length_of_match(site->names[i], host);
 
-            /* The list is in reverse order: of equal names its last one is the first in the
-             * file. */
+            /* The list of sites is in reverse order, so of several equal names the one that comes
+             * last here is the first one in the file. */
             if (fits > 0 && fits >= best_fit) {
                 best_fit = fits;
                 best = site;

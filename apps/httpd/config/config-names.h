@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* Whether a request can have this name; if it begins with '*', whether one can match it. */
+/* Whether a request can have this name as its host, or, if the name begins with '*', whether a
+ * request can match it. */
 bool config_is_name(const char *name);
 
 #endif

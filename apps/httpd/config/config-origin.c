@@ -14,13 +14,13 @@
 
 struct value {
     unsigned row;
-    unsigned line; /* the line in the file */
+    unsigned line; /* the line of the value in the file */
     const char *text;
 };
 
 static struct {
     const struct command_line *line;
-    const char *path;       /* the path of the file */
+    const char *path;       /* the path of the configuration file */
     enum config_origin now; /* the origin of the value that is being taken */
     unsigned now_line;
     enum config_origin origins[COMMAND_OPTIONS_MAX];
@@ -63,7 +63,8 @@ config_be_in(const char *path)
     config.path = path;
 }
 
-/* Set the origin of an option. --strict and --loose set the same value: they have one origin. */
+/* Set the origin of an option. --strict and --loose set the same value, so they have the same
+ * origin. */
 static void
 note_origin(unsigned row)
 {
@@ -128,10 +129,11 @@ config_place(void)
     return config.place;
 }
 
-/* ---- --print-config: defaults, and options that no file may set, are printed as comments ---- */
+/* ---- --print-config: defaults, and options that a file may not set, are printed as comments
+ * ---- */
 
-/* Find the default, which a help text has in brackets at its end; a text with a blank in it is not
- * a default. */
+/* Find the default value, which is in brackets at the end of a help text. If the text in the
+ * brackets has a blank, it is not a default. */
 static void
 print_default(unsigned row)
 {
@@ -199,7 +201,7 @@ print_list(unsigned row)
     printf("  },\n");
 }
 
-/* The last value of the row; NULL: the option has its default. */
+/* The last value that was stored for the row; NULL: the option has its default. */
 static const struct value *
 value_of(unsigned row)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the values that options have taken, and the origin of each: a flag, an SXE_* variable of
- * the environment, the configuration file, or the default. Messages and --print-config name it.
+ * What: stores the values of options, and the origin of each value: a flag, an SXE_* variable of
+ * the environment, the configuration file, or the default. Messages and --print-config name the
+ * origin.
  *
- * Place: the command line and config.c note each value here; this file calls none of them.
+ * Place: the command line and config.c pass each value to this file, which does not call them.
  *
  * Limits: CONFIG_VALUES_MAX values of all options together are printed.
  */
@@ -19,45 +20,46 @@
 /* Origins of a value; a higher one replaces a lower one. */
 enum config_origin { CONFIG_DEFAULT, CONFIG_OF_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
 
-/* Forget all values. The values that are noted from now on come from flags. */
+/* Forget all values. Values that are stored from now on come from flags. */
 void config_begin(const struct command_line *line);
 
-/* The command line that config_begin was given. */
+/* The command line that was passed to config_begin. */
 const struct command_line *config_line(void);
 
-/* The values that are noted from now on come from this origin. */
+/* Values that are stored from now on come from this origin. */
 void config_take_from(enum config_origin origin);
 
-/* The path of the file, which is borrowed; messages begin with it. */
+/* Messages begin with this path of the file from now on. It must stay valid. */
 void config_be_in(const char *path);
 
-/* True unless a higher origin than the present one has set this option. */
+/* Whether a value from the present origin may set this option: no higher origin has set it. */
 bool config_is_wanted(unsigned row);
 
-/* Note that an option has this value, which is borrowed. All values of a repeatable option have one
- * origin. */
+/* Store that an option has this value; text must stay valid. All values of a repeatable option have
+ * one origin. */
 void config_note_value(unsigned row, const char *text);
 
-/* Whether any option has a value that was noted. */
+/* Whether any option has a value that was stored. */
 bool config_has_values(void);
 
-/* The function `taken` of struct command_line: note the value that was taken from optarg. */
+/* The function `taken` of struct command_line. It stores the value that was taken from optarg. */
 void config_taken(void *settings, unsigned row);
 
-/* Messages and values refer to this key on this line from now on. line 0: unknown. */
+/* From now on, messages and values refer to the key on this line. line 0: the line is not known. */
 void config_be_at(unsigned line, const char *key);
 
 /* Messages refer to this variable of the environment from now on. */
 void config_be_at_variable(const char *name);
 
-/* The text that messages begin with, "site.lua:3: root: ". It changes with config_be_at. */
+/* The text with which messages begin, such as "site.lua:3: root: ". It changes with
+ * config_be_at. */
 const char *config_place(void);
 
-/* The place of an option's last value, as a prefix for messages: "site.lua:3: root: "; "" for a
- * flag and a default. Valid until the next call. */
+/* The place of an option's last value, for the beginning of a message: "site.lua:3: root: ", or ""
+ * if a flag or the default gives the value. Valid until the next call. */
 const char *config_place_of(const char *name);
 
-/* Print each option with its value and origin, as a file that --config reads. */
+/* Print each option with its value and origin, in the form of a file that --config can read. */
 void config_print(void);
 
 #endif

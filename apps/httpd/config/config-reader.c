@@ -33,7 +33,7 @@ config_note_key(struct config_reader *reader, const char *key)
     reader->line = line > 0 ? line : reader->line;
 }
 
-/* Check that the table on top of the stack has no keys but these. False after a message. */
+/* Check that the table on top of the stack has only these keys. False after a message. */
 bool
 config_has_only(struct config_reader *reader, const char *const *names)
 {
@@ -64,8 +64,8 @@ config_has_only(struct config_reader *reader, const char *const *names)
 
 /* ---- Values ---- */
 
-/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text.
- */
+/* Pop the text on top of the stack, and keep it until the file is closed. NULL after a message: the
+ * value is no text. */
 const char *
 config_take_text(struct config_reader *reader, const char *key)
 {
@@ -84,8 +84,8 @@ config_take_text(struct config_reader *reader, const char *key)
     return text;
 }
 
-/* Read the text of a key of the table on top; *text is not changed if there is no such key. False
- * after a message, like all functions here that read. */
+/* Read the text of a key of the table on top of the stack. If there is no such key, *text is not
+ * changed. Like all functions here that read, it returns false after a message. */
 bool
 config_read_text(struct config_reader *reader, const char *key, const char **text)
 {
@@ -98,7 +98,8 @@ config_read_text(struct config_reader *reader, const char *key, const char **tex
     return *text != NULL;
 }
 
-/* Read a text or a list of texts into texts, which has room for `most`. */
+/* Read the value of a key, which is a text or a list of texts, into texts, which has room for
+ * `most`. */
 bool
 config_read_texts(struct config_reader *reader, const char *key, const char **texts, unsigned most,
                   unsigned *number)

@@ -18,7 +18,7 @@
 
 /* ---- Redirects ---- */
 
-/* Add bytes to the location. False: there is no room. */
+/* Append bytes to the location. False: there is no room for them. */
 static bool
 add_bytes(char *text, size_t *used, const char *bytes, size_t length)
 {
@@ -29,8 +29,8 @@ add_bytes(char *text, size_t *used, const char *bytes, size_t length)
     return true;
 }
 
-/* Write the target with each {name} replaced by the route's parameter of that name, undecoded.
- * False: there is no room. */
+/* Write the target of the redirect. Each {name} in it is replaced by the route's parameter of this
+ * name, which is not decoded. False: there is no room. */
 static bool
 make_location(const struct sxe_http_request *request, const char *target, char *text)
 {
@@ -68,7 +68,8 @@ reply_redirect(const struct config_route *route, struct sxe_http_request *reques
 
     if (!make_location(request, route->redirect, location))
         return sxe_http_reply_status(response, 414);
-    /* With an empty parameter the path could begin with "//", and then name another server. */
+    /* If a parameter is empty, the path may begin with "//", and then it would name another
+     * server. */
     if (strncmp(location, "//", 2) == 0 && strncmp(route->redirect, "//", 2) != 0)
         return sxe_http_reply_status(response, 404);
     (void)!sxe_http_add_field(response, "Location", location);
@@ -77,7 +78,7 @@ reply_redirect(const struct config_route *route, struct sxe_http_request *reques
 
 /* ---- Passwords ---- */
 
-/* Find the passwords of a file that an earlier route has read. NULL: none has read it. */
+/* Find the passwords of a file, if an earlier route has read the file. NULL: none has. */
 static struct passwords *
 find_passwords(const struct config_sites *sites, const char *file)
 {
@@ -171,8 +172,9 @@ begin_auth(const struct config_sites *sites)
 
 /* ---- Files ---- */
 
-/* The path of the file beneath the root, with the slash in front: the part that the pattern's
- * {name...} at the end matched, or the whole path. */
+/* The path of the file, relative to the root, with a slash at its beginning. It is the part of the
+ * path that {name...} at the end of the pattern matched, or the whole path if the pattern has no
+ * such end. */
 static struct sxe_span
 file_of(const struct config_route *route, const struct sxe_http_request *request)
 {
@@ -200,7 +202,7 @@ send_fallback(struct sxe_http_request *request, struct sxe_http_response *respon
                                (struct sxe_span){route->fallback, strlen(route->fallback)});
 }
 
-/* Make the upstreams, and give each route its upstream. */
+/* Make the upstreams, and store in each route its upstream. */
 static int
 open_upstreams(struct config_sites *sites, const struct upstream_tls *usual,
                struct sxe_http_config *http)
@@ -289,7 +291,8 @@ add_headers(const struct config_route *route, struct sxe_http_response *response
     }
 }
 
-/* How many seconds the client must wait before it may ask again; 0: this request may pass. */
+/* How many seconds the client must wait before it may send a request again; 0: this request may
+ * pass. */
 static unsigned
 seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *request)
 {
@@ -302,7 +305,7 @@ seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *re
     return rate_limit_take(rate, &peer, length);
 }
 
-/* Reply 429, which says that the client may ask again after these seconds. */
+/* Reply with 429, and say after how many seconds the client may send a request again. */
 static enum sxe_http_verdict
 refuse_for(unsigned seconds, struct sxe_http_response *response)
 {
@@ -313,7 +316,7 @@ refuse_for(unsigned seconds, struct sxe_http_response *response)
     return sxe_http_reply_status(response, 429);
 }
 
-/* Answer a request. Its user pointer is the route. */
+/* Answer a request as its route says. The request's user pointer is the route. */
 static enum sxe_http_verdict
 answer_route(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -345,7 +348,7 @@ answer_later(struct sxe_http_request *request, struct sxe_http_response *respons
     (void)answer_route(request, response);
 }
 
-/* Answer the request if the route's limit and passwords let it pass. */
+/* Answer the request if the limit and the passwords of its route let it pass. */
 static enum sxe_http_verdict
 guard_route(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -361,7 +364,7 @@ guard_route(struct sxe_http_request *request, struct sxe_http_response *response
         return answer_route(request, response);
     case BASIC_AUTH_LATER:
         if (route->action != CONFIG_SCRIPT)
-            /* the answer comes soon, so do not abort when the client half-closes */
+            /* the reply comes soon, so do not abort if the client closes only its sending side */
             sxe_http_allow_half_close(response);
         return SXE_HTTP_LATER;
     case BASIC_AUTH_ANSWERED:

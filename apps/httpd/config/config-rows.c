@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How an option is written in a file and in the environment, and whether it may stand there.
+ * How an option is written in a file and in the environment, and whether it is allowed there.
  */
 #include "config-rows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how an option of the command line is written elsewhere: its key in a file, its variable in
- * the environment, and which options may stand there.
+ * What: how an option of the command line is written in a configuration file (its key) and in the
+ * environment (its variable), and which options are allowed there.
  *
  * Place: config.c and config-origin.c call it. The rows are those of struct command_line.
  */
@@ -12,18 +12,19 @@
 
 #include "command-line.h"
 
-#define CONFIG_KEY_SIZE 64 /* size of a buffer for the longest key or variable and its final NUL */
+#define CONFIG_KEY_SIZE 64 /* room for the longest key or variable, with its final NUL */
 
 /* Whether the NULL-terminated list has this name. */
 bool config_is_one_of(const char *name, const char *const *names);
 
-/* True for an option (not a heading) that may be set elsewhere than by a flag. */
+/* Whether the row is an option, and not a heading, that can be set by something else than a
+ * flag. */
 bool config_row_is_settable(const struct command_option *row);
 
-/* True for an option that a file may set. */
+/* Whether the row is an option that a file may set. */
 bool config_row_is_of_file(const struct command_option *row);
 
-/* True for an option that may be given several times, and is a list in a file. */
+/* Whether the row is an option that may be given several times. In a file its value is a list. */
 bool config_row_is_repeatable(const struct command_option *row);
 
 bool config_row_has_argument(const struct command_option *row);
@@ -31,7 +32,7 @@ bool config_row_has_argument(const struct command_option *row);
 /* Write the option's key into the buffer, and return it: "stop_timeout" for --stop-timeout. */
 const char *config_key_of(const struct command_option *row, char key[CONFIG_KEY_SIZE]);
 
-/* Write the option's variable likewise: "SXE_STOP_TIMEOUT". */
+/* Write the name of the option's variable into the buffer, and return it: "SXE_STOP_TIMEOUT". */
 const char *config_variable_of(const struct command_option *row, char name[CONFIG_KEY_SIZE]);
 
 #endif

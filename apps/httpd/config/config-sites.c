@@ -76,8 +76,9 @@ read_rate(struct config_reader *reader, struct rate_limit *rate)
     return true;
 }
 
-/* Read the keys "passwords" and "realm" of a route, or of a site, whose routes inherit them unless
- * they have their own. passwords may be false: a route whose site has passwords then has none. */
+/* Read the keys "passwords" and "realm" of a route or of a site. A route without them inherits
+ * those of its site. If a route has passwords = false, it needs no password, although its site has
+ * some. */
 static bool
 read_auth(struct config_reader *reader, struct basic_auth *auth, unsigned *line, bool is_site)
 {
@@ -115,7 +116,7 @@ is_header(struct config_reader *reader, const struct config_route *route)
     return true;
 }
 
-/* Whether the redirect itself names its server. A {name} before the path would let the client
+/* Whether the redirect itself names a server. If a {name} came before the path, the client could
  * choose the server. */
 static bool
 names_its_server(const char *redirect)
@@ -123,7 +124,8 @@ names_its_server(const char *redirect)
     const char *value = redirect + strcspn(redirect, "{");
     const char *server = strstr(redirect, "//");
 
-    /* Refuse backslashes and tabs: browsers read a backslash as a slash, and leave out tabs. */
+    /* Refuse backslashes and tabs, because browsers read a backslash as a slash, and ignore
+     * tabs. */
     if (*value != '\0' && strcspn(redirect, "\\\t") < (size_t)(value - redirect))
         return false;
     if (*value == '\0' || *redirect == '?' || *redirect == '#')
@@ -133,8 +135,8 @@ names_its_server(const char *redirect)
     return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
 }
 
-/* Whether the pattern has each {name} of the redirect. A {name} that it lacks would become empty.
- * For {path...} in the pattern the redirect has {path}. */
+/* Whether the pattern has each {name} that the redirect uses. A {name} that the pattern lacks would
+ * be empty. A parameter that is {path...} in the pattern is {path} in the redirect. */
 static bool
 has_names(const char *pattern, const char *redirect)
 {
@@ -156,7 +158,7 @@ has_names(const char *pattern, const char *redirect)
     return true;
 }
 
-/* Choose the route's action from its keys. False after a message. */
+/* Choose the action of the route by its keys. False after a message. */
 static bool
 choose_action(struct config_reader *reader, struct config_route *route, bool is_script)
 {
@@ -196,7 +198,7 @@ choose_action(struct config_reader *reader, struct config_route *route, bool is_
     return true;
 }
 
-/* Read the route whose table is on top. */
+/* Read the route whose table is on top of the stack. */
 static bool
 read_route(struct config_reader *reader, struct config_route *route)
 {
@@ -224,7 +226,7 @@ read_route(struct config_reader *reader, struct config_route *route)
     return is_header(reader, route) && choose_action(reader, route, is_script);
 }
 
-/* Add a route to the router. 0; -errno: sxe_http_router_error says why. */
+/* Add a route to the router. 0; or -errno, and sxe_http_router_error says why. */
 static int
 add_to_router(struct config_site *site, struct config_route *route)
 {
@@ -234,8 +236,8 @@ add_to_router(struct config_site *site, struct config_route *route)
                                route->pattern, config_routes_handle, &options);
 }
 
-/* Say why the router refuses the pattern, without the beginning of the router's message: it names
- * methods, which a file does not have, and the pattern, with which our message begins. */
+/* Why the router refuses the pattern. The beginning of the router's message is left out: it names
+ * methods, which a file does not have, and the pattern, which our message names already. */
 static const char *
 fault_of(const struct sxe_http_router *router, const char *pattern)
 {
@@ -247,7 +249,7 @@ fault_of(const struct sxe_http_router *router, const char *pattern)
                : error;
 }
 
-/* Read the routes of a site. Their table is on top. */
+/* Read the routes of a site, whose table is on top of the stack. */
 static bool
 read_routes(struct config_reader *reader, struct config_site *site)
 {
@@ -319,7 +321,7 @@ has_good_names(struct config_reader *reader, const struct config_site *site)
     return true;
 }
 
-/* Read the site whose table is on top. */
+/* Read the site whose table is on top of the stack. */
 static bool
 read_site(struct config_reader *reader)
 {

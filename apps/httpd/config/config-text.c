@@ -13,7 +13,7 @@
 struct text {
     char *bytes;
     size_t length;
-    int error; /* the errno with which the file could not be read; 0: none */
+    int error; /* the errno of an error of reading the file; 0: no error */
     bool is_held;
 };
 
@@ -27,7 +27,7 @@ drop_text(struct text *text)
     *text = (struct text){.is_held = false};
 }
 
-/* Read the whole file into allocated memory. NULL, and errno. */
+/* Read the whole file into allocated memory. NULL: errno says why. */
 static char *
 read_config_file(const char *path, int flags, size_t *length)
 {

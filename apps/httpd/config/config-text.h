@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: holds the text of the configuration file with which the workers run. A process that is
- * started later, but not for SIGHUP, gets the same text, even if the file was edited meanwhile.
+ * What: holds the text of the configuration file with which the workers run. If a process has to be
+ * started later, but not because of SIGHUP, it gets the same text, even if the file was edited
+ * meanwhile.
  *
- * Place: httpd.c holds the text of the start, and reads the file again when the supervisor says so.
- * config-file.c asks for the text; the processes that the supervisor forks inherit it.
+ * Place: httpd.c holds the text that was read at the start, and reads the file again when the
+ * supervisor says so. config-file.c asks for the text; the processes that the supervisor forks
+ * inherit it.
  *
  * Shape:
  *     config_text_hold --> serving <--config_text_settle(true)-- next <-- config_text_renew
  *                                     config_text_settle(false): next is dropped
  *
- * Limits: CONFIG_FILE_MAX bytes, twice while a load is in progress.
+ * Limits: a text has at most CONFIG_FILE_MAX bytes; while a load is in progress, two texts are
+ * held.
  */
 #ifndef CONFIG_TEXT_H
 #define CONFIG_TEXT_H
@@ -20,20 +23,20 @@
 
 #define CONFIG_FILE_MAX (1u << 20)
 
-/* Copy a text: that of the load in progress; if none was read for it, the text that the workers
- * have; if none is held, the file's. The caller frees the copy. NULL, and errno; EFBIG: it is too
- * long. */
+/* Copy the text to read: the text of the load in progress, or, if there is no load, the text that
+ * the workers have, or, if no text is held, the text of the file. The caller frees the copy. NULL:
+ * errno says why; EFBIG: the text is too long. */
 char *config_text_copy(const char *path, size_t *length);
 
-/* Hold the text with which this program has started. It is freed by config_text_end. */
+/* Hold the text with which this program has started. config_text_end frees it. */
 void config_text_hold(char *text, size_t length);
 
-/* Read the file for the next load. An error shows in config_text_copy. Reading waits for nothing.
- */
+/* Read the file for the next load. If that fails, config_text_copy reports the error. This function
+ * never waits, even if the file is a FIFO. */
 void config_text_renew(const char *path);
 
-/* The load has succeeded, so that its text is now the workers'; or failed, so that its text is
- * dropped. */
+/* The load has ended. If it was good, its text is now the text of the workers; otherwise its text
+ * is dropped. */
 void config_text_settle(bool is_good);
 
 void config_text_end(void);

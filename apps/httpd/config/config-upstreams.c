@@ -18,8 +18,8 @@
 
 /* ---- Numbers ---- */
 
-/* Read the text or number of a key in the way in which options are read. *value is not changed if
- * there is no such key. */
+/* Read the value of a key, which is a text or a number, in the same way as the value of an option.
+ * If there is no such key, *value is not changed. */
 static bool
 read_as_option(struct config_reader *reader, const char *key, uint32_t *value,
                bool (*take)(const struct command_line *line, const char *what, unsigned long min,
@@ -167,7 +167,7 @@ read_checks(struct config_reader *reader, struct sxe_http_upstream_config *setti
     return true;
 }
 
-/* Read the upstream whose table is on top. */
+/* Read the upstream whose table is on top of the stack. */
 static bool
 read_upstream(struct config_reader *reader, struct upstream *upstream)
 {
@@ -259,7 +259,7 @@ read_fields_of_proxy(struct config_reader *reader, struct sxe_http_proxy *send)
     return true;
 }
 
-/* Find the upstream that the route names, or make one for its URL. */
+/* Find the upstream that the route names, or make one for the route's URL. */
 static bool
 choose_upstream(struct config_reader *reader, struct config_route *route)
 {

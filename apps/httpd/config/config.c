@@ -15,7 +15,7 @@
 #include "config-sites.h"
 #include "config-text.h"
 
-/* The file that was read last; it links to the files before it. */
+/* The file that was read last. Its member `before` links it to the files that were read earlier. */
 static struct config_file *last_file;
 
 static const struct command_option *
@@ -32,7 +32,7 @@ set_option(void *settings, unsigned row, const char *text)
     return command_line_set(config_line(), settings, row, (char *)(uintptr_t)text);
 }
 
-/* Take the variable of an option without an argument. */
+/* Store the value of a variable for an option that has no argument. */
 static int
 switch_on_or_off(void *settings, unsigned row, const char *text)
 {
@@ -79,9 +79,10 @@ struct reading {
     void *settings;
     struct config_options *options;
     int status;
-    /* the key as the file has it; NULL: the file does not have the key */
+    /* for each row of the table of options: the key as it is written in the file; NULL: the file
+     * does not have it */
     const char *keys[COMMAND_OPTIONS_MAX];
-    const char *unknown; /* the first unknown key; NULL: all are known */
+    const char *unknown; /* the first key that is unknown; NULL: all keys are known */
     unsigned unknown_line;
 };
 
@@ -94,7 +95,8 @@ line_of_key(const char *key)
                              config_anywhere(key, length));
 }
 
-/* Find the row of a key, in which _ may be written as -. config_line()->number: there is none. */
+/* Find the row of the table of options for a key. The key may have _ or - between words.
+ * config_line()->number: there is no such row. */
 static unsigned
 row_of_key(const char *key)
 {
@@ -122,10 +124,10 @@ note_unknown(struct reading *reading, const char *key, unsigned line)
     }
 }
 
-/* Keys that are not options. */
+/* Keys that are allowed, but are no options. */
 static const char *const tables[] = {"routes", "sites", "upstreams", NULL};
 
-/* Note which keys the file has. */
+/* Find out which keys the file has. */
 static void
 look_at_keys(lua_State *L, struct reading *reading)
 {
@@ -176,7 +178,7 @@ refuse_key(const char *key, unsigned line)
             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
 }
 
-/* Print that the value on top has a type that this row does not take. */
+/* Print that the value on top of the stack has the wrong type for this row. */
 static int
 refuse_type(lua_State *L, unsigned row)
 {
@@ -191,7 +193,7 @@ refuse_type(lua_State *L, unsigned row)
     return COMMAND_LINE_WRONG;
 }
 
-/* Take the text or number on top of the stack as the value of a row. */
+/* Store the text or number on top of the stack as the value of a row. */
 static int
 take_row_text(lua_State *L, struct reading *reading, unsigned row)
 {
@@ -225,7 +227,7 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
     return status;
 }
 
-/* Take the value at index 2, which belongs to the row's key. */
+/* Store the value at index 2, which is the value of the row's key. */
 static int
 take_value(lua_State *L, struct reading *reading, unsigned row)
 {
@@ -242,7 +244,7 @@ take_value(lua_State *L, struct reading *reading, unsigned row)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Take all values of the table at index 1; the outcome is stored in the reading. */
+/* Store all values of the table at index 1. The result is in the status of the reading. */
 static int
 read_table(lua_State *L)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS of the listener, by lib-sxe-tls.
+ * TLS of listeners and upstreams, with lib-sxe-tls.
  */
 #include "secure.h"
 
@@ -13,8 +13,8 @@
 static struct {
     const struct httpd_options *options;
     struct sxe_tls_tickets *tickets;
-    /* The TLS of listeners with each demand on clients: AS_GIVEN always, others if --listen has
-     * them. */
+    /* The TLS context for each demand on clients (enum httpd_clients). AS_GIVEN always has one; the
+     * others have one if a place of --listen needs it. */
     struct sxe_tls *tls[HTTPD_CLIENTS_NUMBER];
     unsigned failures; /* how many times in a row reading the files again has failed */
 } secure;
@@ -68,7 +68,8 @@ verify_of_options(const struct httpd_tls_options *tls, enum httpd_clients client
     return tls->is_optional ? SXE_TLS_OPTIONAL : SXE_TLS_REQUIRED;
 }
 
-/* Read the files for listeners with these demands on clients. 0, or -EINVAL after a message. */
+/* Read the files, and make the TLS context for listeners that treat clients so. 0, or -EINVAL after
+ * a message. */
 static int
 open_for_clients(const struct httpd_options *options, enum httpd_clients clients)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: TLS of the listener: certificates of --tls-cert and --tls-key, or the one of --tls-dev, and
- * the keys of tickets, which all workers share; and of upstreams.
+ * What: TLS of listeners, and TLS of upstreams. Listeners need the certificates of --tls-cert and
+ * --tls-key, or the certificate of --tls-dev, and the keys of tickets, which all workers share.
  *
  * Place: main calls secure_begin before any process is forked; service.c calls the functions that
  * open, serve, reload and close; the supervisor calls secure_turn. secure-none.c stands in if
  * sxe-httpd was built without OpenSSL.
  *
- * Limits: without an option for TLS all calls return at once.
+ * Limits: if no option of TLS was given, all functions return at once.
  */
 #ifndef SECURE_H
 #define SECURE_H
@@ -29,35 +29,38 @@ int secure_open(const struct httpd_options *options);
 bool secure_is_open(void); /* whether this process has certificates */
 void secure_close(void);
 
-/* Have the connections of this listener speak TLS, and ask clients for certificates as `clients`
- * says. Call it after sxe_init. 0, or -errno after a message. */
+/* Let the connections of this listener use TLS. `clients` says whether clients are asked for
+ * certificates. Call it after sxe_init. 0, or -errno after a message. */
 int secure_serve(SXE *listener, enum httpd_clients clients);
 
-/* Read the files again. Errors are logged, and the earlier certificates stay. */
+/* Read the files again. If there is an error, log it, and keep the earlier certificates. */
 void secure_reload(void);
 
-/* Once a second: read the files again if one changed. An error in them is logged at the
- * second look, as a certificate and its key may be replaced one after the other. */
+/* Called once a second: read the files again if one of them has changed. An error in them is logged
+ * only at the second look, because a certificate and its key may be replaced one after the
+ * other. */
 void secure_look(void);
 
-/* Whether a certificate has this name, and the first certificate's first name (NULL: none). */
+/* secure_has_name: whether a certificate is for this name. secure_first_name: the first name of the
+ * first certificate; NULL: there is none. */
 bool secure_has_name(const char *name);
 const char *secure_first_name(void);
 
-/* The version of TLS that this socket speaks, "TLSv1.3"; "": none. */
+/* The version of TLS that this socket uses, such as "TLSv1.3"; "": it does not use TLS. */
 const char *secure_version(const SXE *socket);
 
 /* Print the fingerprint of the certificate of --tls-dev. */
 void secure_say(FILE *out);
 
-/* TLS of an upstream, as its config's tls, use_tls and tls_failure: read the authorities. NULL
- * after a message, which begins with `where`. Close it after sxe_fini; NULL is allowed. */
+/* Prepare TLS of an upstream: read the authorities, and set tls, use_tls and tls_failure of its
+ * config. NULL after a message, which begins with `where`. Call secure_close_upstream after
+ * sxe_fini; it may get NULL. */
 struct sxe_tls *secure_open_upstream(const char *where, const struct upstream_tls *settings,
                                      struct sxe_http_upstream_config *config);
 void secure_close_upstream(struct sxe_tls *tls);
 
-/* In the first process: make the next key of tickets if it is time. Returns the seconds until the
- * next call. */
+/* In the first process: make the next key of tickets if it is time for it. Returns after how many
+ * seconds to call it again. */
 uint32_t secure_turn(void *user);
 
 #endif
