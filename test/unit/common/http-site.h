@@ -36,7 +36,7 @@
 int __real_poll(struct pollfd *fds, nfds_t number, int timeout_ms);
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
 
-#define SITE_TIME 784111777 /* Sun, 06 Nov 1994 08:49:37 GMT, when each case begins */
+#define SITE_TIME 784111777 /* Sun, 06 Nov 1994 08:49:37 GMT: the time when each case begins */
 #define DATE_LINE SXE_LITERAL_LENGTH("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
 #define MS        UINT64_C(1000000)
 
@@ -46,7 +46,7 @@ int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 static struct {
     struct sxe_http *http;
-    struct sxe_http_request *request; /* the last that push_later got */
+    struct sxe_http_request *request; /* the last request that push_later got */
     struct sxe_http_response *response;
 } site;
 

@@ -98,7 +98,7 @@ number_of_threads(void)
     while (readdir(directory) != NULL)
         number++;
     closedir(directory);
-    return number - 2; /* . and .. */
+    return number - 2; /* do not count "." and ".." */
 }
 
 /* Wait until the watchdog thread has looked once more, found no state, and ended. */

@@ -29,7 +29,8 @@ static struct {
     char output[256 * 1024];
     size_t output_size;
     char errors[256 * 1024];
-    unsigned injected;     /* faults injected in the child, unless it called exit() */
+    /* how many faults were injected in the child; not known if it called exit() */
+    unsigned injected;
     void (*prepare)(void); /* called in the child before the program */
 } ran;
 

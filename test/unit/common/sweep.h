@@ -33,7 +33,7 @@ enum { SWEEP_ERRORS = 8 };
 
 struct fault {
     enum fake_call call;
-    int errors[SWEEP_ERRORS]; /* up to the first 0 */
+    int errors[SWEEP_ERRORS]; /* the list ends at the first 0 */
 };
 
 /* The faults of one run. */
@@ -41,7 +41,7 @@ struct strike {
     enum fake_call call;
     int error;
     unsigned nth;  /* which call of that kind fails, counted from sweep_arm on */
-    bool for_ever; /* and all later calls fail as well */
+    bool for_ever; /* all later calls fail as well */
 };
 
 static inline void

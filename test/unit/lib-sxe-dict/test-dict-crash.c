@@ -25,7 +25,8 @@
 #define KEYS       12u
 #define VALUE_ROOM 400u
 #define START_NS   UINT64_C(1000000000000)
-#define FILL_MAX   100000u /* keys; a hash chooses the shard of each */
+/* The most keys that are tried: a hash chooses the shard of each key. */
+#define FILL_MAX 100000u
 
 /* Try every fourth store only: a fork is ten times as slow with the sanitizer, which checks these
  * lines in other tests anyhow. Short runs do the same. */
@@ -244,7 +245,7 @@ commit_in_vain(SXE_DICT *dict)
     sxe_dict_batch_delete(batch);
 }
 
-static SXE_DICT_SNAPSHOT *taken; /* in a scenario's preparation, where no process dies */
+static SXE_DICT_SNAPSHOT *taken; /* taken by a scenario's preparation, in which no process dies */
 
 static void
 keep_snapshot(SXE_DICT *dict)
@@ -292,9 +293,9 @@ static const struct scenario {
     unsigned key;
     unsigned size;
     unsigned cells;
-    unsigned shards; /* 0: 1 */
+    unsigned shards; /* 0: one shard */
     bool evicts;
-    bool with_snapshot; /* taken after prepare(), in the surviving process */
+    bool with_snapshot; /* a snapshot is taken after prepare(), in the surviving process */
     enum outcome outcome;
 } scenarios[] = {
     {"put", put_some, .key = 8, .size = 30, .cells = 60},
@@ -523,7 +524,7 @@ START_TEST(death_of_who_completes_it_leaves_all_or_nothing)
     for (uint64_t store = 1; died; store += 3 * EVERY) {
         world_open(&world, scenario);
         died = call_and_die(scenario, world.dict, store);
-        /* The store of the second death varies from round to round. */
+        /* The store at which the second process dies varies from round to round. */
         second = call_and_die(&take_locks, world.dict, second) ? second + 5 : second % 5 + 1;
         find_whole(scenario, &world, store, &before, &after);
         world_close(&world);

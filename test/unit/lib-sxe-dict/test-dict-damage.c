@@ -379,7 +379,8 @@ END_TEST
 
 /* ---- Room ---- */
 
-/* Whether or not the release meets the damage, the put that finds no free cell does. */
+/* The release of the snapshot may meet the damage or not; the put that finds no free cell meets
+ * it. */
 START_TEST(old_version_that_is_damaged_stops_who_needs_room)
 {
     SXE_DICT_SNAPSHOT *snapshot;

@@ -78,8 +78,8 @@ START_TEST(lock_of_who_commits_a_batch_stays_when_the_table_is_made_anew)
 }
 END_TEST
 
-/* A key in the bucket that a walk visits first: the walk completes other entries' changes
- * anyhow. */
+/* A key whose entry is in the bucket that a walk visits first: before it comes to other buckets,
+ * the walk has completed changes anyhow. */
 static uint32_t key;
 
 static void

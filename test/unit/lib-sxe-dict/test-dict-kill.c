@@ -97,7 +97,7 @@ release_own(void)
 static const struct call {
     const char *name;
     void (*make)(void);
-    struct value before[2]; /* of the keys "a" and "b" */
+    struct value before[2]; /* the values of the keys "a" and "b" */
     struct value after[2];
     bool is_seen; /* a snapshot sees the old value */
 } calls[] = {

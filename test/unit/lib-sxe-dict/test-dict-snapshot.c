@@ -473,7 +473,7 @@ START_TEST(batch_is_committed_only_if_its_conditions_hold)
     }
     ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){9}, 4, NULL, 7), 0);
     ck_assert_int_eq(batch_expect(batch, 7, 8), 0);
-    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* 7 is not 8 */
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* the value of key 7 is not 8 */
     ck_assert_int_eq(put(9, 9), 0);
     ck_assert_int_eq(batch_expect(batch, 7, 7), 0);
     ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* there is an entry 9 */

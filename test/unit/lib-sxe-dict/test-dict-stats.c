@@ -88,7 +88,7 @@ START_TEST(evictions_and_expirations_are_counted)
     ck_assert_int_eq(put(3, 1), 0);
     check_counts(0, 0, 1, 0);
     sxe_time_set_turn_ns(START_NS + UINT64_C(2000000000));
-    ck_assert_int_eq(put(4, 1), 0); /* in the cell of the expired entry */
+    ck_assert_int_eq(put(4, 1), 0); /* the put takes the cell of the expired entry */
     check_counts(0, 0, 1, 1);
     sxe_time_set_turn_ns(START_NS + UINT64_C(4000000000));
     ck_assert_int_eq(get(4), -ENOENT);

@@ -112,8 +112,8 @@ START_TEST(half_a_line_counts_as_dropped)
 END_TEST
 
 static const struct {
-    unsigned bytes;   /* that each write takes of the line that is cut */
-    unsigned refused; /* which write of the line after it is refused; 0: none */
+    unsigned bytes;   /* how many bytes of the line each write takes, before it is cut */
+    unsigned refused; /* which write of the next line is refused; 0: none */
 } cuts[] = {{7, 0}, {7, 1}, {7, 2}};
 
 START_TEST(a_line_after_half_a_line_begins_a_new_line)

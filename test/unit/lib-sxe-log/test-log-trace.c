@@ -385,7 +385,8 @@ START_TEST(without_memory_calls_are_not_traced)
     outer();
     ck_assert_int_eq(errno, EXDEV);
     ck_assert_uint_eq(sxe_log_trace_mark(), 0);
-    ck_assert_str_eq(log_line(2), "     9 6 + inner(n=3)\n"); /* not indented */
+    /* the line is not indented, because outer() is not remembered */
+    ck_assert_str_eq(log_line(2), "     9 6 + inner(n=3)\n");
 }
 END_TEST
 

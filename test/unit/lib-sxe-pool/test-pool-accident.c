@@ -42,8 +42,8 @@ teardown(void)
 
 /* ---- The file ---- */
 
-/* Another process locks the file that this process has just created before this one does, and makes
- * its own pool in it. */
+/* This process has created the file. Before it can lock the file, another process locks it and
+ * makes its own pool in it. */
 START_TEST(a_pool_that_another_made_in_a_new_file_stays)
 {
     const SXE_POOL_SPEC other = file_spec();
@@ -246,8 +246,8 @@ free_it(void *array, unsigned id, void *user)
     ck_assert_uint_eq(sxe_pool_move(array, id, READY, FREE), SXE_POOL_LOCK_TAKEN);
 }
 
-/* A child moves element 1 to READY and dies before a store: the element stays in FREE, or has its
- * timeout. Returns whether the child died. */
+/* A child moves element 1 to READY and dies before a store. Either the element is still FREE, or it
+ * is READY and has a timeout. Returns whether the child died. */
 static bool
 move_and_die(char *array, unsigned store)
 {

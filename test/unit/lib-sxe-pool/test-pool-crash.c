@@ -25,7 +25,7 @@
 #define ELEMENTS    8u
 #define ELEMENT     48u /* bytes */
 #define WAIT_NS_MAX (100 * SXE_NS_PER_MS)
-#define TRIES_MAX   20u /* for a step to be that fast: others may take the CPU */
+#define TRIES_MAX   20u /* how often a slow step is tried again: other processes may take the CPU */
 #define STEPS_MAX   200000u
 
 #if defined(__OPTIMIZE__) && !SXE_HAVE_ASAN
@@ -434,7 +434,7 @@ prepare(enum before before)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-/* Kill a child at its nth stop, before or after a system call. Returns whether it came so far. */
+/* Kill a child at its nth stop, before or after a system call. False: the child ended before it. */
 static bool
 kill_at_system_call(unsigned stops)
 {

@@ -22,8 +22,8 @@
 #define STATES      3u
 #define SHARDS      4u
 #define ROUNDS      10000u
-#define SECONDS_MAX 2.0  /* of CPU time for one call */
-#define HANG_MAX    60.0 /* seconds, for a busy machine */
+#define SECONDS_MAX 2.0  /* seconds of CPU time for one call */
+#define HANG_MAX    60.0 /* seconds for one call, on a busy machine */
 
 struct element {
     uint64_t words[4];

@@ -461,8 +461,8 @@ START_TEST(a_child_that_closes_it_leaves_its_parent_a_user)
 }
 END_TEST
 
-/* The parent closes the pool, so that it is on the disk as closed; then the child, of which the
- * pool does not know yet, uses it. */
+/* The parent closes the pool, so that it is on the disk as closed. Then the child uses it, which is
+ * not among the pool's users yet. */
 START_TEST(a_child_that_goes_on_alone_is_in_it)
 {
     make_pipes();

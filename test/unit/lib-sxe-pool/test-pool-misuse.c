@@ -160,7 +160,7 @@ write_text_past_the_end(void *array)
 static const struct {
     void (*call)(void *array);
     const char *numbers; /* the message if states have no names */
-    const char *names;   /* the message if they have; NULL: the same */
+    const char *names;   /* the message if states have names; NULL: the same as `numbers` */
 } stops[] = {
     {use_a_wrong_old_state, "     3 1 - ERROR: assertion 'nodes[id].state == old_state' failed at ",
      NULL},

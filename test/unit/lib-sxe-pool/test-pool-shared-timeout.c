@@ -194,7 +194,8 @@ START_TEST(time_goes_on_where_it_was_before_a_restart)
 }
 END_TEST
 
-/* Another process may have moved an element, which is due sooner than all that we know of. */
+/* Another process may move an element meanwhile, whose timeout is earlier than those that this
+ * process knows. */
 START_TEST(the_next_look_is_at_most_a_second_ahead)
 {
     char *array = open_timed(footings[_i], 2, 1, free_it);

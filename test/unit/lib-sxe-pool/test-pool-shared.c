@@ -330,7 +330,8 @@ START_TEST(what_the_dead_had_begun_is_completed_first)
 }
 END_TEST
 
-/* A touch does not use the counts and the generation in the intent: an earlier change left them. */
+/* A touch does not use the counts and the generation in the intent, so they have values of an
+ * earlier change. */
 START_TEST(a_touch_that_the_dead_had_begun_is_completed_too)
 {
     char *array = open_two(1);
@@ -388,7 +389,7 @@ START_TEST(an_intent_that_is_impossible_is_not_done)
     capture_log();
     ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED);
     check_has(log_line(0), "pool pond is damaged: ");
-    ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* damaged again */
+    ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* the pool stays damaged */
     ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
     sxe_pool_delete(array);
 }

@@ -242,7 +242,7 @@ START_TEST(an_overfull_socket_belongs_to_someone_awake)
 {
     watch(mine, READY);
     watch(theirs, READY);
-    fake_os_fail(FAKE_SENDTO, 1, 2, EAGAIN); /* the second time from a new socket */
+    fake_os_fail(FAKE_SENDTO, 1, 2, EAGAIN); /* both the pool's socket and a new one fail */
     put(mine, 0, FREE, READY);
     ck_assert(!is_awake(mine) && !is_awake(theirs));
     fake_os_fail(FAKE_SENDTO, 1, 1, ENOBUFS);
@@ -400,13 +400,13 @@ START_TEST(a_name_that_is_taken_is_refused_and_nothing_is_watched)
     fake_os_fail(FAKE_BIND, 1, 1, EADDRINUSE);
     ck_assert_int_eq(sxe_pool_watch(array, READY), -EADDRINUSE);
     ck_assert_uint_eq(sharing_of(array)->head->watching, 0);
-    fake_os_fail(FAKE_BIND, 1, 1, EINVAL); /* as if another thread had bound the name first */
+    fake_os_fail(FAKE_BIND, 1, 1, EINVAL); /* another thread seems to have bound the name first */
     watch(array, READY);
     sxe_pool_delete(array);
 }
 END_TEST
 
-/* As in a child of fork that found no free slot. */
+/* A child of fork that found no free slot is no user of the pool. */
 START_TEST(who_is_no_user_cannot_watch)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);

@@ -31,21 +31,23 @@ struct view {
 };
 
 struct message {
-    const void *place; /* of 4 bytes */
+    const void *place; /* a word of 4 bytes */
     uint32_t value;
     struct view view;
 };
 
 static struct {
     enum weakness weakness;
-    bool writes; /* the change runs; false: the reader, if `reads` */
+    bool writes; /* true: the change runs; false: a reader, if `reads` */
     bool reads;
     const void *words[WORDS];
     unsigned number_of_words;
     struct message messages[MESSAGES];
-    unsigned number; /* of messages. Within a word they count from 1; 0 is the value before */
+    /* of all messages. In each word they count from 1; 0 is its value before the change */
+    unsigned number;
     struct view seen;
-    struct view fenced; /* at the last FENCE_STORES, or for the next FENCE_LOADS */
+    /* what was seen at the last FENCE_STORES, or what the next FENCE_LOADS takes over */
+    struct view fenced;
     unsigned choices[LOADS];
     unsigned limits[LOADS];
     unsigned loads;

@@ -98,7 +98,7 @@ static const struct {
     {"stranger", "self-signed: no trusted authority stands for the certificate of \"stranger\""},
     {"cut", "incomplete chain: the certificate of the issuer \"authority-2\" was not sent, and is "
             "not trusted"},
-    /* "unsuitable" or "unsupported", depending on OpenSSL. */
+    /* The message goes on with "unsuitable" or "unsupported", depending on OpenSSL's version. */
     {"purpose", "the certificate is not good: uns"},
     {"a", "incomplete chain: the certificate of the issuer \"authority\" was not sent, and is not "
           "trusted"},
@@ -469,7 +469,7 @@ START_TEST(bytes_that_came_before_tls_are_refused)
     ck_assert_int_eq(sxe_write(ours, "STARTTLS", 8), 0);
     ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), -EBUSY);
     library_turns(1);
-    ck_assert_int_eq(send(peer, "220 go", 6, 0), 6); /* after this task looked */
+    ck_assert_int_eq(send(peer, "220 go", 6, 0), 6); /* our socket has not read these bytes yet */
     ck_assert_int_eq(sxe_tls_start(client, ours, "a.example"), 0);
     EXPECT("close", ours, EPROTO);
     close(peer);
@@ -550,7 +550,8 @@ START_TEST(a_peers_certificate_is_described)
     expect_names("", 14);
     expect_names("", 1);
     heap_arm(1, true);
-    expect_names(all, sizeof(all) + 1); /* they were decoded */
+    /* no allocation: the names were decoded by the first call */
+    expect_names(all, sizeof(all) + 1);
     ck_assert(!heap_disarm());
     ck_assert(sxe_tls_peer_validity(ours, &not_before, &not_after));
     ck_assert_int_eq(not_after - not_before, 30 * 86400);

@@ -64,7 +64,7 @@ converse(const char *host)
     SSL_shutdown(peer.ssl);
     peer_free(&peer);
     struck += fake_os_injected();
-    fake_os_reset(); /* or our socket would not notice that its peer closed */
+    fake_os_reset(); /* otherwise our socket would not notice that its peer closed */
     for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_FREE) < 9; i++) {
         library_turns(1);
         __real_poll(NULL, 0, 1);
@@ -85,7 +85,7 @@ START_TEST(each_allocation_of_openssl_may_fail)
     ck_assert(converse("a.example"));
     for (nth = 1; touched && nth < 2000; nth += stride) {
         heap_arm(nth, _i == 1);
-        heap.counts = false; /* library_turns() does the counting */
+        heap.counts = false; /* library_turns() sets it while the library runs */
         converse("a.example");
         touched = heap_disarm();
         sxe_tls_count(&counts);
@@ -221,7 +221,7 @@ START_TEST(without_memory_there_is_no_configuration)
         sxe_tls_delete(made);
     }
     ck_assert_uint_gt(
-        nth, _i == 2 ? 4 : 20); /* the number of the first allocation that was not needed */
+        nth, _i == 2 ? 4 : 20); /* the number of the first allocation that the call did not make */
     site_stop();
 }
 END_TEST
@@ -357,7 +357,7 @@ START_TEST(of_too_many_active_connections_the_oldest_rests)
     }
     peer_send(peers[2].fd, "\x17\x03\x03\x00\x20", 5);
     TURN_UNTIL(sxe__tls_of(peers[2].ours)->header_length > 0);
-    /* 0 and 1 rest, and 2 is the oldest, which cannot. */
+    /* 0 and 1 become QUIET. 2 is ACTIVE for longest, and cannot rest in the middle of a record. */
     for (unsigned i = 0; i < 2; i++) {
         tls_send(&peers[i], "hello", 5);
         TLS_EXPECT(&peers[i], "hello");
@@ -379,7 +379,7 @@ START_TEST(connections_take_no_more_memory_than_they_count_for)
 
     fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     start((struct sxe_tls_config){.protocols = "http/1.1"});
-    ck_assert(converse("a.example")); /* allocates what all connections share */
+    ck_assert(converse("a.example")); /* allocate what all connections share */
     before = heap.bytes;
     for (unsigned i = 0; i < MEASURED; i++) {
         peers[i] = peer_tls(listener, "a.example");

@@ -117,7 +117,7 @@ START_TEST(without_a_reply_the_end_of_a_handshake_leaves_before_the_loop_waits)
     sends = fake_os_calls(FAKE_SEND);
     turn(1);
     ck_assert(sxe_io_has_output(peer.ours));
-    turn(1); /* begins with that */
+    turn(1); /* this turn begins by sending the held records */
     ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1);
     ck_assert(!sxe_io_has_output(peer.ours));
     stop();
@@ -656,7 +656,7 @@ START_TEST(without_memory_for_what_a_peer_does_not_read_it_is_closed)
     start(push_read);
     small_buffers(&peer);
     fake_os_fail(FAKE_MALLOC, 1, 0, ENOMEM);
-    for (unsigned i = 0; i < 12; i++) /* more than the kernel's buffers may grow to */
+    for (unsigned i = 0; i < 12; i++) /* more bytes than the kernel's buffers can hold */
         (void)!sxe_write(peer.ours, pattern(MUCH), 60000);
     turn(5);
     ck_assert_uint_gt(fake_os_injected(), 0);
@@ -763,7 +763,7 @@ START_TEST(a_paused_connection_shakes_hands_and_shows_early_bytes_later)
 }
 END_TEST
 
-/* It said that it would go on to read, but nothing was agreed on yet. */
+/* The program wants to go on after the peer's half-close, but without a handshake it cannot. */
 START_TEST(an_end_before_the_handshake_closes_at_once)
 {
     int fd;
@@ -847,7 +847,8 @@ START_TEST(a_close_says_so)
     ck_assert_int_eq(sxe_write(peer.ours, "bye", 3), 0);
     ck_assert_int_eq(_i == 0 ? sxe_close(peer.ours) : sxe_close_lingering(peer.ours), 0);
     turn(1);
-    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1); /* of both */
+    /* one call sends both the bytes and close_notify */
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), sends + 1);
     TLS_EXPECT(&peer, "bye");
     ck_assert_int_eq(tls_end(&peer), SSL_ERROR_ZERO_RETURN);
     if (_i == 1) {

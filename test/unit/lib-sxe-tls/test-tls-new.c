@@ -318,7 +318,7 @@ END_TEST
 
 /* ---- Protocols, versions ---- */
 
-static const char *offered; /* "\x08http/1.1" */
+static const char *offered; /* the protocols that the client offers, as in "\x08http/1.1" */
 
 static SSL_CTX *
 with_protocols(void)
@@ -880,7 +880,7 @@ START_TEST(keys_that_nobody_turns_are_refused_after_another_lifetime)
     listener = serve(tls, push_read);
     ck_assert(!resumes());
     ck_assert(resumes());
-    without_random = true; /* so that no new key can be made */
+    without_random = true; /* from now on no new key can be made */
     fake_time_advance(2 * LIFETIME + SXE_NS_PER_SECOND);
     peer = peer_tls(listener, "a.example");
     SSL_set_session(peer.ssl, session);

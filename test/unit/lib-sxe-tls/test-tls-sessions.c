@@ -168,7 +168,7 @@ START_TEST(files_that_are_read_again_drop_the_sessions)
     ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
     ck_assert_int_eq(sxe_tls_reload(client), 0);
     sxe_write(ours, "hello", 5);
-    TURN_UNTIL(event_count() == 3); /* connected on both sides, and read */
+    TURN_UNTIL(event_count() == 3); /* both sides have connected, and one has read */
     library_turns(5);
     sxe_close(ours);
     TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);

@@ -46,14 +46,14 @@ enum kind { CURVE, RSA_KEY, WEAK_KEY };
 
 static struct {
     bool counts;
-    unsigned number; /* allocations while `counts` was set */
+    unsigned number; /* how many allocations were made while `counts` was set */
     unsigned nth;    /* which allocation fails; 0: none */
     bool for_ever;
     size_t size; /* only allocations of this size count; 0: all */
     unsigned struck;
     size_t live;
-    bool is_ours; /* the library is running, not the peer */
-    size_t bytes; /* that the library has allocated */
+    bool is_ours; /* the library runs, and not the peer */
+    size_t bytes; /* how many bytes the library has allocated */
 } heap;
 
 static inline bool
@@ -350,7 +350,8 @@ library_turns(unsigned times)
     heap.is_ours = true;
     turn(times);
     heap.counts = heap.is_ours = false;
-    /* Each user of OpenSSL must do so before a call, and the peer is a user of its own. */
+    /* Each user of OpenSSL must clear the thread's errors before a call; the peer is another
+     * user. */
     ERR_clear_error();
 }
 

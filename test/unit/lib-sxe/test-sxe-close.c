@@ -378,7 +378,8 @@ close_and_pause(SXE *s, int length)
     sxe_pause(s);
 }
 
-/* Otherwise the end of its peer would be shown for a free socket, or for another connection. */
+/* A deferred call would otherwise show the end of this peer for a free socket, or for another
+ * connection. */
 START_TEST(a_pause_after_the_end_shows_no_end)
 {
     int peer;

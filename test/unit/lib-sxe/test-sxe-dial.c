@@ -51,7 +51,7 @@ start_dialling(const char *kinds, unsigned spares)
     opened = 0;
     fake_time_start(SXE_NS_PER_SECOND, 0);
     ck_assert_int_eq(sxe_dial_register(spares), 0);
-    plan_start(2); /* and one that closes, see sxe_dial_register */
+    plan_start(2); /* two sockets, and one that sxe_dial_register adds */
 }
 
 static void
@@ -104,7 +104,7 @@ expect_dialled(const struct sxe_dial *of, int result)
     ck_assert_uint_eq(CONTEXT->spares_used, 0);
 }
 
-/* The socket of the dial works, and its callbacks are those that open set. */
+/* Check that the dial's socket works, and has the callbacks that open set. */
 static void
 expect_winner(unsigned index)
 {
@@ -148,7 +148,7 @@ START_TEST(the_first_address_is_enough)
 }
 END_TEST
 
-/* Without waiting for the delay. */
+/* The next attempt does not wait for the delay. */
 START_TEST(after_a_failure_the_next_address_is_tried_at_once)
 {
     static const char *const names[] = {"ro", "xo", "rxrro"};
@@ -206,7 +206,7 @@ START_TEST(the_last_failure_is_the_result)
     ck_assert_int_eq(dial.look_up_error, 0);
     ck_assert_int_eq(sxe_dial(&dial, "xx", port), 0);
     expect_dialled(&dial, -ENETUNREACH);
-    ck_assert_int_eq(sxe_dial(&dial, "xx", port), -ENETUNREACH); /* known now */
+    ck_assert_int_eq(sxe_dial(&dial, "xx", port), -ENETUNREACH); /* the addresses are known now */
     stop_dialling();
 }
 END_TEST
@@ -261,7 +261,7 @@ START_TEST(a_race_has_no_more_sockets_than_are_spare)
     ck_assert_uint_eq(opened, 2);
     wait_delay();
     ck_assert_uint_eq(opened, 2);
-    /* The first one fails, and is no longer in the way. */
+    /* When the first attempt fails, its socket is free for the next. */
     sxe_io_fail(sxe__socket(sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_CONNECTING)),
                 EHOSTUNREACH);
     turn(1);
@@ -304,7 +304,7 @@ START_TEST(a_lack_of_descriptors_is_not_the_addresses_fault)
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 1);
     wait_delay();
     expect_winner(1);
-    /* The first attempt's lack is the dial's. */
+    /* If the only attempt finds no descriptor, sxe_dial returns its error. */
     fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
     ck_assert_int_eq(sxe_dial(&dial, "do", port), -EMFILE);
     ck_assert_int_eq(sxe_dial_cancel(&dial), -EALREADY);
@@ -407,7 +407,7 @@ static const struct fault faults[] = {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* Each dial ends once, and gives back what it has. */
+/* Dial twice: each dial must end once, and give back what it has. */
 static bool
 dial_once(const struct strike *strike)
 {

@@ -500,7 +500,7 @@ START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
     open_pair(NULL);
     sxe_set_half_close(ours, true);
     sxe_watch_end(ours, true);
-    if (_i == 0) { /* before the pause */
+    if (_i == 0) { /* the end of the peer comes before the pause */
         peer_send(peer, "unread", 6);
         peer_shutdown(peer);
         EXPECT("read", ours, 6);
@@ -515,7 +515,7 @@ START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
     }
     sxe_watch_end(ours, false);
     EXPECT_NOTHING();
-    sxe_watch_end(ours, true); /* epoll reported the end already */
+    sxe_watch_end(ours, true); /* epoll has reported the end already */
     EXPECT("read", ours, -1);
     sxe_watch_end(ours, true);
     EXPECT_NOTHING();

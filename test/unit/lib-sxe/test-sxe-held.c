@@ -17,7 +17,7 @@
 
 static SXE *sockets[NUMBER];
 static int peers[NUMBER];
-static unsigned events; /* how many have come */
+static unsigned events; /* how many events have come */
 static unsigned sent;   /* how many send calls were made before the last event */
 static SXE *first;      /* the socket whose event came first */
 static void (*reply)(SXE *);

@@ -158,7 +158,7 @@ START_TEST(output_of_each_kind_is_seen_until_the_kernel_has_it)
 }
 END_TEST
 
-/* A single sendfile(2) cannot be asked for so much. */
+/* No single call of sendfile(2) sends as many bytes. */
 START_TEST(a_length_beyond_any_file_ends_early)
 {
     int file = pattern_file(100);

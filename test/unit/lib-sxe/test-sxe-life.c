@@ -52,7 +52,7 @@ START_TEST(a_socket_lingers_while_only_its_peers_end_is_missing)
     while (sxe_is_lingering(s))
         turn(1);
     turn(3);
-    ck_assert(!sxe_is_lingering(s)); /* all was read, but more may come */
+    ck_assert(!sxe_is_lingering(s)); /* the bytes were dropped, but more may come */
     ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_CLOSING), 1);
     close(peer);
     plan_stop();

@@ -18,7 +18,7 @@
 #include "test-main.h"
 
 #define PEERS     100
-#define NODE_SIZE 32 /* of a pool's element, as the pool's header says */
+#define NODE_SIZE 32 /* bytes that the header of a pool gives for each element */
 #define REQUEST   "GET / HTTP/1.1\r\n\r\n"
 #define REPLY     "HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -207,7 +207,7 @@ END_TEST
 /* ---- An hour of traffic ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-#    define PAGES 65536 /* AddressSanitizer keeps what Check frees */
+#    define PAGES 65536 /* AddressSanitizer keeps the memory that Check frees */
 #else
 #    define PAGES 8
 #endif

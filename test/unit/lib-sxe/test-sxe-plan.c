@@ -255,7 +255,7 @@ START_TEST(the_soft_limit_of_descriptors_becomes_the_hard_one)
 }
 END_TEST
 
-/* libev would abort. */
+/* Without a free descriptor libev would abort. */
 START_TEST(without_descriptors_there_is_no_loop)
 {
     const struct rlimit limit = {64, 64};

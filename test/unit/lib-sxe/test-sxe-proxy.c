@@ -64,8 +64,8 @@ check_good(const char *bytes, size_t length, const char *source, const char *des
     ck_assert_str_eq(text_of(&proxy.source), source);
 }
 
-/* The header is refused at one of its bytes, and whatever follows. Returns how many bytes that
- * is. */
+/* Check that the header is refused as soon as one of its bytes has come, whatever follows that
+ * byte. Returns how many bytes had come. */
 static size_t
 check_refused(const char *bytes, size_t length)
 {
@@ -352,7 +352,7 @@ END_TEST
 static const struct {
     int version_and_command;
     int family_and_transport;
-    size_t refused; /* after how many bytes it is refused */
+    size_t refused; /* after how many bytes the header is refused */
 } bad_fixed[] = {
     {0x01, 0x11, 13}, {0x11, 0x11, 13}, {0x31, 0x11, 13}, {0x22, 0x11, 13}, {0x2f, 0x11, 13},
     {0x21, 0x41, 14}, {0x21, 0xf1, 14}, {0x21, 0x13, 14}, {0x21, 0x1f, 14}, {0x21, 0x03, 14},
@@ -457,7 +457,7 @@ START_TEST(a_checksum_is_verified)
     check_good_bytes(&bytes, "192.0.2.1:56324", "192.0.2.2:443");
     for (size_t i = 16; i < bytes.length; i++) {
         bytes.data[i] ^= 1;
-        /* A change of its type makes it another TLV than a checksum. */
+        /* If the TLV's type changes, the TLV is no checksum, and the header is accepted. */
         ck_assert_int_eq(parse(bytes.data, bytes.length), i == at - 3 ? (int)bytes.length : -1);
         bytes.data[i] ^= 1;
     }

@@ -289,7 +289,7 @@ START_TEST(a_look_up_can_be_cancelled_wherever_it_is)
     ck_assert_int_eq(sxe_resolve_cancel(&look_ups[2]), 0);
     open_gate(1);
     EXPECT_NOTHING();
-    /* The thread's answer is kept. */
+    /* The answer that the thread found is kept, although its look-up was cancelled. */
     while (look_up(0, "a.example") == 0) {
         ck_assert_int_eq(sxe_resolve_cancel(&look_ups[0]), 0);
         turn(1);
@@ -376,7 +376,7 @@ START_TEST(the_table_has_room_for_a_number_of_names)
         await_event();
         event_pop();
     }
-    /* A name that is known goes. */
+    /* The table drops a name that is known, to make room for this one. */
     ck_assert_int_eq(look_up(0, "other.example"), 0);
     expect_resolved(0, 0);
     ck_assert_int_eq(look_up(0, "other.example"), 1);
@@ -445,7 +445,7 @@ START_TEST(the_end_forgets_look_ups)
 }
 END_TEST
 
-/* Its look-up is in flight when sxe_fini is called. */
+/* The look-up of this thread is in progress when the thread calls sxe_fini. */
 static void *
 end_in_a_context_of_its_own(void *done)
 {

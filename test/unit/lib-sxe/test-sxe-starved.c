@@ -349,7 +349,7 @@ START_TEST(f5_bytes_that_cannot_be_taken_from_the_kernel_close)
     ours[0]->on_read = push_read_keep;
     say(0, "half");
     EXPECT("read", ours[0], 4);
-    /* The first recv peeks at them. */
+    /* The first call of recv peeks at the bytes, and the second one, which receives them, fails. */
     fake_os_fail(FAKE_RECV, 2, 1, _i == 0 ? ECONNRESET : EINTR);
     say(1, "whole");
     EXPECT_READ(ours[1], "whole");
@@ -361,7 +361,8 @@ START_TEST(f5_bytes_that_cannot_be_taken_from_the_kernel_close)
 }
 END_TEST
 
-/* Take the last chunk for another's output, while its own input is only in the loop's buffer. */
+/* Take the last chunk for the output of another socket, while the input of this one is only in the
+ * loop's buffer. */
 static void
 flood_another(SXE *s, int length)
 {

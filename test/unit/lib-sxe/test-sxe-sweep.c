@@ -17,14 +17,14 @@
 #include "sxe-fixture.h"
 #include "test-main.h"
 
-#define TURNS 250 /* of up to a millisecond; longer than a listener rests */
+#define TURNS 250 /* each of up to a millisecond; all together longer than a listener rests */
 
 /* The outcome of a scenario. */
 static struct {
     void (*scenario)(void);
     bool done;
-    bool told;     /* by a result, or by on_close */
-    unsigned open; /* connecting or connected, and not closed */
+    bool told;     /* the program got an error, by a result or by on_close */
+    unsigned open; /* sockets that were connecting or connected, and are not closed */
     int file;
 } run;
 
@@ -309,7 +309,7 @@ START_TEST(every_failing_call_is_survived)
     run.scenario = scenarios[(unsigned)_i % SCENARIOS];
     sweep(&faults[(unsigned)_i / SCENARIOS], run_once);
     close(run.file);
-    (void)!remove(socket_path()); /* only one scenario has it */
+    (void)!remove(socket_path()); /* only one scenario makes this file */
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
 }
 END_TEST

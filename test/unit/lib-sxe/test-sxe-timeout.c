@@ -17,10 +17,10 @@
 
 #define SECOND  ((int64_t)SXE_NS_PER_SECOND)
 #define HOUR    (3600 * SECOND)
-#define TIMEOUT 60 /* seconds; of the state under test, other states have no timeout */
+#define TIMEOUT 60 /* seconds of the state under test; other states have no timeout */
 #define UNREAD  2000000
 
-static int peers[3]; /* -1: not open */
+static int peers[3]; /* -1: this peer is not open */
 static SXE *s;
 static uint64_t began;
 static char output[UNREAD];

@@ -106,7 +106,7 @@ submit_in(unsigned group, unsigned number, void (*run)(struct sxe_work *))
     ck_assert_int_eq(submit(number, run), 0);
 }
 
-/* Expect that this many are done, in any order. */
+/* Expect that `number` jobs are done, in any order. */
 static void
 expect_done(unsigned number)
 {
