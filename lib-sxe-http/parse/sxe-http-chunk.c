@@ -18,10 +18,10 @@
 enum state {
     SIZE, /* the first digit of a size */
     DIGITS,
-    AFTER_SIZE, /* blanks after the size or a value: a ; must come */
+    AFTER_SIZE, /* blanks after the size or a value; then a ; must come */
     EXTENSION,  /* after a ; */
     NAME,
-    AFTER_NAME, /* blanks after a name: a ; or = must come */
+    AFTER_NAME, /* blanks after a name; then a ; or = must come */
     EQUALS,     /* after a = */
     TOKEN,
     QUOTED,
@@ -89,7 +89,7 @@ state_after(uint8_t byte, enum state blanks)
     return is_blank_byte(byte) ? (int)blanks : BAD;
 }
 
-/* The state after this byte of an extension, or BAD. */
+/* The state after this byte, which is in an extension; or BAD. */
 static int
 extension_state(enum state state, uint8_t byte)
 {

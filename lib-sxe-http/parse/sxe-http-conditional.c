@@ -105,7 +105,7 @@ look_for_tag(const struct sxe_http_list *field, struct sxe_span etag,
 
 /* ---- Conditions: whether each holds; `malformed` says that the field is not valid ---- */
 
-/* RFC 9110, 13.1.1 */
+/* If-Match (RFC 9110, 13.1.1) */
 static bool
 is_if_match_met(const struct sxe_http_conditions *conditions,
                 const struct sxe_http_representation *selected)
@@ -116,7 +116,7 @@ is_if_match_met(const struct sxe_http_conditions *conditions,
     return tags.is_good && !selected->is_missing && (tags.has_tag || tags.has_star);
 }
 
-/* RFC 9110, 13.1.2 */
+/* If-None-Match (RFC 9110, 13.1.2) */
 static bool
 is_if_none_match_met(const struct sxe_http_conditions *conditions,
                      const struct sxe_http_representation *selected)
@@ -136,7 +136,7 @@ has_both_dates(struct sxe_span field, const struct sxe_http_conditions *conditio
            sxe_http_date_parse(field, conditions->now, date) == 0;
 }
 
-/* RFC 9110, 13.1.4 */
+/* If-Unmodified-Since (RFC 9110, 13.1.4) */
 static bool
 is_if_unmodified_since_met(const struct sxe_http_conditions *conditions,
                            const struct sxe_http_representation *selected)
@@ -147,7 +147,7 @@ is_if_unmodified_since_met(const struct sxe_http_conditions *conditions,
            selected->modified <= date;
 }
 
-/* RFC 9110, 13.1.3 */
+/* If-Modified-Since (RFC 9110, 13.1.3) */
 static bool
 is_if_modified_since_met(const struct sxe_http_conditions *conditions,
                          const struct sxe_http_representation *selected)
@@ -158,7 +158,7 @@ is_if_modified_since_met(const struct sxe_http_conditions *conditions,
            selected->modified > date;
 }
 
-/* RFC 9110, 13.1.5 */
+/* If-Range (RFC 9110, 13.1.5) */
 static bool
 is_if_range_met(const struct sxe_http_conditions *conditions,
                 const struct sxe_http_representation *selected)
@@ -308,7 +308,7 @@ take_range_unit(struct sxe_span *text)
     return true;
 }
 
-/* RFC 9110, 14.2 */
+/* Read Range (RFC 9110, 14.2). Returns the number of ranges; 0: send all; or -ERANGE. */
 static int
 read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *ranges, unsigned max)
 {
@@ -316,7 +316,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_span spec;
     struct sxe_http_range range;
     uint64_t left = length;
-    unsigned there = 0; /* how many satisfiable ranges came so far */
+    unsigned there = 0; /* how many satisfiable ranges have come so far */
     unsigned number = 0;
 
     if (!take_range_unit(&field))
@@ -421,7 +421,7 @@ split_coding(struct sxe_span element, struct sxe_span *name)
     return read_weight((struct sxe_span){weight.base + 2, weight.length - 2});
 }
 
-/* RFC 9110, 8.4.1.3: x-gzip is gzip. */
+/* Whether the name names the coding: x-gzip is gzip (RFC 9110, 8.4.1.3). */
 static bool
 is_coding(struct sxe_span name, const char *coding)
 {

@@ -158,7 +158,7 @@ transfer_encoding(struct sxe_http_parser *parser, const char *data,
     return OK;
 }
 
-/* Find the body's end by the rules 3 to 7 of RFC 9112, 6.3. */
+/* Find the body's end by the rules 3 to 7 of RFC 9112, 6.3: the rules for requests. */
 static int
 decide_request_framing(struct sxe_http_parser *parser, const char *data)
 {
@@ -225,7 +225,7 @@ frame_response(struct sxe_http_parser *parser, const char *data)
     int result;
 
     parser->upgrade = is_tunnel || status == 101;
-    /* Content-Length and Transfer-Encoding are ignored (RFC 9110, 9.3.6). */
+    /* A tunnel follows: Content-Length and Transfer-Encoding are ignored (RFC 9110, 9.3.6). */
     if (is_tunnel)
         return OK;
     result = decide_request_framing(parser, data);

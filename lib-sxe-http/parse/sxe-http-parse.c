@@ -65,7 +65,7 @@ sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
     sxe_http_parser_next(parser);
 }
 
-/* The offset before which the first line must end. */
+/* The offset before which the first line must end, because of line_max. */
 static size_t
 line_limit(const struct sxe_http_parser *parser)
 {
@@ -89,7 +89,7 @@ need_more_bytes(struct sxe_http_parser *parser, size_t at)
     return MORE;
 }
 
-/* Go to a state. The part that it reads begins at `at`. */
+/* Go to a state. The part of the head that the state reads begins at `at`. */
 static int
 go_to_state(struct sxe_http_parser *parser, enum state state, size_t at)
 {
@@ -485,7 +485,7 @@ read_head_lines(struct sxe_http_parser *parser, const char *data, size_t end)
     return result == NEXT ? field_lines(parser, &in) : result;
 }
 
-/* More bytes are needed: refuse the head if it has reached its limit. */
+/* More bytes are needed: refuse the head if its bytes so far have reached its limit. */
 static int
 within_limits(struct sxe_http_parser *parser, size_t end)
 {

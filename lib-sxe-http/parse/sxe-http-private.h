@@ -68,7 +68,7 @@ const char *sxe__http_scan_choose(unsigned features);
 
 void sxe__http_input_load(struct sxe__http_input *in, size_t at);
 
-/* The first byte from `at` on that is outside the set, or the end. */
+/* The offset of the first byte from `at` on that is outside the set; or the end. */
 static inline size_t
 sxe__http_stop(struct sxe__http_input *in, enum sxe__http_set set, size_t at)
 {

@@ -172,7 +172,7 @@ mark_sse42(const char *bytes, size_t length, size_t sets, uint64_t *outside)
     outside[SXE__HTTP_TARGET] = target;
 }
 
-/* Like struct half, with 32 bytes. */
+/* Like struct half, for 32 bytes. */
 struct whole {
     __m256i bytes;
     __m256i bits;

@@ -31,7 +31,7 @@ is_hex(char c)
     return is_port_digit(c) || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
 
-/* The bytes of a registered name besides escapes (RFC 3986, 3.2.2). */
+/* Whether a registered name may contain the byte unescaped (RFC 3986, 3.2.2). */
 static bool
 is_host_name_byte(char c)
 {
@@ -190,7 +190,7 @@ is_any_host(const char *host, const char *end)
 
     if (p == end)
         return true;
-    /* An empty text is a host, but a port without a host is not (RFC 9110, 4.2.1). */
+    /* An empty host is valid, but not if a port follows (RFC 9110, 4.2.1). */
     return p != NULL && p != host && is_port(p, end);
 }
 

@@ -42,7 +42,7 @@ hex_value(char digit)
     return letter < 6 ? letter + 10 : 16;
 }
 
-/* The byte of an escape, or BAD_ESCAPE. */
+/* The byte for which an escape stands, or BAD_ESCAPE. */
 static int
 byte_of_escape(const char *escape, const char *end)
 {
@@ -445,7 +445,7 @@ sxe_http_encode_path(struct sxe_span text, char *room, size_t size)
     return encode_text(text, '/', room, size);
 }
 
-/* The escape of the byte in HTML. */
+/* The text that stands for the byte in HTML. */
 static struct sxe_span
 html_of(const char *byte)
 {
