@@ -106,7 +106,7 @@ struct sxe__http_forward {
 };
 
 struct sxe_http_client {
-    /* the configuration with all defaults; its texts are in the members below */
+    /* the configuration with all defaults; the members below have its texts */
     struct sxe_http_client_config config;
     char ip[64];
     char name[256];
@@ -123,8 +123,9 @@ struct sxe_http_client {
     char *queue;                         /* the array of a pool */
     char *requests;                      /* config.request_max bytes for each job */
     char *responses;                     /* head_max + body_max bytes for each link */
-    struct sxe_http_field *fields;       /* fields_max for each link */
-    uint64_t retries;                    /* jobs that were sent once more */
+    /* memory for the fields of each link's response: fields_max for each link */
+    struct sxe_http_field *fields;
+    uint64_t retries; /* how many jobs were sent once more */
 };
 
 /* ---- sxe-http-client-write.c ---- */
@@ -135,7 +136,7 @@ SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head 
                                              const struct sxe__http_forward *forward, char *room,
                                              size_t size, struct sxe__http_asked *asked);
 
-/* Whether a request may be sent twice (RFC 9110, 9.2.2). */
+/* Whether a request with this method may be sent twice (RFC 9110, 9.2.2). */
 static inline bool
 sxe__http_is_idempotent(unsigned method)
 {
@@ -239,7 +240,7 @@ void sxe__http_link_fail_open(struct sxe__http_link *link, int error);
 /* A job as callbacks see it. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);
 
-/* Free a job without calling on_done; its link, if any, then has no job. */
+/* Free a job without calling on_done; if the job has a link, the link then has no job. */
 void sxe__http_job_release(struct sxe_http_client *client, unsigned job);
 
 /* Free a job and call its on_done. */

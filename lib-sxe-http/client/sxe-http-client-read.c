@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* Whether the job still exists, and its next bytes may be read. */
+/* Whether the caller may go on: the job still exists, and its next bytes may be read. */
 enum step { STOP, GO_ON };
 
 static enum step
@@ -293,7 +293,7 @@ sxe__http_client_on_read(SXE *s, int length)
     enum step step = GO_ON;
 
     SXE_UNUSED_PARAMETER(length);
-    /* Bytes on an idle connection answer no request (RFC 9112, 9.2). */
+    /* A server must not send bytes on an idle connection (RFC 9112, 9.2): close it. */
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE) {
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
         return;

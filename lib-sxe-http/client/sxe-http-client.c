@@ -149,7 +149,7 @@ seconds_of_ms(uint32_t timeout_ms)
     return timeout_ms == UINT32_MAX ? 0 : timeout_ms / 1000.0;
 }
 
-/* A call took longer than total_timeout_ms. */
+/* Called when a call has taken longer than total_timeout_ms. */
 static void
 on_total_timeout(void *array, unsigned id, void *user)
 {
