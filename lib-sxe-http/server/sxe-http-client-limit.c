@@ -23,7 +23,7 @@
 #define READS_MAX 1000
 
 struct entry {
-    uint64_t key; /* the client; 0: the entry is free */
+    uint64_t key; /* the key of a client; 0: the entry is free */
     uint32_t count;
 };
 
@@ -39,7 +39,7 @@ struct sxe__http_clients {
 /* Each process has its own copy of this struct, from fork; only the tables are shared. */
 struct sxe_http_shares {
     char *tables;  /* memory that all processes share */
-    size_t stride; /* bytes from one table to the next */
+    size_t stride; /* how many bytes after a table the next table begins */
     uint32_t size; /* how many entries a table has */
     unsigned number;
 };
@@ -199,7 +199,7 @@ sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
 
 /* ---- Counting ---- */
 
-/* Find the entry of a key, or the free entry where it belongs. */
+/* Find the entry of a key, or the free entry where the key belongs. */
 static struct entry *
 find_entry(struct sxe__http_clients *clients, uint64_t key)
 {

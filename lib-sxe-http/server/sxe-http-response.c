@@ -106,7 +106,7 @@ write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, siz
     return sxe_write(s, body, (unsigned)length) < 0 ? sxe__http_break(slot) : 0;
 }
 
-/* Write the composed head, of `head` bytes, and a body. */
+/* Write the head that was composed, which has `head` bytes, and a body. */
 static int
 write_whole_reply(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {

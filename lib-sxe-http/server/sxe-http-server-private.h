@@ -70,14 +70,15 @@ enum sxe__http_phase {
     SXE__HTTP_READ_BODY,
     SXE__HTTP_REPLY, /* the body has arrived, and the reply is not complete */
     SXE__HTTP_DRAIN, /* the reply has ended: borrowed memory waits for the peer */
-    SXE__HTTP_OVER   /* closed; nothing counts any more */
+    SXE__HTTP_OVER   /* the connection is closed, and ignores further events */
 };
 
 struct sxe__http_connection {
     struct sxe_http *http;
     SXE *sxe;
     struct sxe__http_slot *slot; /* NULL: no request has begun */
-    uint64_t address;            /* the client's key in clients; 0: not counted */
+    /* the client's key in http->clients; 0: the connection is not counted */
+    uint64_t address;
     /* how many bytes of the body came in its present period, see has_made_progress */
     uint64_t window;
     uint32_t requests;
@@ -94,7 +95,7 @@ struct sxe__http_connection {
 
 enum sxe__http_progress {
     SXE__HTTP_UNANSWERED,
-    SXE__HTTP_BEGUN, /* the head was sent */
+    SXE__HTTP_BEGUN, /* the head of the reply was sent */
     SXE__HTTP_ENDED
 };
 
@@ -120,12 +121,12 @@ struct sxe__http_slot {
     SXE_TIME handler_ns;  /* time spent in earlier stays in HANDLING */
     uint32_t path_length; /* length of the decoded path, if the path was decoded */
     struct sxe_http_chunks chunks;
-    char id[SXE_HTTP_ID_MAX + 1]; /* set if has_id */
-    struct sxe_http_trace trace;  /* set if has_trace */
+    char id[SXE_HTTP_ID_MAX + 1]; /* valid if has_id */
+    struct sxe_http_trace trace;  /* valid if has_trace */
     uint32_t trace_state_length;
     char trace_state[SXE_HTTP_TRACE_STATE_MAX];
-    struct sxe_span forwarded_host; /* set if is_forwarded; base NULL: none */
-    const char *forwarded_scheme;   /* "": the scheme is not known */
+    struct sxe_span forwarded_host; /* valid if is_forwarded; base NULL: the proxy told no host */
+    const char *forwarded_scheme;   /* valid if is_forwarded; "": the scheme is not known */
     /* length of the client's address; 0: the client is the connection's peer */
     uint8_t client_length;
     unsigned char client[28];
@@ -134,7 +135,7 @@ struct sxe__http_slot {
      * sxe__http_slot_reset. */
     struct sxe_http_response response;
 
-    /* The body of the request. */
+    /* These members are about the body of the request. */
     sxe_http_on_body on_body;
     uint32_t body_dropped; /* how many bytes came after the reply had ended */
     /* how many bytes of an incomplete body are kept, by the library or by the handler */
@@ -145,7 +146,7 @@ struct sxe__http_slot {
     bool is_body_paused;
     bool is_continue_due; /* the client waits for 100 (Continue) */
 
-    /* The reply. */
+    /* These members are about the reply. */
     uint8_t progress;
     bool close; /* close the connection after the reply */
     bool is_chunked;
@@ -193,10 +194,10 @@ struct sxe_http {
     size_t reply_at;
     size_t path_at;
     size_t head_at;
-    uint32_t *free_slots; /* a stack of indexes */
+    uint32_t *free_slots; /* a stack of the indexes of free slots */
     uint32_t free_count;
     size_t resident;    /* how many bytes of memory free slots keep */
-    uint32_t *touched;  /* how many bytes of memory each slot has */
+    uint32_t *touched;  /* for each slot, how many bytes of memory it has */
     size_t body_memory; /* how many bytes of incomplete bodies are kept, in all slots */
 
     struct sxe__http_clients *clients; /* NULL: connections of clients are not counted */
@@ -210,7 +211,7 @@ struct sxe_http {
     uint64_t random[32]; /* random bits for ids */
     unsigned random_left;
 
-    /* a ring of the handles of clients that got no place */
+    /* a ring of the handles of refused clients */
     uint64_t refused[SXE__HTTP_REFUSED_MAX];
     unsigned refused_turn;
     SXE *listeners[SXE__HTTP_LISTENERS];
@@ -274,7 +275,7 @@ SXE_MUST_USE unsigned sxe__http_forward(struct sxe__http_slot *slot, unsigned st
 uint64_t sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length);
 SXE_MUST_USE int sxe__http_clients_new(struct sxe_http *http);
 
-/* Count one connection more, or one less, for a key. add returns the new number. */
+/* Add 1 to, or subtract 1 from, the number of a key's connections. add returns the new number. */
 uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_delete(struct sxe_http *http);
@@ -367,7 +368,7 @@ struct sxe__http_body_step {
         SXE__HTTP_BODY_SHOWN,   /* `part` is for on_body */
         SXE__HTTP_BODY_KEPT,    /* the body is whole: call the handler */
         SXE__HTTP_BODY_DROPPED, /* the body has ended, after its reply had ended */
-        SXE__HTTP_BODY_REFUSED  /* reject the request with `status` */
+        SXE__HTTP_BODY_REFUSED  /* reject the request, with `status` */
     } next;
     unsigned status;
     struct sxe_span part;
@@ -391,9 +392,9 @@ void sxe__http_body_forget(struct sxe__http_slot *slot);
 SXE_MUST_USE int sxe__http_slots_new(struct sxe_http *http);
 void sxe__http_slots_delete(struct sxe_http *http);
 struct sxe__http_slot *sxe__http_slot_take(struct sxe__http_connection *connection);
-/* prepare for the connection's next request */
+/* Prepare the slot for the connection's next request. */
 void sxe__http_slot_reset(struct sxe__http_slot *slot);
-/* the next head must not be compared with this one */
+/* Note that the next head must not be compared with this one. */
 void sxe__http_slot_forget_head(struct sxe__http_slot *slot);
 void sxe__http_slot_give(struct sxe__http_connection *connection);
 

@@ -202,7 +202,7 @@ ask_for_silent(const SXE *listener)
     static const struct {
         int level;
         int name;
-        int value; /* seconds, or how many probes */
+        int value; /* a time in seconds, or a number of probes */
     } options[] = {
         {SOL_SOCKET, SO_KEEPALIVE, 1},
         {IPPROTO_TCP, TCP_KEEPIDLE, 75},

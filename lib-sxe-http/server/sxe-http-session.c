@@ -20,7 +20,7 @@
 #include "sxe-http-private.h"
 #include "sxe-io.h"
 
-/* The reply has ended, and needs the slot's memory no longer. */
+/* Finish the request: its reply has ended, and needs the slot's memory no longer. */
 static void
 finish_request(struct sxe__http_connection *connection)
 {
@@ -522,7 +522,7 @@ sxe__http_resume(SXE *s)
     if (s->on_close != sxe__http_on_close) /* the program has upgraded the connection */
         return;
     connection->is_waiting = false;
-    /* Another event since sxe__http_changed may have ended the request. */
+    /* Another event may have ended the request since sxe__http_changed was called. */
     if (connection->phase >= SXE__HTTP_READ_BODY)
         follow_reply(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||

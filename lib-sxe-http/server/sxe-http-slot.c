@@ -38,7 +38,7 @@ sxe__http_slots_new(struct sxe_http *http)
     http->reply_at = round_up_slot(sizeof(struct sxe__http_slot) + fields, 64);
     http->path_at = round_up_slot(http->reply_at + config->fields_max, 64);
     http->head_at = round_up_slot(http->path_at + 2u * config->head.line_max, ALIGN);
-    /* One byte more, for the NUL after a body. */
+    /* One byte more is for the NUL after a body. */
     http->slot_size =
         round_up_slot(http->head_at + config->head.head_max + config->body_max + 1u, ALIGN);
     http->free_slots = calloc(number, sizeof(*http->free_slots));

@@ -64,7 +64,7 @@ struct part {
     const void *data;
     off_t offset;
     size_t length;
-    SXE_OUT_EVENT_SENT on_sent; /* NULL for COPIED */
+    SXE_OUT_EVENT_SENT on_sent; /* NULL if the part is COPIED */
 };
 
 static int
@@ -239,7 +239,7 @@ is_end_of_reply(const struct sxe__http_slot *slot, const struct part *part)
            sxe__http_has_reply_body(slot);
 }
 
-/* The last part of a reply, which may be the only one. */
+/* Write the last part of a reply, which may be the only part. */
 static int
 end_reply_with_part(struct sxe__http_slot *slot, struct part *part)
 {
@@ -357,7 +357,7 @@ write_upgrade(struct sxe__http_slot *slot, const char *protocol)
                           protocol, (int)slot->fields_used, fields);
     char *end = mempcpy(sxe__http_put_id(slot, http->head + length), "\r\n", 2);
 
-    http->last.until_ns = 0; /* 101 overwrites the last head */
+    http->last.until_ns = 0; /* the reply 101 overwrites the memory of the last head */
     return sxe_write(slot->connection->sxe, http->head, (unsigned)(end - http->head));
 }
 
