@@ -152,7 +152,7 @@ set_state(struct sxe__http_file *file, enum sxe__http_file_state state)
     file->state = state;
 }
 
-/* Free an entry that nobody holds and no name leads to. */
+/* Free an entry that no request holds and to which no name leads. */
 static void
 make_free(struct sxe__http_file *file)
 {

@@ -103,7 +103,7 @@ struct sxe__http_file {
      * change. */
     bool is_same; /* the file is as in `known`: only its siblings may differ */
     bool is_listing;
-    bool is_settled;   /* whether a later change would show in the file's times */
+    bool is_settled;   /* whether a later change of the file would show in its times */
     uint8_t siblings;  /* a bit for each coding that has a sibling */
     uint16_t status;   /* 0: send the file; otherwise the status to answer */
     int error;         /* the errno of a failure; 0: none */
@@ -119,7 +119,7 @@ struct sxe__http_file {
 
     /* The lines of the last reply that had the whole file without a coding, to be used again. */
     uint8_t lines_siblings; /* `siblings` when the lines were made */
-    uint16_t lines_length;  /* how many bytes the kept lines have; 0: there are none */
+    uint16_t lines_length;  /* how many bytes the kept lines have; 0: no lines are kept */
     char lines[SXE__HTTP_FILE_LINES];
 };
 
@@ -132,10 +132,10 @@ struct sxe__http_types {
     char *text; /* the text that the other pointers point into */
     struct sxe__http_type *types;
     unsigned number;
-    const char *usual; /* the content type of all other extensions */
+    const char *usual; /* the content type of files with any other extension */
 };
 
-struct sxe__http_listing; /* memory for making a listing */
+struct sxe__http_listing; /* memory for making a listing, see sxe-http-file-listing.c */
 
 struct sxe_http_files {
     struct sxe_http_files_config config;
@@ -194,10 +194,10 @@ struct sxe__http_file *sxe__http_cache_add(struct sxe_http_files *files, struct 
 /* A thread has opened the entry; the caller holds it from now on. If there is no such file, or it
  * equals the entry `known`, no name leads to the new entry. */
 void sxe__http_cache_opened(struct sxe__http_file *file);
-/* from now on no name leads to the entry */
+/* From now on no name leads to the entry. */
 void sxe__http_cache_remove(struct sxe__http_file *file);
 void sxe__http_cache_hold(struct sxe__http_file *file);
-/* the caller holds the entry no longer; NULL is allowed */
+/* The caller holds the entry no longer. NULL is allowed. */
 void sxe__http_cache_release(struct sxe__http_file *file);
 /* A request used an entry that no request holds: make it the youngest. */
 void sxe__http_cache_touch(struct sxe__http_file *file);

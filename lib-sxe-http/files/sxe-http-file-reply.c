@@ -34,7 +34,7 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
 
-    if (status == 503) /* without room for Retry-After, answer without it */
+    if (status == 503) /* if there is no room for Retry-After, answer without it */
         (void)!sxe_http_add_field(response, "Retry-After", "1");
     (void)!sxe_http_reply_status(response, status);
 }

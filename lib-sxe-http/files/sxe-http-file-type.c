@@ -14,7 +14,7 @@
 #define EXTENSION_SIZE 32
 #define UTF_8          "; charset=utf-8"
 
-/* Sorted by extension, because bsearch needs that. */
+/* The types, sorted by extension, because bsearch needs that. */
 static const struct sxe__http_type usual_types[] = {
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},
