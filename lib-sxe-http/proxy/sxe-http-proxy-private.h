@@ -36,8 +36,8 @@ struct sxe__http_address {
     uint64_t hash;   /* the hash of the address's name */
     uint64_t requests;
     uint64_t failures;
-    uint64_t retries;   /* requests that were sent to another address after this one */
-    unsigned under_way; /* requests and tunnels */
+    uint64_t retries;   /* how many requests were sent to another address because this one failed */
+    unsigned under_way; /* how many requests and tunnels are under way */
     unsigned tunnels;
     /* how many checks failed in a row; the next member: how many passed in a row */
     unsigned checks_failed;
@@ -71,7 +71,7 @@ enum sxe__http_tunnel_state {
 struct sxe__http_tunnel {
     struct sxe_http_upstream *upstream;
     struct sxe__http_address *address;
-    SXE *client; /* NULL: the client's end has closed; `server` likewise */
+    SXE *client; /* NULL: the client's end has closed; likewise `server` */
     SXE *server;
 };
 
@@ -100,15 +100,15 @@ struct sxe__http_passage {
 struct sxe__http_proxy_head {
     struct sxe_http_request_head head;
     unsigned number; /* how many fields there are */
-    size_t used;     /* how many bytes of room are used */
-    /* 253, because the client adds Host and a field of framing, 255 in all */
+    size_t used;     /* how many bytes of `room` are used */
+    /* 253 fields, because the client adds Host and a field of framing: 255 in all */
     struct sxe_http_pair fields[253];
     /* The target and the values that the proxy makes; or all fields of a reply. */
     char room[UINT16_MAX + 1024];
 };
 
 struct sxe_http_upstream {
-    struct sxe_http_upstream_config config; /* with all defaults */
+    struct sxe_http_upstream_config config; /* the configuration, with all defaults filled in */
     char name[256];
     unsigned number; /* how many addresses there are */
     unsigned turn;   /* the address at which BALANCE_LEAST begins its search */

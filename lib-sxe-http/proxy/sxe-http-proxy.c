@@ -21,7 +21,7 @@ address_of_passage(const struct sxe__http_passage *passage)
     return &passage->proxy->upstream->addresses[passage->address];
 }
 
-/* The call to the upstream has ended. */
+/* Forget the call to the upstream, because it has ended. */
 static void
 end_call(struct sxe__http_passage *passage)
 {

@@ -73,7 +73,7 @@ name_address(struct sxe__http_address *address, const char *upstream, const char
              is_same ? "" : ": ", name);
 }
 
-/* Make the client for the next address. 0 or -errno. */
+/* Make the client for an address, and add the address to the upstream. 0 or -errno. */
 static int
 add_upstream_address(struct sxe_http_upstream *upstream,
                      const struct sxe_http_upstream_address *wanted)
