@@ -19,7 +19,7 @@
 
 enum {
     METHODS = 1 SXE_HTTP_METHODS(COUNT),
-    /* bytes of the names of all known methods, "GET, HEAD, ..." */
+    /* bytes of a list of all known methods: "GET, HEAD, ..." */
     KNOWN_MAX = 0 SXE_HTTP_METHODS(ROOM_OF_NAME)
 };
 
@@ -31,7 +31,8 @@ enum {
 static const char token_bytes[] = "!#$%&'*+-.^_`|~0123456789"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 static const char name_bytes[] = "_-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/* The bytes of a path that need no escape, and %; without the asterisk. */
+/* The bytes that a pattern may contain: bytes of a path that need no escape, and %; not the
+ * asterisk. */
 static const char path_bytes[] = "-._~%!$&'()+,;=:@[]|/0123456789"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

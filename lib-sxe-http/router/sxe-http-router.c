@@ -16,7 +16,8 @@
 enum {
     ROOT = 0,
     METHODS = 1 SXE_HTTP_METHODS(COUNT),
-    NODES_ADDED_MAX = 2 * SXE__HTTP_PARTS_MAX, /* a node may be split for each part */
+    /* how many nodes a route may add: each part may split a node */
+    NODES_ADDED_MAX = 2 * SXE__HTTP_PARTS_MAX,
     NODES_ROOM_MIN = 128
 };
 
@@ -27,7 +28,7 @@ struct node {
     uint16_t length;
     uint8_t kind;
     char first;              /* the first byte of the literal */
-    uint32_t parent;         /* links are indexes of nodes, or NONE */
+    uint32_t parent;         /* parent, next and others are indexes of nodes, or NONE */
     uint32_t next;           /* the next node in the parent's list of others */
     uint32_t others;         /* the first child that is no literal */
     struct pattern *pattern; /* the pattern that ends at this node, or NULL */
