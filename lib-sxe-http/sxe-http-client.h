@@ -126,11 +126,12 @@ struct sxe_http_client_config {
     const char *path;         /* the path of a unix socket, instead of ip and port */
     const char *host;         /* the Host of calls without one; default: ip:port, name:port (without
                                  the port if that is the scheme's own), or localhost */
-    uint32_t connections_max; /* how many connections at most; 16 */
-    uint32_t idle_max;        /* how many connections without a call are kept; default: all */
-    uint32_t calls_max;       /* how many calls may be under way or waiting; 64 */
-    uint32_t request_max;     /* the most bytes of a head and a copied body after it; 4096 */
-    uint32_t body_max;        /* the most bytes of a body that is kept for on_done; 65536 */
+    uint32_t connections_max; /* how many connections the client may have; 16 */
+    /* how many connections without a call are kept; default: all of them */
+    uint32_t idle_max;
+    uint32_t calls_max;            /* how many calls may be under way or waiting; 64 */
+    uint32_t request_max;          /* the most bytes of a head and a copied body after it; 4096 */
+    uint32_t body_max;             /* the most bytes of a body that is kept for on_done; 65536 */
     struct sxe_http_limits limits; /* limits of a response's head and trailer; SXE_HTTP_LIMITS */
     uint32_t connect_timeout_ms;   /* how long connecting may take; 3000 */
     uint32_t head_timeout_ms;      /* how long the wait for a response's head may take; 30000 */
@@ -195,7 +196,7 @@ struct sxe_http_exchange {
     const char *head;
     struct sxe_span body;          /* the whole body, in on_done(0) of a call without
                                       on_body */
-    enum sxe_http_refusal refusal; /* in on_done(-EPROTO) */
+    enum sxe_http_refusal refusal; /* why the response was refused, in on_done(-EPROTO) */
     enum sxe_http_stage stage;     /* in on_done: where the call ended */
     bool is_answered;              /* a byte of a response came from the server */
     /* in on_done, if the connection closed: the connection's socket, for sxe_tls_failure; otherwise

@@ -61,7 +61,7 @@ struct sxe_http_conditions {
     struct sxe_span if_unmodified_since;
     struct sxe_span if_range;
     struct sxe_span range;
-    int64_t now; /* seconds since 1970, for years of two digits */
+    int64_t now; /* the present time in seconds since 1970, for years of two digits */
 };
 
 /* Read the conditions of a request; parser and data must stay. */

@@ -60,7 +60,7 @@ struct sxe_http_cookies {
 SXE_PUBLIC void sxe_http_cookies_start(struct sxe_http_cookies *cookies,
                                        const struct sxe_http_request *request);
 
-/* Go to the next cookie; false: no more. */
+/* Go to the next cookie. False: there are no more cookies. */
 SXE_PUBLIC bool sxe_http_cookies_next(struct sxe_http_cookies *cookies);
 
 /* Decode the value of the first cookie of that name into room, with a final NUL: an escape becomes
@@ -73,15 +73,18 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_cookie(const struct sxe_http_request *r
 
 /* Whether a browser sends the cookie with requests that come from pages of other sites. */
 enum sxe_http_same_site {
-    SXE_HTTP_SAME_SITE_LAX,    /* with links that the user follows, but not with forms and images */
-    SXE_HTTP_SAME_SITE_STRICT, /* never */
-    SXE_HTTP_SAME_SITE_NONE    /* always; needs is_secure */
+    /* the browser sends the cookie with links that the user follows, but not with forms and
+     * images */
+    SXE_HTTP_SAME_SITE_LAX,
+    SXE_HTTP_SAME_SITE_STRICT, /* the browser never sends the cookie */
+    SXE_HTTP_SAME_SITE_NONE    /* the browser always sends the cookie; needs is_secure */
 };
 
 struct sxe_http_cookie {
     const char *name; /* the cookie's name, a token */
     struct sxe_span value;
-    const char *path; /* begins with a slash; NULL: "/" */
+    /* the path below which the browser sends the cookie: begins with a slash; NULL: "/" */
+    const char *path;
     /* the cookie is also sent to hosts below this one; NULL: only to this host */
     const char *domain;
     int64_t max_age; /* seconds; 0: until the browser ends; negative: remove the cookie */

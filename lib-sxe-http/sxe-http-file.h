@@ -82,8 +82,10 @@ struct sxe_http_files_config {
     const char *types;
     /* a file with such lines, searched before the built-in table */
     const char *types_file;
-    const char *type_default; /* the type of all other files; application/octet-stream */
-    uint32_t entries_max;     /* names in the cache, each with a descriptor at most; 1024 */
+    /* the type of files with any other extension; application/octet-stream */
+    const char *type_default;
+    /* how many names the cache has, each with a descriptor at most; 1024 */
+    uint32_t entries_max;
     /* files up to this size are kept in memory, larger ones stay on disk; 65536, at most 16 MiB */
     uint32_t small_max;
     /* bytes of all files in memory; only files being sent or opened may go beyond it; 16 MiB */

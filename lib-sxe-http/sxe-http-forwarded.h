@@ -44,8 +44,8 @@ struct sxe_http_hop {
     /* the address in "for"; its port is 0 if "for" has no port, or a _name as port */
     struct sockaddr_storage address;
     socklen_t address_length; /* 0: there is no "for", or "for" is "unknown" or a _name */
-    struct sxe_span proto;    /* base NULL: none */
-    struct sxe_span host;     /* the host, with its port; base NULL: none */
+    struct sxe_span proto;    /* base NULL: the element has no "proto" */
+    struct sxe_span host;     /* the host, with its port; base NULL: the element has no "host" */
 };
 
 /* Take the last element of a line of Forwarded; *rest becomes the bytes before the element. Empty

@@ -31,10 +31,12 @@ extern "C" {
 /* The place in a list that a program walks. All zeros: the field is missing. A copy walks on
  * independently. */
 struct sxe_http_list {
-    struct sxe_span rest;                 /* private: rest of the line; base NULL: no field */
-    const struct sxe_http_parser *parser; /* private: finds further lines; NULL: there are none */
-    const char *data;                     /* private */
-    const struct sxe_http_field *field;   /* private: the present line */
+    /* private: the rest of the line; base NULL: the field is missing */
+    struct sxe_span rest;
+    /* private: finds further lines; NULL: the list is one text */
+    const struct sxe_http_parser *parser;
+    const char *data;                   /* private */
+    const struct sxe_http_field *field; /* private: the present line */
     /* The program may set this: a backslash quotes no byte, as in entity tags. */
     bool backslash_is_plain;
 };

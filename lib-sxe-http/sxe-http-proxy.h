@@ -67,13 +67,14 @@ extern "C" {
 #endif
 
 #define SXE_HTTP_UPSTREAM_ADDRESSES 32
-#define SXE_HTTP_PROXY_PATH_MAX     1024 /* bytes of the path of a struct sxe_http_proxy */
+#define SXE_HTTP_PROXY_PATH_MAX     1024 /* the most bytes of `path` in struct sxe_http_proxy */
 
 struct sxe_http_upstream;
 
 enum sxe_http_balance {
     SXE_HTTP_BALANCE_ROUND_ROBIN,
-    /* to the address with the fewest requests under way, in proportion to the weights */
+    /* requests go to the address with the fewest requests under way, in proportion to the
+     * weights */
     SXE_HTTP_BALANCE_LEAST,
     SXE_HTTP_BALANCE_CLIENT, /* requests of one client address always go to the same address */
     SXE_HTTP_BALANCE_PATH,   /* requests with the same path always go to the same address */
@@ -100,29 +101,40 @@ struct sxe_http_upstream_config {
     enum sxe_http_balance balance;
     /* for SXE_HTTP_BALANCE_FIELD: a token; all requests without this field go to one address */
     const char *hash_field;
-    uint32_t max_fails;             /* 3; UINT32_MAX: no address is left out */
-    uint32_t fail_timeout_ms;       /* 10000 */
-    uint32_t slow_start_ms;         /* default: none, the address has all of its share at once */
-    uint32_t connections_max;       /* to each address, 65536 at most; 256 */
-    uint32_t idle_max;              /* kept without a request, to each address; 32 */
-    uint32_t connect_timeout_ms;    /* with the handshake of TLS; 3000 */
-    uint32_t first_byte_timeout_ms; /* from the request's end to the reply's whole head; 60000 */
+    /* after how many failures an address is left out; 3; UINT32_MAX: no address is left out */
+    uint32_t max_fails;
+    /* in how many milliseconds these failures count, and how long the address is left out; 10000 */
+    uint32_t fail_timeout_ms;
+    /* how long an address takes to come back to its share; default: it has all of it at once */
+    uint32_t slow_start_ms;
+    /* how many connections each address may have, 65536 at most; 256 */
+    uint32_t connections_max;
+    /* how many connections without a request are kept, for each address; 32 */
+    uint32_t idle_max;
+    /* how long connecting may take, with the handshake of TLS; 3000 */
+    uint32_t connect_timeout_ms;
+    /* how long the wait from the request's end to the reply's whole head may take; 60000 */
+    uint32_t first_byte_timeout_ms;
     /* how long a body may make no progress; bytes that the upstream's kernel acknowledges are
      * progress; 60000 */
     uint32_t stall_timeout_ms;
-    uint32_t idle_timeout_ms; /* of a connection that is kept; 15000 */
+    uint32_t idle_timeout_ms; /* how long a connection without a request is kept; 15000 */
     uint32_t unsafe_idle_ms;  /* a request that is not idempotent, or whose body comes in
                                  parts, takes no connection that has been idle for longer; 500 */
-    uint32_t request_max;     /* bytes of a request's head as it is sent on; 24576 */
+    uint32_t request_max;     /* the most bytes of a request's head as it is sent on; 24576 */
     /* WebSockets at a time, with all addresses, 65536 at most; 256; UINT32_MAX: none, and requests
      * for WebSocket are sent on as plain requests */
     uint32_t tunnels_max;
-    uint32_t tunnel_timeout_ms;    /* without a byte in either direction of a WebSocket; 3600000 */
-    const char *check_path;        /* asked of each address once in check_interval_ms: a path as in
-                                      struct sxe_http_proxy; NULL: there are no checks */
-    uint32_t check_interval_ms;    /* also how long a check may take; 5000 */
-    uint32_t check_rises;          /* checks in a row that bring an address back; 2 */
-    uint32_t check_falls;          /* failed checks in a row that have it left out; 3 */
+    /* how long no byte may pass in either direction of a WebSocket; 3600000 */
+    uint32_t tunnel_timeout_ms;
+    const char *check_path; /* asked of each address once in check_interval_ms: a path as in
+                               struct sxe_http_proxy; NULL: there are no checks */
+    /* the time between two checks, and the longest time of a check; 5000 */
+    uint32_t check_interval_ms;
+    /* how many checks in a row must pass to bring an address back; 2 */
+    uint32_t check_rises;
+    /* how many checks in a row must fail to have an address left out; 3 */
+    uint32_t check_falls;
     struct sxe_http_limits limits; /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                       line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;           /* as in struct sxe_http_client_config; NULL: no TLS */

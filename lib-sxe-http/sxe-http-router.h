@@ -89,7 +89,7 @@ struct sxe_http_match {
     struct sxe_span allow;              /* "GET, HEAD, OPTIONS"; empty if not found */
     /* names of the parameters, in order; a tail that is written * has the name "*" */
     const struct sxe_http_text *names;
-    unsigned number; /* how many parameters */
+    unsigned number; /* how many parameters there are */
     /* values of the parameters, with their escapes */
     struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS];
 };

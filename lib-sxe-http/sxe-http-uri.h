@@ -59,7 +59,7 @@ extern "C" {
 /* ---- Targets ---- */
 
 struct sxe_http_target {
-    struct sxe_span authority; /* host and port; base NULL: the target has none */
+    struct sxe_span authority; /* host and port; base NULL: the target has no authority */
     struct sxe_span path;      /* begins with "/" (added if the target has no path), or is "*" */
     struct sxe_span query;     /* after the "?"; base NULL: there is no "?" */
 };
@@ -119,7 +119,7 @@ sxe_http_query_start(struct sxe_http_query *query, struct sxe_span text)
     query->rest = text;
 }
 
-/* Go to the next parameter that is not empty; false: no more. */
+/* Go to the next parameter that is not empty. False: there are no more parameters. */
 SXE_PUBLIC bool sxe_http_query_next(struct sxe_http_query *query);
 
 /* Whether the parameter's decoded name is `name`. */

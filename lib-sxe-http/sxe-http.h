@@ -75,10 +75,10 @@ struct sxe_http;
 /* The argument of on_reply, when a reply has been sent or given up. A reply whose bytes were all
  * copied counts as sent when lib-sxe has it; other replies when the kernel has them. */
 struct sxe_http_summary {
-    unsigned status;      /* the status of the reply; 0: none was sent */
+    unsigned status;      /* the status of the reply; 0: no reply was sent */
     uint64_t body_length; /* bytes of the reply's body that were sent; 0 for HEAD */
-    uint64_t duration_ns; /* counted from the event that brought the request's first byte */
-    int result;           /* 0; -errno: the connection ended before the reply did */
+    uint64_t duration_ns; /* time since the event that brought the request's first byte */
+    int result;           /* 0; or -errno: the connection ended before the reply did */
 };
 
 /* The field in which a trusted proxy names the client. Only one of the two fields is used, and the
@@ -104,7 +104,8 @@ struct sxe_http_config {
     /* handles requests without a route; NULL: such requests are answered 404 */
     sxe_http_handler handler;
     const struct sxe_http_router *router; /* borrowed; NULL: the handler gets every request */
-    void *user;                           /* the initial request->user of the handler */
+    /* the value of request->user when the handler is called */
+    void *user;
     bool stream;     /* the handler is called before the body has arrived, see sxe_http_read */
     bool half_close; /* a request goes on after its client closed or half-closed; false: the
                         client counts as gone, see sxe_http_allow_half_close */
@@ -116,7 +117,7 @@ struct sxe_http_config {
      * addresses are not counted */
     uint32_t address_max;
     struct sxe_http_shares *shares; /* see sxe_http_shares_new; borrowed; NULL: one process */
-    unsigned share;                 /* the number of this process's share, from 0 */
+    unsigned share;                 /* the number of this process's share, counted from 0 */
     /* limits of a head; 8192 bytes of first line, 16384 in all, 100 fields */
     struct sxe_http_limits head;
     uint32_t body_max; /* the most bytes of a body that is read as a whole; 1 MiB */
@@ -137,7 +138,7 @@ struct sxe_http_config {
     /* lines that each reply gets, each with CR LF, "Server: x\r\n"; NULL: none */
     const char *fields;
     const struct sxe_http_page *pages;   /* the bodies of errors; borrowed; NULL: none */
-    size_t pages_number;                 /* how many pages */
+    size_t pages_number;                 /* how many pages there are */
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
     /* peers, by the address of their socket, whose request ids and traces are used; borrowed; NULL:
@@ -148,8 +149,9 @@ struct sxe_http_config {
     /* the name of a field, such as "X-Request-Id": each reply, and each line that a handler logs,
      * gets the request's id; borrowed; NULL: there are no ids */
     const char *request_id;
-    bool trace;               /* each request is part of a trace, see sxe_http_trace */
-    uint64_t (*random)(void); /* returns 64 random bits, for ids; NULL: the system's are used */
+    bool trace; /* each request is part of a trace, see sxe_http_trace */
+    /* returns 64 random bits, for ids; NULL: the system's random bits are used */
+    uint64_t (*random)(void);
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* called if the router has no route for the path or its method;
                                   NULL: handler (or 404), or sxe_http_reply_unrouted */
