@@ -53,7 +53,7 @@ struct sxe__lua_slab {
 _Static_assert(sizeof(struct sxe__lua_slab) <= SLAB_HEAD, "blocks begin after the head");
 
 struct sxe__lua_chunk {
-    struct sxe__lua_chunk *next; /* in the heap's list of chunks with room */
+    struct sxe__lua_chunk *next; /* the next chunk in the heap's list of chunks with room */
     struct sxe__lua_chunk *prev;
     struct sxe__lua_slab *empty; /* the list of empty slabs that were used */
     unsigned fresh;              /* number of slabs at the chunk's end that were never used */

@@ -33,7 +33,7 @@ struct sxe__lua_chunk;
 
 struct sxe__lua_heap {
     size_t max;
-    size_t held; /* slabs in use and large blocks */
+    size_t held; /* bytes of slabs in use and of large blocks */
     size_t most; /* the greatest value that held ever had */
     /* how many blocks were allocated or enlarged so far */
     uint64_t allocations;
@@ -95,7 +95,7 @@ struct sxe__lua_watch {
     uint64_t rest_ns;  /* CPU time before which no signal sets the hook again */
     bool is_ending;    /* the state ends, so everything that runs must end; atomic */
     /* Only the watchdog's thread uses the fields from here on. */
-    pthread_t thread; /* of the loop */
+    pthread_t thread; /* the loop's thread */
     clockid_t thread_clock;
     uint32_t seen_sequence;
     bool has_raised;
@@ -171,18 +171,19 @@ struct sxe__lua_contents {
     /* Returns the id of the request that is a task's origin, for the log. */
     const char *(*id_of)(uint64_t origin);
     int (*start)(struct sxe_lua *lua); /* called by sxe_lua_init */
-    lua_Hook interrupt;                /* the watchdog's hook */
+    lua_Hook interrupt;                /* the hook of the watchdog (sxe-lua-interrupt.c) */
 };
 
 struct sxe_lua {
     lua_State *main;
     const struct sxe__lua_contents *contents;
-    struct sxe_lua_config config; /* defaults filled in */
+    struct sxe_lua_config config; /* the program's configuration, with all defaults filled in */
     struct sxe__lua_heap heap;
     struct sxe__lua_watch watch;
     struct sxe__lua_level *level;
-    unsigned loading; /* scripts whose top level has not ended: they may make globals */
-    bool has_failed;  /* the top level of a script failed */
+    /* how many scripts have a top level that has not ended: they may make globals */
+    unsigned loading;
+    bool has_failed; /* the top level of a script failed */
     /* how many errors were logged, except errors that another task got by joining the failed
      * task */
     uint64_t errors;
@@ -237,7 +238,7 @@ struct sxe__lua_call {
     /* Take the results from the stack. Called in protected mode; returns 0 or -errno. */
     int (*take)(lua_State *L, struct sxe__lua_call *call);
     const char *where;
-    int result; /* private, from here on */
+    int result; /* private, like the members after it */
     uintptr_t number;
     struct sxe__lua_call *below;
 };

@@ -179,7 +179,7 @@ sxe__lua_add_traceback(lua_State *coroutine)
 
 struct report {
     const char *where;
-    const char *prefix; /* before each line: "ID ", or "" where the log shows the id itself */
+    const char *prefix; /* text before each line: "ID ", or "" if the log itself shows the id */
     char id[SXE_LOG_REQUEST_MAX + 1];
     char room[ID_SIZE + 1];
 };

@@ -48,7 +48,7 @@ add_explained_line(struct text *text, const char *format, ...)
 
 struct place {
     char path[PATH_SIZE];
-    unsigned line; /* 0: the text names none */
+    unsigned line; /* the line's number; 0: the text names no line */
     struct sxe_span message;
 };
 

@@ -81,7 +81,7 @@ open_2010(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* sxe__lua_contents.open. */
+/* The member `open` of struct sxe__lua_contents. */
 static void
 open_parts(lua_State *L)
 {

@@ -55,7 +55,7 @@ sxe__lua_show_fields(lua_State *L, int table, char *room, size_t size)
     return used;
 }
 
-/* The function of Lua that raised the error: the first one from this level on. */
+/* The function of Lua that raised the error: the first one from `level` on. */
 static bool
 find_function(lua_State *coroutine, int level, lua_Debug *function)
 {
@@ -101,7 +101,7 @@ sxe__lua_keep_locals(lua_State *L, lua_State *coroutine, int level)
                 break;
             if (coroutine != L)
                 lua_xmove(coroutine, L, 1);
-            if (*name == '(') /* a temporary of Lua's own */
+            if (*name == '(') /* not a variable, but a temporary value of Lua */
                 lua_pop(L, 1);
             else
                 add_local_line(L, &lines, name);

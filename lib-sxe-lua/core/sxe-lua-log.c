@@ -26,7 +26,7 @@ static const char *
 format_line(lua_State *L)
 {
     if (lua_gettop(L) > 1) {
-        lua_pushvalue(L, lua_upvalueindex(2)); /* string.format */
+        lua_pushvalue(L, lua_upvalueindex(2)); /* upvalue 2 is string.format */
         lua_insert(L, 1);
         lua_call(L, lua_gettop(L) - 1, 1);
     }

@@ -90,7 +90,7 @@
 #include "sxe-lua.h"
 #include "sxe.h"
 
-extern struct sxe_log_control sxe__lua_log; /* SXE_LOG_LEVEL_LUA */
+extern struct sxe_log_control sxe__lua_log; /* the control of SXE_LOG_LEVEL_LUA */
 
 /* ---- Handles ----
  * Bits of the light userdata, from the top: class 8, generation 24, index 32. Never NULL, as no
@@ -102,18 +102,18 @@ enum sxe__lua_class {
     SXE__LUA_BUF,
     SXE__LUA_REQUEST,
     SXE__LUA_RESPONSE,
-    SXE__LUA_HEADERS,     /* of a request */
-    SXE__LUA_OUT_HEADERS, /* of a response */
+    SXE__LUA_HEADERS,     /* headers of a request */
+    SXE__LUA_OUT_HEADERS, /* headers of a response */
     SXE__LUA_QUERY,
     SXE__LUA_COOKIES,
     SXE__LUA_PARAMS,
     SXE__LUA_ESCAPED_PARAMS,
-    SXE__LUA_EVENTS, /* of res:sse() */
-    SXE__LUA_SERVER, /* of http.serve */
+    SXE__LUA_EVENTS, /* events that res:sse() sends */
+    SXE__LUA_SERVER, /* a server of http.serve */
     SXE__LUA_POOL,
     SXE__LUA_ELEMENT,
-    SXE__LUA_CONN,       /* of sxe.tcp */
-    SXE__LUA_TCP_SERVER, /* of tcp.serve */
+    SXE__LUA_CONN,       /* a connection of sxe.tcp */
+    SXE__LUA_TCP_SERVER, /* a server of tcp.serve */
     SXE__LUA_UDP,
     SXE__LUA_STAT,
     SXE__LUA_CLASSES
@@ -125,7 +125,7 @@ enum { SXE__LUA_GENERATION_MASK = 0xffffff };
 /* The methods of a class: a static table in the file of that class, registered once a state. get
  * and set must refuse a stale handle. */
 struct sxe__lua_class_spec {
-    const char *name; /* "sxe.http.request", for messages */
+    const char *name; /* the class in messages: "sxe.http.request" */
     const luaL_Reg *methods;
     /* Push the property named at stack index 2 and return 1; return 0 if there is no such property.
      * NULL: the class has no properties. */
@@ -133,7 +133,8 @@ struct sxe__lua_class_spec {
     /* Set the property to the value at stack index 3; return 0 if there is no such property. */
     int (*set)(lua_State *L, uint32_t index, uint32_t generation, const char *name);
     int (*length)(lua_State *L, uint32_t index, uint32_t generation);
-    int (*call)(lua_State *L, uint32_t index, uint32_t generation); /* arguments from 2 */
+    /* call the object; the arguments are at stack indexes from 2 on */
+    int (*call)(lua_State *L, uint32_t index, uint32_t generation);
     /* Called at the end of the scope of `local x <close>`. The function must do nothing if the
      * object was closed before. NULL: the class has nothing to close. */
     void (*close)(lua_State *L, uint32_t index, uint32_t generation);
@@ -185,14 +186,14 @@ void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the t
  * zero. Parking in a line needs no on_leave: a task that is cancelled or times out is taken out of
  * the line. */
 struct sxe__lua_line {
-    uint32_t first; /* private: index + 1 */
+    uint32_t first; /* private: index + 1 of the first task; 0: no task */
     uint32_t last : 31;
     /* read-only; 1: its tasks wait for events from outside, so the loop keeps running */
     uint32_t keeps_loop : 1;
 };
 int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
                      lua_KFunction k, lua_KContext context);
-bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: nobody waits */
+bool sxe__lua_wake_first(struct sxe__lua_line *line); /* false: no task waits */
 void sxe__lua_wake_all(struct sxe__lua_line *line);
 
 /* Call sxe__lua_loop_hold when a task begins to wait for an event from outside, but in no line. The
@@ -246,7 +247,7 @@ bool sxe__lua_end_computing(lua_State *L);
  * after it, with a struct on the C stack. spent_ns is a field of the task, 0 when the task starts;
  * there the watchdog keeps the CPU time that the task has used since it last waited. */
 struct sxe__lua_watched {
-    lua_State *L; /* private, all of it */
+    lua_State *L; /* private, like all members here */
     uint64_t *spent_ns;
     struct sxe__lua_watched *interrupted;
     lua_State *running; /* the watchdog's `running` before this call of sxe__lua_watch_enter */
@@ -321,7 +322,7 @@ int sxe__lua_open_compat(lua_State *L);
  * has no name. */
 struct sxe__lua_module {
     const char *name;
-    lua_CFunction open; /* NULL: the name is reserved for a later module */
+    lua_CFunction open; /* opens the module; NULL: the name is reserved for a later module */
     /* the module opens no file, socket or process, and its memory is the state's */
     bool is_in_sandbox;
 };

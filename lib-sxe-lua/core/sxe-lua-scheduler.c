@@ -9,7 +9,8 @@
 _Thread_local struct sxe__lua_scheduler sxe__lua_scheduler = {.running = SXE_NONE,
                                                               .is_closing = true};
 
-static const char anchors_key; /* only the addresses of these two variables are used */
+/* keys in the registry: only the addresses of these two variables are used */
+static const char anchors_key;
 static const char barred;
 
 /* ---- The loop ---- */

@@ -20,7 +20,7 @@ struct sxe__lua_permits {
     lua_Integer free;
     uint64_t owner; /* of a lock: the task that has it; 0: none */
     bool is_lock;
-    struct sxe__lua_permits *next; /* another lock of the same task */
+    struct sxe__lua_permits *next; /* the next lock of the same task */
     /* while a task has this lock: where the pointer to it is, in the task or in the previous
      * lock */
     struct sxe__lua_permits **link;

@@ -89,7 +89,7 @@ struct sxe__lua_group {
     struct sxe__lua_line later; /* the tasks of the group that are LATER */
     /* The group's debt: CPU time of its tasks, less a quarter of the time that passed. */
     uint64_t owed_ns;
-    uint64_t settled_ns; /* the time up to which that quarter was subtracted */
+    uint64_t settled_ns; /* the time up to which a quarter of the time was subtracted */
     uint32_t tasks;      /* number of tasks in the group; 0: the group is free */
     uint32_t next; /* index + 1 of the next group in the ring, or in the list of free groups */
     uint32_t prev;
@@ -97,25 +97,27 @@ struct sxe__lua_group {
 };
 
 struct sxe__lua_task {
-    lua_State *coroutine; /* kept from task to task; NULL: none was needed yet */
+    /* the task's coroutine, kept for the next task here; NULL: there was no task here yet */
+    lua_State *coroutine;
     sxe__lua_on_end on_end;
     void *user;
-    struct sxe__lua_object *object; /* the userdata for scripts; NULL: none was asked for */
+    /* the task's object, which scripts get; NULL: no script asked for it */
+    struct sxe__lua_object *object;
     struct sxe__lua_permits *locks; /* the locks that the task has; NULL: none */
     uint64_t origin;                /* see sxe__lua_set_origin; 0: none */
     uint64_t deadline_ns;
     /* CPU time since the task last waited; the watchdog writes this member */
     uint64_t spent_ns;
-    struct sxe__lua_line *line; /* in which the task waits; NULL: in none */
+    struct sxe__lua_line *line; /* the line in which the task waits; NULL: it waits in no line */
     void (*on_leave)(void *what);
     void *what;
-    uint32_t line_next; /* index + 1 */
+    uint32_t line_next; /* index + 1 of the next task in the line */
     uint32_t line_prev;
     uint32_t heap_place; /* index in the heap + 1; 0: not in the heap */
     uint32_t group;      /* index + 1 of the group; 0: the task has none */
     /* number of arguments of a function that has not begun; 0: the function has begun */
     int arguments;
-    uint8_t status; /* of a task that has ended, as in sxe__lua_on_end */
+    uint8_t status; /* the status of a task that has ended, as in sxe__lua_on_end */
     uint8_t cancel; /* enum sxe__lua_cancel */
     uint8_t reason; /* enum sxe__lua_reason */
     uint8_t raised; /* number of errors about its cancelling that the task has got */
@@ -124,26 +126,27 @@ struct sxe__lua_task {
 _Static_assert(sizeof(struct sxe__lua_task) <= 120, "one for each task that may ever exist");
 
 struct sxe__lua_scheduler {
-    struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
+    struct sxe__lua_task *tasks; /* the pool's array; NULL: the scheduler is closed */
     lua_State *main;
     uint32_t number;
-    uint32_t running; /* the running task; SXE_NONE: none */
-    uint64_t origin;  /* of the tasks that are started now */
+    uint32_t running; /* index of the running task; SXE_NONE: no task runs */
+    uint64_t origin;  /* the origin of tasks that are started now */
     uint32_t ready_max;
     uint64_t slice_ns;
     bool is_closing;
     int64_t counters[SXE__LUA_TASK_COUNTERS];
 
-    struct sxe__lua_group *groups; /* as many as tasks */
+    struct sxe__lua_group *groups; /* array of groups, as many as tasks */
     uint32_t groups_made;          /* how many groups were ever used: the first ones of the array */
     uint32_t groups_free;          /* index + 1 of the first free group; 0: none */
-    uint32_t ring_first;           /* index + 1: groups with LATER tasks, in turn */
+    /* index + 1 of the first group in the ring, which has the groups with LATER tasks */
+    uint32_t ring_first;
     uint32_t ring_last;
 
-    uint32_t *heap; /* indexes, soonest deadline first */
+    uint32_t *heap; /* indexes of tasks, the soonest deadline first */
     uint32_t heap_used;
 
-    struct ev_loop *loop; /* NULL: not started */
+    struct ev_loop *loop; /* the loop; NULL: the scheduler was not started */
     /* Number of tasks that wait for an event from outside: they keep the loop running. */
     unsigned outside;
     ev_prepare before_wait;
@@ -249,7 +252,7 @@ enum sxe__lua_outcome { SXE__LUA_ALIVE, SXE__LUA_DONE, SXE__LUA_FAILED, SXE__LUA
 
 struct sxe__lua_object {
     uint64_t task;
-    struct sxe__lua_line joiners; /* woken when the task ends */
+    struct sxe__lua_line joiners; /* tasks that join the task, woken when the task ends */
     int results;
     enum sxe__lua_outcome outcome;
     bool is_counted; /* the task's error is counted in sxe_lua_errors() */
@@ -285,7 +288,7 @@ bool sxe__lua_object_push_on_cancel(lua_State *L, uint32_t index);
 
 /* ---- sxe-lua-sync.c ---- */
 
-/* A task ends: release the locks that it has. */
+/* Release the locks that a task has, because the task ends. */
 void sxe__lua_release_locks(uint32_t index);
 
 /* Set lock, semaphore, event and queue in the table on top. */

@@ -13,7 +13,7 @@
 struct timer {
     uint64_t task;
     uint64_t due_ns;
-    uint64_t period_ns; /* 0: the timer runs once */
+    uint64_t period_ns; /* time between two calls; 0: the timer calls its function once */
     bool is_stopped;
     bool is_sleeping;
 };

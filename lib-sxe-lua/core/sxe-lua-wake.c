@@ -7,7 +7,7 @@
 
 /* ---- Lines ---- */
 
-#define LAST_MASK 0x7fffffffu /* the bits of line.last */
+#define LAST_MASK 0x7fffffffu /* the bits that line.last has */
 
 void
 sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)

@@ -133,7 +133,7 @@ sxe_lua_delete(struct sxe_lua *lua)
 
 struct script {
     struct sxe__lua_call call;
-    const char *path; /* NULL: the script is text, and has that name */
+    const char *path; /* path of the script's file; NULL: the script is a text, which has a name */
     const char *name;
     const char *text;
     size_t length;
