@@ -37,7 +37,7 @@ struct race {
     uint64_t next_ns; /* time at which the next address is tried */
     unsigned number;
     int error;     /* why the last attempt failed */
-    uint64_t want; /* see sxe__lua_expect_socket */
+    uint64_t want; /* the state of sxe__lua_expect_socket */
 };
 
 /* The line of all tasks that connect. */

@@ -29,7 +29,7 @@ struct file {
     bool is_used;    /* a task uses the file, or the file is kept for the first task in the line */
     bool is_working; /* the file's job has begun, and is not over */
     bool is_left;    /* no script can use the file any more: close the file when its job is over */
-    bool is_urgent;  /* close it in this thread, without waiting for a thread of sxe-work.c */
+    bool is_urgent;  /* close the file in this thread, without waiting for a thread of sxe-work.c */
 };
 
 struct handle {
@@ -197,7 +197,7 @@ go_on_kept(lua_State *L, int status, lua_KContext call)
     return begin_call(L, file, (const struct sxe__lua_file_call *)call);
 }
 
-/* Begin a call, whose arguments were checked. */
+/* Begin a call whose arguments were checked. */
 static int
 use_file(lua_State *L, const struct sxe__lua_file_call *call)
 {
@@ -279,7 +279,7 @@ take_file_element(lua_State *L)
     return sxe_pool_take(files, FREE, OPEN);
 }
 
-/* The arguments are checked; the handle is at 4. */
+/* Open a file and push its handle. The arguments were checked; the handle is at 4. */
 static int
 push_opened_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
 {

@@ -15,16 +15,16 @@
 
 struct sxe__lua_file_wish {
     uint64_t from;   /* offset of the first byte to read */
-    uint64_t length; /* the most bytes to read; UINT64_MAX: the whole file */
+    uint64_t length; /* how many bytes to read at most; UINT64_MAX: the whole file */
     uint64_t max;    /* a longer file is refused */
     uint32_t mode;   /* permissions of a file or directory that is made */
-    int flags;       /* of open(2); 0 is O_RDONLY */
+    int flags;       /* flags of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
     bool has_mode;   /* the script named the mode */
     bool keeps_mode; /* `mode` is that of the file to be replaced: the umask does not change it */
     bool is_synced;
     bool is_link;      /* stat(2) the link itself, not its target */
-    bool with_parents; /* make the directories above, too */
+    bool with_parents; /* also make the directories above the new directory */
 };
 
 struct sxe__lua_file_job {
@@ -34,12 +34,12 @@ struct sxe__lua_file_job {
     void (*give)(struct sxe__lua_file_job *job);
     struct sxe__lua_file_wish wish;
     uint64_t task; /* the task that waits for the job; 0: none */
-    int fd;        /* of the open file; -1: none is open */
-    int result;    /* returned by `run` */
+    int fd;        /* descriptor of the open file; -1: no file is open */
+    int result;    /* what `run` returned */
     /* Bytes to write, or that were read; for a directory, the names, each with its zero byte. */
     char *data;
-    size_t length;     /* bytes of data */
-    size_t size;       /* bytes that data has room for */
+    size_t length;     /* how many bytes `data` has */
+    size_t size;       /* how many bytes `data` has memory for */
     uint64_t held_max; /* the most bytes that all jobs may hold */
     uint64_t *held;    /* the bytes that all jobs hold now, atomic */
     uint64_t unique;   /* part of a temporary name */

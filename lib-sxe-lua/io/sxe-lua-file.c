@@ -38,7 +38,7 @@ enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
 
 /* The jobs of this thread. The jobs outlive their state while a thread works on one of them. */
 struct files {
-    struct sxe__lua_file_job *jobs; /* a pool's array */
+    struct sxe__lua_file_job *jobs; /* the array of a pool */
     struct sxe__lua_line waiting;   /* tasks that wait for a free job */
     uint64_t held;
     unsigned group;   /* the group of threads that do the jobs */

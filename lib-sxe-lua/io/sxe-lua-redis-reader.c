@@ -61,7 +61,7 @@ struct reader {
 enum { BYTES = 1, VALUES };              /* uservalues of a reader */
 enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the stack of next */
 enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
-enum { SLOTS = 16384 }; /* of a cluster */
+enum { SLOTS = 16384 }; /* the slots of a cluster */
 
 /* ---- Commands ---- */
 
@@ -189,7 +189,7 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
     case '!':
         push_error_reply(L, element->text, element->length);
         break;
-    case '=': /* a text after its format, as in "txt:text" */
+    case '=': /* skip the format, as in "txt:text" */
         lua_pushlstring(L, element->text + 4, element->length - 4);
         break;
     case '_':
@@ -239,7 +239,7 @@ add_value_to_list(lua_State *L, struct list *list)
         lua_rawset(L, -3);
     } else if (lua_isnumber(L, -1) && isnan(lua_tonumber(L, -1))) {
         lua_pop(L, 1);
-        lua_pushliteral(L, "nan"); /* no key of a table is NaN */
+        lua_pushliteral(L, "nan"); /* NaN cannot be a key of a table */
     }
 }
 

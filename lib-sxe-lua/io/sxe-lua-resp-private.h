@@ -34,7 +34,7 @@ struct sxe__resp_element {
     /* The rest of the line after the type; for a type with a length, the bytes that the length
      * counts. */
     const char *text;
-    size_t length; /* of text, in bytes */
+    size_t length; /* bytes of `text` */
     int64_t value; /* the integer, length or count of the element; -1: null */
     char type;
 };
@@ -43,7 +43,7 @@ enum sxe__resp_result {
     SXE__RESP_BAD = -1, /* the bytes are no valid reply; `why` is the reason */
     SXE__RESP_MORE,     /* more bytes must come */
     SXE__RESP_ELEMENT,
-    SXE__RESP_REPLY /* the last element of its reply */
+    SXE__RESP_REPLY /* an element was taken, the last one of its reply */
 };
 
 struct sxe__resp {
@@ -66,6 +66,6 @@ enum sxe__resp_result sxe__resp_take(struct sxe__resp *resp, const char *bytes, 
 /* Whether an element of this type is a list: it has a count, and as many elements or pairs follow
  * it. */
 bool sxe__resp_is_list(char type);
-bool sxe__resp_is_pairs(char type); /* a list of pairs */
+bool sxe__resp_is_pairs(char type); /* whether the elements of such a list are pairs */
 
 #endif

@@ -32,7 +32,7 @@ enum sxe__lua_slot_flag {
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed the socket */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
-    SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
+    SXE__LUA_TLS = 1 << 6,      /* the socket is a client of TLS */
     SXE__LUA_OPENED =
         1 << 7, /* tcp.connect: the connection, and TLS if it is used, is established */
     /* tcp.connect: other attempts for the same name go on, so this attempt can be given up. */
@@ -44,8 +44,8 @@ enum sxe__lua_slot_flag {
 struct sxe__lua_slot {
     uint64_t handle; /* sxe_handle() of the socket; 0: no socket yet */
     struct sxe__lua_line readers;
-    struct sxe__lua_line writers; /* tasks that write, or that begin TLS */
-    uint64_t task;                /* the task that connects; 0: none does */
+    struct sxe__lua_line writers; /* tasks that wait to write, or for the handshake of TLS */
+    uint64_t task;                /* the task that connects the socket; 0: no task does */
     uint64_t timeout_ns;          /* for calls that give no timeout; 0: such calls wait for ever */
     uint32_t owner;               /* 2010: the index of its callbacks */
     /* Why TLS closed the connection (the slot frees this text); NULL: TLS did not fail. */
@@ -68,7 +68,8 @@ struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
  * it, and while it closes. */
 struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
-struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
+/* The slot of a socket; NULL: the state was deleted. */
+struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s);
 
 /* The slot of a handle; NULL: another socket has the slot now. */
 struct sxe__lua_slot *sxe__lua_slot_at(uint32_t index, uint32_t generation);
@@ -143,7 +144,8 @@ void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
 /* The `set` function of classes whose only property to assign is "timeout". */
 int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name);
 
-uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
+/* The port at an argument, 0 to 65535; raises an error for any other value. */
+uint16_t sxe__lua_check_port(lua_State *L, int argument);
 
 /* Whether the host is an address already, not a name. */
 bool sxe__lua_is_ip(const char *host);
@@ -165,7 +167,8 @@ const char *sxe__lua_tls_name(lua_State *L, int options);
 /* Return nil, "tls: " with the reason, and the error. */
 int sxe__lua_tls_fail(lua_State *L, const char *why, int error);
 
-void sxe__lua_tls_close(void); /* after the sockets */
+/* Delete all clients of TLS; call this after the sockets are closed. */
+void sxe__lua_tls_close(void);
 
 /* ---- TLS of connections (sxe-lua-tls.c) ---- */
 

@@ -14,14 +14,14 @@
 #include "sxe-lua-task-private.h"
 
 #define MS           (SXE_NS_PER_SECOND / 1000)
-#define NO_TIMEOUT_S 3155760000.0      /* a timeout of more than 100 years is none */
+#define NO_TIMEOUT_S 3155760000.0      /* a timeout of more than 100 years counts as no timeout */
 #define PAUSE_MAX_NS SXE_NS_PER_SECOND /* the longest pause between two collections */
 
 enum {
     /* how many pieces of unread bytes to drop: more than a peer sends when nobody reads */
     DROPS_MAX = 256,
-    A_TURN = 1,         /* as a deadline, a time in the past: the task runs in the next turn */
-    COLLECT_SHARE = 10, /* see collect_sockets */
+    A_TURN = 1,         /* a deadline in the past: the task runs in the next turn */
+    COLLECT_SHARE = 10, /* collecting may take one part in 10 of the time, see collect_sockets */
     /* these tries take a second in all, in which peers let closed sockets become free */
     TRIES_MAX = 20,
     DELAY_SHIFT_MAX = 6, /* the longest delay is MS << 6, 64 ms */
@@ -36,7 +36,8 @@ static _Thread_local void (*leave_slot)(struct sxe__lua_slot *slot, uint32_t ind
 
 /* Tasks that found no free socket, and try again in the next turn. */
 static _Thread_local struct sxe__lua_line starving = {.keeps_loop = true};
-static _Thread_local uint64_t collect_after_ns; /* see collect_sockets */
+/* no collection begins before this time, see collect_sockets */
+static _Thread_local uint64_t collect_after_ns;
 
 /* ---- The slots ---- */
 

@@ -23,14 +23,15 @@
 
 #define CLASS "sxe.spawn child"
 
-enum { SOCKETS_DEFAULT = 64 }; /* reserved for a script that does not call sxe_register */
+/* how many sockets are registered for a script that does not call sxe_register */
+enum { SOCKETS_DEFAULT = 64 };
 
 enum { IN_OUT, ERRORS, SOCKETS };
 
 struct child {
     struct sxe__lua_process process;
     struct sxe__lua_line waiting; /* tasks that wait for the child's end */
-    uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
+    uint64_t socket[SOCKETS];     /* sxe_handle() of each socket; 0: there is no such socket */
     int fd[SOCKETS];              /* the child's end of each socket pair, until the child starts;
                                    * -1: none */
     unsigned calls;               /* how many reads and writes of tasks are under way */

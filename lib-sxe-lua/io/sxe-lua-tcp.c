@@ -20,14 +20,14 @@ struct server {
     uint64_t listener; /* handle of the server's socket; 0: the server does not listen yet */
     uint64_t timeout_ns;
     uint64_t accepted;
-    int function; /* a reference in the registry */
+    int function; /* the server's function: a reference in the registry */
     uint32_t generation;
     uint16_t port;
     bool is_used;
     char ip[IP_SIZE];
 };
 
-/* The list is in a userdata of the state; NULL: the state is closed. */
+/* The servers, a list in a userdata of the state; NULL: the state is closed. */
 static _Thread_local struct server *servers;
 
 static int

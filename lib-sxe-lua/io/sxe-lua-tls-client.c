@@ -19,7 +19,7 @@ enum { CLIENTS_MAX = 64 };
 
 /* All clients of TLS that were made. They are deleted when the state ends. */
 static _Thread_local struct {
-    struct sxe_tls **list; /* CLIENTS_MAX; NULL: none was made */
+    struct sxe_tls **list; /* an array of CLIENTS_MAX clients; NULL: no client was made */
     unsigned number;
 } clients;
 

@@ -18,8 +18,8 @@
 #include "sxe-lua-clock.h"
 
 enum {
-    SOCKETS_DEFAULT = 8, /* sockets that a script may open without sxe_register */
-    LARGEST = 65535,     /* bytes of a datagram */
+    SOCKETS_DEFAULT = 8, /* how many sockets a script may open without sxe_register */
+    LARGEST = 65535,     /* bytes of the largest datagram */
     RING_DATAGRAMS = 2,  /* a ring has room for at least this many of the largest size */
     ADDRESS_SIZE = 28,   /* bytes of an IPv6 address */
     /* How long to wait before a datagram is sent again for which the kernel had no room. */
@@ -33,7 +33,7 @@ struct datagram {
 };
 
 struct ring {
-    int reference; /* reference to this ring in the registry */
+    int reference; /* reference to the ring in the registry */
     uint32_t size;
     uint32_t first;
     uint32_t used;
@@ -423,7 +423,7 @@ end_socket_task(lua_State *L, int status, int results, void *user)
         close_socket(L, s);
 }
 
-/* Arguments: the ip, port and function that udp.serve got. */
+/* Open the socket for udp.serve. Arguments: the ip, port and function that udp.serve got. */
 static int
 serve_udp(lua_State *L)
 {

@@ -14,7 +14,7 @@
 
 size_t sxe__lua_worker_queue_max = (size_t)256 << 20;
 
-static unsigned workers_number; /* atomic: the workers of this process that have not ended */
+static unsigned workers_number; /* atomic: how many workers of this process have not ended */
 
 /* ---- Queues ---- */
 
@@ -330,7 +330,7 @@ sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const c
     return 2;
 }
 
-/* Argument: a message. */
+/* Push the value of a message. Argument: the message. */
 static int
 push_message(lua_State *L)
 {

@@ -62,7 +62,7 @@ struct sxe__lua_messages {
 };
 
 struct sxe__lua_worker_plan {
-    char *text; /* code, or the path of a file */
+    char *text; /* the code itself, or the path of its file */
     bool is_file;
     struct sxe__lua_bytes code; /* the code as a function; empty: `text` has the code */
     uint32_t calls;             /* how many calls the worker serves at once */
@@ -81,27 +81,31 @@ struct sxe__lua_worker {
     bool has_ended;
     char *problem; /* why the worker ended; NULL: the worker was stopped */
 
-    size_t held_in; /* atomic, like the next ones: bytes of messages to the worker */
+    /* atomic, like the two next members: bytes of messages that wait for the worker */
+    size_t held_in;
     size_t held_out;
-    unsigned load;       /* calls whose messages exist, whether or not a task still waits */
+    /* how many calls have a message, whether or not a task still waits for the reply */
+    unsigned load;
     unsigned references; /* the owner's object, its list and the thread each count as one */
     bool gave_place;     /* the worker no longer counts towards SXE__LUA_WORKERS_MAX */
 
-    struct sxe__lua_worker_plan plan; /* does not change any more */
+    /* set before the thread starts, and never changed afterwards */
+    struct sxe__lua_worker_plan plan;
     const struct sxe__lua_contents *contents;
     char name[SXE__LUA_WORKER_NAME];
 
-    struct sxe__lua_worker *next; /* used only by the owner, like the next ones */
+    struct sxe__lua_worker *next; /* used only by the owner, like the members after it */
     pthread_t thread;
     bool has_thread;
     bool is_over;   /* the thread was joined, or never started */
-    unsigned calls; /* calls that wait for their replies */
+    unsigned calls; /* how many calls wait for their replies */
     struct sxe__lua_messages replied;
     struct sxe__lua_messages arrived;
     struct sxe__lua_line receivers;
     struct sxe__lua_line stoppers;
 
-    struct ev_async wake;             /* used only by the worker's thread, like the next ones */
+    /* used only by the worker's thread, like the members after it */
+    struct ev_async wake;
     struct sxe__lua_messages waiting; /* calls that have not begun */
     struct sxe__lua_messages serving;
     struct sxe__lua_messages inbox;
@@ -115,7 +119,7 @@ struct sxe__lua_worker {
 /* The workers of a state. */
 struct sxe__lua_workers {
     struct sxe__lua_worker *first;
-    struct ev_loop *loop; /* NULL: no worker was started yet */
+    struct ev_loop *loop; /* the loop of the owner; NULL: no worker was started yet */
     struct ev_async wake;
 };
 

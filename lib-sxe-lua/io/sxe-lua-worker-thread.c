@@ -99,7 +99,7 @@ encode_reply(lua_State *L, int first, struct sxe__lua_message *message)
 
 static void begin_calls(struct sxe__lua_worker *worker);
 
-/* sxe__lua_on_end of serve_call. */
+/* The on_end of the task of serve_call. */
 static void
 on_served(lua_State *L, int status, int results, void *user)
 {
@@ -320,7 +320,7 @@ code_ended(lua_State *L, int status, lua_KContext context)
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &code_key); /* the result, on top */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &code_key); /* keep the result, which is on top */
     worker->is_loaded = true;
     begin_calls(worker);
     return 0;
@@ -356,7 +356,8 @@ load_code(struct sxe_lua *lua, struct ev_loop *loop)
     int result;
 
     config.loop = loop;
-    config.lazy_threads = true; /* most workers need none, but a call may open a file */
+    /* most workers need no threads for files, but a call may open a file */
+    config.lazy_threads = true;
     sxe_configure(&config);
     sxe_register(SOCKETS, 0);
     sxe_work_register(SXE_WORK_THREADS);

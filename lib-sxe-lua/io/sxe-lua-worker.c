@@ -160,7 +160,7 @@ option_number(lua_State *L, const char *name, lua_Integer least, lua_Integer mos
     return value;
 }
 
-/* Copy the text on top, an option. */
+/* Copy the text on top, which is an option of worker.new. */
 static char *
 worker_copy_text(lua_State *L, const char *name)
 {
@@ -254,7 +254,7 @@ worker_l_new(lua_State *L)
 
 /* ---- Calls ---- */
 
-/* on_leave of a call. */
+/* The on_leave of a call: its task does not wait any more. */
 static void
 leave_call(void *what)
 {
@@ -265,7 +265,7 @@ leave_call(void *what)
     sxe__lua_worker_cancel(message);
 }
 
-/* Push the results of a call that failed, beside the error. */
+/* Push nil and the error of a call that failed; or push the results of sxe__lua_worker_fail. */
 static int
 push_failure(lua_State *L, const struct sxe__lua_message *message)
 {
@@ -276,7 +276,7 @@ push_failure(lua_State *L, const struct sxe__lua_message *message)
     return 2;
 }
 
-/* Argument: the reply. */
+/* Push the results of a call from its reply. Argument: the reply. */
 static int
 push_reply(lua_State *L)
 {
@@ -325,7 +325,7 @@ call_worker(lua_State *L, bool is_try)
     const char *problem;
     int status;
 
-    if (!sxe__lua_may_wait(L)) /* parking says why */
+    if (!sxe__lua_may_wait(L)) /* parking raises the reason */
         return sxe__lua_park(L, 0, NULL, NULL, cannot_wait, 0);
     status = sxe__lua_clone_write(L, 2, "argument ", 1, true, &bytes);
     if (status != LUA_OK)
@@ -441,7 +441,7 @@ worker_l_stop(lua_State *L)
     return 1;
 }
 
-/* The end of a <close> variable. */
+/* Called at the end of the scope of a <close> variable. */
 static int
 close_worker(lua_State *L)
 {
