@@ -63,7 +63,8 @@ all_cookies(lua_State *L, uint32_t index, uint32_t generation)
             continue;
         }
         lua_pop(L, 1);
-        sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
+        /* raises an error if a finalizer has sent the reply, because the exchange is then over */
+        sxe__lua_http_check(L, index, generation);
         push_cookie_value(L, cookies.value);
         lua_rawset(L, -3);
         sxe__lua_http_check(L, index, generation);
@@ -169,7 +170,8 @@ sxe__lua_http_res_cookie(lua_State *L)
         cookie.max_age = -1;
     else
         cookie.value.base = lua_tolstring(L, 3, &cookie.value.length);
-    exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE); /* a finalizer may have replied */
+    /* get the exchange again, because a finalizer may have sent the reply */
+    exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
     if (exchange->reply != SXE__LUA_UNANSWERED)
         return luaL_error(L, "res:cookie: the reply has begun");
     result = sxe_http_set_cookie(exchange->response, &cookie);

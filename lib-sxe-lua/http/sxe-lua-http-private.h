@@ -39,7 +39,8 @@ enum {
     SXE__LUA_EXCHANGES = 131072,
     SXE__LUA_SERVERS = 16,
     SXE__LUA_BODY_MAX = 1 << 20, /* the most bytes for req:body() by default */
-    SXE__LUA_NAMES_MAX = 1000,   /* names in a query or form, which is read without a pause */
+    /* the most names of a query or form, because it is read without a pause */
+    SXE__LUA_NAMES_MAX = 1000,
     /* bodies of replies up to this many bytes are copied; longer ones are lent */
     SXE__LUA_COPY_MAX = 16384
 };
@@ -68,7 +69,7 @@ enum sxe__lua_body {
  * sxe_http_keep_body. */
 struct sxe__lua_gathered {
     size_t used;
-    size_t size; /* bytes of room */
+    size_t size; /* how many bytes the memory has */
     size_t most; /* the most bytes that the body may have */
     char bytes[];
 };
@@ -116,11 +117,11 @@ _Static_assert(sizeof(struct sxe__lua_exchange) <= 96, "one for each request und
 
 struct sxe__lua_server {
     struct sxe_http *http;
-    struct sxe__lua_line line; /* tasks that wait for the server's end */
+    struct sxe__lua_line line; /* tasks that wait until the server has ended */
     uint32_t body_max;
     unsigned short port;
     char ip[48];
-    char path[108]; /* of a unix socket; "": a port */
+    char path[108]; /* path of a unix socket; "": the server listens at a port */
     bool is_listening;
     bool is_stopped;
 };
@@ -129,23 +130,25 @@ typedef char sxe__lua_id[SXE_HTTP_ID_MAX + 1];
 
 enum sxe__lua_http_counter {
     SXE__LUA_HTTP_REQUESTS,
-    SXE__LUA_HTTP_ERRORS,    /* answered 500 and above, or not at all */
-    SXE__LUA_HTTP_TRUNCATED, /* errors after a part of the reply was sent */
-    SXE__LUA_HTTP_REFUSED,   /* 503: no task was free */
-    SXE__LUA_HTTP_GONE,      /* the client did not wait for its reply */
+    SXE__LUA_HTTP_ERRORS,    /* how many requests were answered 500 or above, or not at all */
+    SXE__LUA_HTTP_TRUNCATED, /* how many errors came after a part of the reply was sent */
+    SXE__LUA_HTTP_REFUSED,   /* how many requests were answered 503 because no task was free */
+    SXE__LUA_HTTP_GONE,      /* how many clients did not wait for their reply */
     SXE__LUA_HTTP_COUNTERS
 };
 
 struct sxe__lua_http {
-    struct sxe__lua_exchange *exchanges; /* NULL: not open */
-    sxe__lua_id *ids;                    /* by index of the exchange */
-    uint32_t used;                       /* exchanges that were ever used */
-    uint32_t free;                       /* index + 1 of a free exchange; 0: none */
+    struct sxe__lua_exchange *exchanges; /* NULL: sxe.http is not open */
+    sxe__lua_id *ids;                    /* ids of requests, by index of the exchange */
+    /* how many exchanges were ever used: the first ones of the array */
+    uint32_t used;
+    uint32_t free; /* index + 1 of a free exchange; 0: none */
     lua_State *main;
     const void *returned;           /* the userdata that the script returned */
     struct sxe__lua_router *router; /* `returned`, if it is a router; or NULL */
     struct sxe_http_files *root;
-    struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */
+    /* the files of res:file(); NULL: sxe.http was opened after the loop began */
+    struct sxe_http_files *files;
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
     /* for requests that reach the script through the program's own server */
@@ -314,14 +317,16 @@ struct sxe__lua_mount {
 
 struct sxe__lua_router {
     struct sxe_http_router *router;
-    int on_error;                       /* functions in the registry; LUA_NOREF: none */
-    int filters;                        /* a list in the registry; LUA_NOREF: none */
-    struct sxe__lua_mount *mounts;      /* in the order of the calls */
-    struct sxe__lua_mount **last_mount; /* the NULL link after the last one */
+    /* a function in the registry; LUA_NOREF: the router has none */
+    int on_error;
+    /* a list of functions in the registry; LUA_NOREF: the router has none */
+    int filters;
+    struct sxe__lua_mount *mounts;      /* the mounts, in the order of the calls that made them */
+    struct sxe__lua_mount **last_mount; /* the link after the last mount, which is NULL */
     struct sxe__lua_answerer *unrouted;
 };
 
-/* The router or files at a stack index; NULL: another value is there. */
+/* The router or files at a stack index; NULL: the value there is neither. */
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 

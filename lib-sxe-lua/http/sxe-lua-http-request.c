@@ -294,7 +294,8 @@ all_headers(lua_State *L, uint32_t index, uint32_t generation)
     for (unsigned i = request->head.number; i-- > 0;) {
         const struct sxe_http_field *field = &request->head.fields[i];
 
-        sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
+        /* raises an error if a finalizer has sent the reply, because the exchange is then over */
+        sxe__lua_http_check(L, index, generation);
         push_field_name(L, (struct sxe_span){request->data + field->name, field->name_length});
         push_field_value(L, request, field);
         lua_rawset(L, -3);
@@ -396,7 +397,8 @@ all_values(lua_State *L, uint32_t index, uint32_t generation,
 
     lua_newtable(L);
     for (unsigned i = 0; match->route != NULL && i < match->number; i++) {
-        sxe__lua_http_check(L, index, generation); /* a finalizer may have sent the reply */
+        /* raises an error if a finalizer has sent the reply, because the exchange is then over */
+        sxe__lua_http_check(L, index, generation);
         lua_pushlstring(L, match->pattern + match->names[i].offset, match->names[i].length);
         sxe__lua_http_check(L, index, generation);
         push(L, exchange, escaped_value(request, &match->values[i]));

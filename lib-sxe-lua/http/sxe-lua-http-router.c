@@ -266,7 +266,7 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
         sxe_http_router_delete(mount->prefix);
         luaL_error(L, "cannot route %s", lua_tostring(L, -1));
     }
-    *router->last_mount = mount; /* mount->prefix is deleted with the router */
+    *router->last_mount = mount; /* mount->prefix is deleted together with the router */
     router->last_mount = &mount->next;
     lua_settop(L, 3);
 }
@@ -390,7 +390,7 @@ new_router(lua_State *L)
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
-    keep_router_value(L, -1); /* the routes point to the router */
+    keep_router_value(L, -1); /* keep the router, because the routes point to it */
     router->unrouted = new_answerer(L, router, NULL);
     router->unrouted->is_unrouted = true;
     return 1;
