@@ -44,7 +44,7 @@ enum sxe__lua_clone_tag {
 };
 
 struct sxe__lua_bytes {
-    char *data; /* malloc'ed */
+    char *data; /* from malloc; the owner of the struct frees it */
     size_t length;
     size_t size;
 };

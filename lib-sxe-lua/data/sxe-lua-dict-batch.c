@@ -14,7 +14,7 @@
 /* ---- Snapshots ---- */
 
 struct snapshot {
-    SXE_DICT_SNAPSHOT *snapshot; /* NULL: closed */
+    SXE_DICT_SNAPSHOT *snapshot; /* NULL: the snapshot is closed */
     struct sxe__lua_dict *of;
 };
 
@@ -168,7 +168,7 @@ read_next_entry_of_walk(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
             return result;
         walk->walker = before;
         grow_walk_room(L, walk, entry);
-        check_walk_source(L); /* a finalizer may have closed the dict */
+        check_walk_source(L); /* raises an error if a finalizer has closed the dict */
     }
 }
 

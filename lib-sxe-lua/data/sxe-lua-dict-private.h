@@ -18,8 +18,8 @@
 #define SXE__LUA_DICT "sxe.dict"
 
 struct sxe__lua_dict {
-    SXE_DICT *dict;   /* NULL: closed */
-    unsigned users;   /* snapshots and batches that are open */
+    SXE_DICT *dict;   /* NULL: the dict is closed */
+    unsigned users;   /* how many snapshots and batches are open */
     bool is_over;     /* the dict accepts no calls; its last user closes it */
     uint64_t wait_ns; /* how long a call tries again while another process has the lock */
 };
@@ -32,7 +32,7 @@ SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
 void sxe__lua_dict_end(struct sxe__lua_dict *dict);
 void sxe__lua_dict_end_user(struct sxe__lua_dict *dict);
 
-/* The key, which is argument 2. */
+/* Return the key, which is argument 2. */
 const char *sxe__lua_dict_key(lua_State *L, size_t *size);
 
 /* The seconds to live that an argument gives; SXE_DICT_FOREVER if the argument is missing. */
@@ -52,7 +52,7 @@ const char *sxe__lua_dict_text(int error);
 int sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k,
                          lua_KContext until);
 
-/* How long calls of the dict at 1 try again. */
+/* The time for which calls of the dict at 1 try again, in nanoseconds. */
 uint64_t sxe__lua_dict_wait(lua_State *L);
 
 /* Make the metatable `name` with these metamethods and methods. The stack stays as it was. */

@@ -14,7 +14,7 @@
 
 #define POOLS sxe__lua_pools
 
-enum { EMPTY_ELEMENT_SIZE = 8 }; /* for a pool without fields */
+enum { EMPTY_ELEMENT_SIZE = 8 }; /* the size of an element in a pool without fields */
 
 /* ---- Timeouts ---- */
 

@@ -33,7 +33,7 @@ enum {
 
 struct sxe__lua_pool {
     void *array;
-    char *scratch; /* room for one element, in a user value of the pool */
+    char *scratch; /* memory for one element, in a user value of the pool */
     size_t element_size;
     uint32_t index;   /* the place of the pool in sxe__lua_pools */
     uint64_t wait_ns; /* how long a call tries again while another process has the lock */
@@ -47,8 +47,10 @@ struct sxe__lua_pool {
     char state[SXE__LUA_POOL_STATES][SXE__LUA_POOL_NAME_SIZE];
     double timeouts[SXE__LUA_POOL_STATES];
     struct sxe_pool_layout fields;
-    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES]; /* for each state: its waiting tasks */
-    struct ev_loop *loop;                               /* NULL: the watchers were not started */
+    /* for each state: the tasks that wait for an element in it */
+    struct sxe__lua_line waiting[SXE__LUA_POOL_STATES];
+    /* the loop of the watchers; NULL: the watchers were not started */
+    struct ev_loop *loop;
     ev_io watcher;
     ev_fork fork_watcher;
 };

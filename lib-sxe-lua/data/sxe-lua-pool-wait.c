@@ -165,7 +165,7 @@ watch_state(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
     int watched;
 
     if (sxe_loop() == NULL)
-        return 1; /* 1 ns: long over in the first turn of the loop */
+        return 1; /* 1 ns is a time in the past: the task looks in the first turn of the loop */
     watched = sxe_pool_watch(pool->array, state);
     if (watched == 1 || watched == -EAGAIN)
         return now_ns + RETRY_NS;

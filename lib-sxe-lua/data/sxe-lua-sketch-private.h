@@ -23,12 +23,14 @@ struct sxe__lua_sketch_opening {
 };
 
 struct sxe__lua_sketch_kind {
-    const char *class;             /* "sxe.sketch.hll" */
-    const char *call;              /* "sketch.hll" */
-    const char *const *names;      /* names of all options of the kind */
-    const char *const *own;        /* names of the options of a new sketch */
-    const luaL_Reg *methods;       /* without sync and close, which all kinds have */
-    const char *const *properties; /* without name and found, which all kinds have */
+    const char *class;        /* such as "sxe.sketch.hll" */
+    const char *call;         /* such as "sketch.hll" */
+    const char *const *names; /* names of all options of the kind */
+    const char *const *own;   /* names of the options of a new sketch */
+    /* the kind's own methods; sync and close, which all kinds have, are not here */
+    const luaL_Reg *methods;
+    /* names of the kind's own properties; name and found, which all kinds have, are not here */
+    const char *const *properties;
 
     /* Open a sketch with the kind's own options in the table at 1. This function may be called
      * twice for one sketch. */

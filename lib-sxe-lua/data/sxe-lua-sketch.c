@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct lua_sketch {
-    void *sketch; /* NULL: closed */
+    void *sketch; /* NULL: the sketch is closed */
 };
 
 static const struct sxe__lua_sketch_kind *

@@ -27,7 +27,7 @@ struct group {
 /* The groups of counters of this thread's state; forget_groups empties the table when the state
  * ends. */
 static _Thread_local struct {
-    const lua_State *main; /* the state that owns the groups; NULL: none */
+    const lua_State *main; /* the state that owns the groups; NULL: no state does */
     struct group groups[GROUPS_MAX];
     unsigned number;
 } stats;
