@@ -28,7 +28,7 @@ enum function { TAKE = 1, FORGET, SHOW, COMPLETE, FUNCTIONS };
 static const char functions_key = 0;
 
 static struct {
-    struct sxe_lua *lua; /* NULL: not started */
+    struct sxe_lua *lua; /* NULL: the shell was not started */
     void (*on_end)(void);
     uint64_t task; /* the task that runs the typed code; 0: the user edits a line */
     volatile sig_atomic_t interrupts;
