@@ -15,7 +15,7 @@
 enum { DEPTH_MAX = 100, SOCKETS_LEAST = 64, PROBLEM_SIZE = 4096 };
 
 struct run {
-    lua_State *host;   /* the state of the program that called */
+    lua_State *host;   /* the state of the program that called sxe.run */
     lua_State *inside; /* the main thread of libsxe's state, once there are results */
     const char *code;
     size_t length;
@@ -195,7 +195,8 @@ run_inside(lua_State *host, struct sxe_lua *lua)
 
 struct code {
     bool is_begun;
-    luaL_Buffer buffer; /* keeps a place on the stack, above the function to be dumped */
+    /* a struct that keeps a place on the stack, above the function to be dumped */
+    luaL_Buffer buffer;
 };
 
 static int
