@@ -23,7 +23,7 @@ enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBA
 /* Callbacks that a listener shares with its connections, until one of them sets a function of its
  * own. */
 struct sxe__lua_callbacks {
-    int function[SXE__LUA_CALLBACKS]; /* in the registry */
+    int function[SXE__LUA_CALLBACKS]; /* references in the registry */
     uint32_t contract;                /* private: what the read callback gets */
     uint32_t users;                   /* private: how many sockets have these callbacks */
 };

@@ -15,7 +15,7 @@
  * until the process has ended. */
 struct child {
     struct sxe__lua_process process;
-    uint64_t socket; /* sxe_handle() */
+    uint64_t socket; /* sxe_handle() of the child's socket */
     struct child *next;
 };
 
@@ -125,7 +125,7 @@ l_compat_spawn(lua_State *L)
     int result;
     SXE *s;
 
-    /* Check arguments, which may raise, before there is a socket. */
+    /* Check arguments before there is a socket: the check may raise an error. */
     for (int i = 4; i <= 6; i++) {
         if (!lua_isnoneornil(L, i))
             luaL_checktype(L, i, LUA_TFUNCTION);
