@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 struct sxe_lua_clock {
-    uint64_t (*now_ns)(void); /* monotonic */
+    uint64_t (*now_ns)(void); /* monotonic time in nanoseconds */
     double (*wall_s)(void);   /* seconds since 1970 */
     double (*cpu_s)(void);    /* CPU seconds that the process used */
     uint64_t (*random)(void); /* 64 random bits */

@@ -39,7 +39,8 @@ extern "C" {
  * require "sxe.http". Returns 0, or -EINVAL after logging. */
 SXE_PUBLIC SXE_MUST_USE int sxe_lua_http_open(struct sxe_lua *lua);
 
-/* Bytes of a body that req:body() takes, unless told otherwise; after open. 1 MiB. */
+/* Set the most bytes of a body that req:body() takes, unless the script gives another limit;
+ * default 1 MiB. Call this after sxe_lua_http_open. */
 SXE_PUBLIC void sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes);
 
 /* With config.stream scripts can read bodies in parts as they come, by req:chunks(); without

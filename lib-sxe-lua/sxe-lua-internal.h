@@ -61,7 +61,7 @@ bool sxe__lua_is_closing(void);
  * this metatable, because they must not call its finalizer. */
 void sxe__lua_new_class(lua_State *L, const char *name);
 
-/* The configuration, defaults filled in. */
+/* The state's configuration, with all defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);
 
 /* ---- Results, options ---- */

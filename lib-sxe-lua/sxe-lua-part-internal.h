@@ -19,7 +19,7 @@
 struct sxe__lua_part {
     const char *begin;
     const char *end;
-    const char *name; /* the chunk's name: @ and the file */
+    const char *name; /* the name of the chunk: "@" and the file */
 };
 
 /* Define the part whose text is the file at a path from the root of the sources, where the compiler

@@ -132,15 +132,15 @@ struct sxe_lua_inflate {
 
 /* A configuration of zeros is valid. */
 struct sxe_lua_config {
-    size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
+    size_t memory_max;  /* bytes that the state may hold; 0: 256 MiB or, in a sandbox, 32 MiB */
     uint32_t tasks;     /* how many tasks may exist at once; 0: 16384 */
     uint32_t sockets;   /* how many sockets of tcp.connect may be open at once; 0: 64 */
-    uint32_t ready_max; /* tasks resumed in one turn of the loop; 0: 256 */
+    uint32_t ready_max; /* how many tasks may be resumed in one turn of the loop; 0: 256 */
     /* CPU time without a wait after which a task is ended; 0: 1000 or, in a sandbox, 50 */
     uint32_t cpu_ms;
     uint32_t slice_ms; /* CPU time after which a task makes way for others; 0: 10 */
     bool is_dev;       /* replies to errors have tracebacks */
-    bool is_bare;      /* no globals of 2010 and 2011, only require "sxe..." */
+    bool is_bare;      /* the state has no globals of 2010 and 2011, only require "sxe..." */
     bool is_loose;     /* globals that the script's top level did not make may be used */
     bool is_sandbox;   /* scripts are not trusted, see above; the defaults are smaller */
     int argc;          /* the number of the script's arguments; arg[0] is the script's path */
