@@ -33,7 +33,7 @@ enum {
 /* A server whose queries threads of this process cancel. */
 struct cancel_server {
     struct sockaddr_storage address;
-    unsigned cancels; /* threads; 0: the entry is free */
+    unsigned cancels; /* how many threads cancel queries of the server; 0: the entry is free */
 };
 
 /* A thread's job: to cancel the query of a connection, and then to close the connection. */
@@ -128,7 +128,7 @@ run_cancel(void *argument)
     return NULL;
 }
 
-/* 0 or an errno value. */
+/* Start the thread of a job. 0 or an errno value. */
 static int
 start_cancel_thread(struct cancel_job *job)
 {
@@ -306,7 +306,7 @@ sxe__postgres_l_take(lua_State *L)
 
 /* ---- Waiting ---- */
 
-/* The task does not wait any more: stop watching the descriptor. */
+/* The on_leave of a wait: the task does not wait any more, so stop watching the descriptor. */
 static void
 stop_waiting(void *what)
 {

@@ -26,10 +26,10 @@
 #define SXE__POSTGRES_CONN "sxe postgres connection"
 
 struct sxe__postgres_conn {
-    PGconn *pg;       /* the connection of libpq; NULL: not begun, or closed */
-    PGresult *result; /* the result that is being read; owned */
-    PGnotify *notify; /* a notification that a task is about to get; owned */
-    char *copied;     /* a row of COPY that a task is about to get; owned */
+    PGconn *pg;       /* the connection of libpq; NULL: it has not begun, or is closed */
+    PGresult *result; /* the result that is being read; owned by this struct */
+    PGnotify *notify; /* a notification that a task is about to get; owned by this struct */
+    char *copied;     /* a row of COPY that a task is about to get; owned by this struct */
     int copied_size;
     struct ev_loop *loop;
     ev_io io; /* watches the descriptor, for the task that waits or while the connection rests */

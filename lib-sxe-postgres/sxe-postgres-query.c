@@ -386,7 +386,7 @@ push_copy(lua_State *L, const struct sxe__postgres_conn *conn)
     return true;
 }
 
-/* Push the rows; or nil, a message, a code, fields. */
+/* Push the rows; or nil, a message, a code and a table of fields. */
 static int
 return_rows(lua_State *L)
 {
