@@ -22,7 +22,7 @@ enum { ADOPTIONS = 3 };
 /* The jobs of this thread. The address of this variable also identifies the thread. */
 static _Thread_local struct {
     struct sxe__store_job *first;
-    size_t held;    /* how many bytes all jobs have */
+    size_t held;    /* how many bytes all jobs have together */
     unsigned group; /* the group of work threads */
 } jobs;
 
@@ -111,7 +111,7 @@ append_job(struct sxe__store_line *line, struct sxe__store_job *job)
     line->last = job;
 }
 
-/* Take the first job of a line that is not empty. */
+/* Take the first job of a line, which must not be empty. */
 static struct sxe__store_job *
 take_store_job(struct sxe__store_line *line)
 {

@@ -53,7 +53,7 @@ typedef int (*sxe__store_attempt)(lua_State *L, struct sxe__store_file *file);
 struct sxe__store_options {
     size_t map_size;
     unsigned readers;
-    unsigned flags; /* flags of mdb_env_open: read-only, how commits are synced */
+    unsigned flags; /* flags of mdb_env_open: read-only; how commits are synced */
     mode_t mode;
     double snapshot_max_s;
 };
@@ -63,7 +63,8 @@ struct sxe__store_snapshot {
      * snapshot */
     MDB_txn *txn;
     MDB_cursor *cursor;
-    MDB_val at; /* the key at which the cursor stands, in the map; NULL: at none */
+    /* the key at which the cursor stands, in the map; NULL: the cursor stands at none */
+    MDB_val at;
     uint64_t begun_ns;
     uint32_t generation;
     bool is_open;
@@ -115,7 +116,7 @@ enum sxe__store_kind {
 struct sxe__store_job {
     struct sxe_work work; /* the work of an OPEN or COPY */
     struct sxe__store_job *next;
-    struct sxe__store_job *prev;      /* in the list of all jobs of this thread */
+    struct sxe__store_job *prev;      /* the previous job in the list of all jobs of this thread */
     struct sxe__store_job *line_next; /* the next job in the file's line */
     struct sxe__store_file *file;
     enum sxe__store_kind kind;
@@ -130,7 +131,8 @@ struct sxe__store_job {
     /* whether a condition that does not hold makes the call return false, not fail */
     bool may_differ;
     unsigned adoptions; /* how often the job mapped a larger size that another process had made */
-    size_t based_on;    /* the number of the snapshot's transaction; 0: none */
+    /* the number of the snapshot's transaction; 0: the job depends on no snapshot */
+    size_t based_on;
     /* a number in the name of the unfinished copy, so that no two copies have the same name */
     uint64_t unique;
     size_t map_size; /* the size that the map is to have; 0: the size that another process made */
@@ -231,7 +233,7 @@ bool sxe__store_job_end(lua_State *L, int status, lua_KContext context,
 
 /* Call this once for each state, at its end: no task waits for the jobs of another state. */
 void sxe__store_job_forget_all(void);
-void sxe__store_job_plan(void); /* register threads, before the loop runs */
+void sxe__store_job_plan(void); /* Register threads; call this before the loop runs. */
 
 void sxe__store_job_free(struct sxe__store_job *job);
 

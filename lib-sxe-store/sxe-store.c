@@ -37,7 +37,7 @@ sxe__store_check(lua_State *L)
     return store->file;
 }
 
-/* Closing leaves the file. Calls that wait are users of the file themselves. */
+/* Close a store: leave its file. Calls that wait are users of the file themselves. */
 static int
 close_store(lua_State *L)
 {
