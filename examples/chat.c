@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum { MEMBERS = 1000 };
-static SXE *members[MEMBERS + 1]; /* by id; the listener has an id, too */
+static SXE *members[MEMBERS + 1]; /* indexed by the socket's id; the listener has an id, too */
 
 static void
 on_connect(SXE *self)
@@ -30,10 +30,10 @@ on_read(SXE *self, int length)
     for (unsigned i = 0; i <= MEMBERS && length > 0; i++)
         if (members[i] != NULL && members[i] != self &&
             sxe_write(members[i], SXE_BUF(self), (unsigned)length) < 0)
-            sxe_abort(members[i]); /* it does not read what others say */
+            sxe_abort(members[i]); /* close a member that does not read what others say */
     sxe_consume(self, (unsigned)length);
     if (length > 0)
-        sxe_resume(self, SXE_RESUME_IMMEDIATE); /* there may be another line after it */
+        sxe_resume(self, SXE_RESUME_IMMEDIATE); /* another line may follow */
     else if (SXE_BUF_ROOM(self) == 0)
         sxe_close(self); /* 16 KiB without an end of a line */
 }

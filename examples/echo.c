@@ -19,7 +19,7 @@ on_read(SXE *self, int length)
     if (sxe_write(self, SXE_BUF(self), (unsigned)length) < 0)
         sxe_close(self);
     sxe_consume(self, (unsigned)length);
-    sxe_resume(self, SXE_RESUME_IMMEDIATE); /* there may be another line after it */
+    sxe_resume(self, SXE_RESUME_IMMEDIATE); /* another line may follow */
 }
 
 int

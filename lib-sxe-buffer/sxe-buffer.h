@@ -53,7 +53,7 @@ SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint
                                                           uint32_t size);
 SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* Delete a set; NULL is allowed. */
 
-/* Bytes that sxe_chunks_new would reserve; 0: it would fail with EINVAL. */
+/* How many bytes sxe_chunks_new would reserve; 0: it would fail with EINVAL. */
 SXE_PUBLIC size_t sxe_chunks_reserved(uint32_t number, uint32_t size);
 
 /* Take a chunk, or give one back. SXE_NONE: none is free. Giving a chunk back twice stops the
@@ -80,7 +80,7 @@ struct sxe_buffer {
     char *base;     /* ro */
     uint32_t taken; /* ro: how many bytes were consumed */
     uint32_t used;  /* ro: how many bytes were added */
-    uint32_t size;  /* ro: how many bytes there are at base; 0: no memory */
+    uint32_t size;  /* ro: how many bytes of memory begin at base; 0: the buffer has no memory */
     uint32_t chunk; /* ro: the borrowed chunk, or SXE_NONE */
 };
 

@@ -24,7 +24,7 @@ struct note {
     bool removes;
     bool expects;   /* the note is a condition, not a change */
     bool is_absent; /* the condition: the key has no entry */
-    char *bytes;    /* the key, then the value */
+    char *bytes;    /* the bytes of the key, then those of the value */
 };
 
 struct sxe_dict_batch {

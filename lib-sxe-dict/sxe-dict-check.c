@@ -19,7 +19,7 @@ struct met {
     uint32_t count[SXE__DICT_STATES];
 };
 
-/* Note that a cell was met. False: it was met before. */
+/* Note that the check has met a cell. False: the cell was met before. */
 static bool
 meet_cell(struct met *met, uint32_t id, uint32_t state)
 {

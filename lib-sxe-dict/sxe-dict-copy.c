@@ -28,7 +28,7 @@
 #define LOCK_NS     SXE_NS_PER_SECOND
 #define SNAPSHOTS   3u   /* attempts to copy: a snapshot may end before everything is copied */
 #define ASK_EACH    256u /* entries between two calls of is_over */
-#define VALUE_FIRST 256u /* bytes of the buffer at first; it grows for a larger value */
+#define VALUE_FIRST 256u /* bytes of the buffer at first; the buffer grows for a larger value */
 
 struct copying {
     SXE_DICT *from;

@@ -76,7 +76,8 @@
 enum {
     SXE__DICT_FREE,
     SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the cell continues the value of another cell */
-    SXE__DICT_OLD,                       /* only snapshots read the version */
+    /* the version is no longer current: only snapshots read it */
+    SXE__DICT_OLD,
     SXE__DICT_STATES
 };
 
@@ -84,11 +85,12 @@ struct sxe__dict_cell {
     uint64_t hash;
     uint64_t expires_ns; /* a time of the pool's clock; 0: never */
     uint64_t born;       /* the epoch in which the version was put */
-    uint64_t died;       /* the epoch in which it was replaced or removed; 0: not yet */
-    uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
-    uint32_t more;       /* link to the cell that continues the value */
-    uint32_t replaces;   /* if the version is pending: link to the version that it replaces */
-    uint32_t next;       /* if the version is staged by a batch: link to the next staged one */
+    /* the epoch in which the version was replaced or removed; 0: it was neither */
+    uint64_t died;
+    uint32_t chain;    /* the bucket's next cell, as a link: id + 1; 0: this is the last cell */
+    uint32_t more;     /* link to the cell that continues the value */
+    uint32_t replaces; /* if the version is pending: link to the version that it replaces */
+    uint32_t next;     /* if the version is staged by a batch: link to the next staged one */
     uint32_t value_size;
     uint16_t key_size;
     uint8_t state; /* if the version is pending or OLD: the state of its entry */
@@ -99,20 +101,23 @@ struct sxe__dict_cell {
 };
 _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout is version 2's");
 
-/* The change in progress in a shard. It is written under the shard's lock. */
+/* The change in progress in a shard. Written under the shard's lock. */
 struct sxe__dict_record {
-    uint32_t pending;        /* link to a new version that is being put in; 0: none */
-    uint32_t doomed;         /* link to a version that is being taken out; 0: none */
+    uint32_t pending;        /* link to a new version that is being put in; 0: there is none */
+    uint32_t doomed;         /* link to a version that is being taken out; 0: there is none */
     uint32_t staged_puts;    /* the new versions of a batch, linked by `next` */
     uint32_t staged_removes; /* the versions that a batch removes, linked by `next` */
-    uint64_t staged;         /* the serial number of that batch; 0: none */
-    uint64_t swept;          /* what sxe__dict_ended() was when the last sweep of OLD cells began */
-    uint64_t next_expiry;    /* no entry of the shard expires before this time; 0: none expires */
-    uint64_t round_expiry;   /* the earliest expiry among the cells below round_at */
-    uint32_t round_at; /* the cell at which the search for expired entries goes on; 0: none runs */
+    /* the serial number of the batch that staged them; 0: nothing is staged */
+    uint64_t staged;
+    uint64_t swept; /* what sxe__dict_ended() was when the last sweep of OLD cells began */
+    /* no entry of the shard expires before this time; 0: no entry expires */
+    uint64_t next_expiry;
+    uint64_t round_expiry; /* the earliest expiry among the cells below round_at */
+    /* the cell at which the search for expired entries goes on; 0: no search is in progress */
+    uint32_t round_at;
     uint32_t sweep_left;  /* OLD cells that this sweep still has to look at */
     uint32_t changed;     /* link to a version that is being changed in place */
-    uint32_t changed_sum; /* the checksum that this version gets */
+    uint32_t changed_sum; /* the checksum that the version `changed` gets */
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
@@ -181,7 +186,7 @@ struct sxe_dict_snapshot {
     uint32_t token; /* the token of the process that took the snapshot */
 };
 
-/* A key, and where its entry belongs. */
+/* A key, and the place of its entry: the shard and the bucket. */
 struct sxe__dict_key {
     const void *bytes;
     size_t size;
@@ -208,7 +213,7 @@ struct sxe__dict_put {
     size_t size;
     uint64_t expires_ns;
     uint32_t state;
-    uint32_t replaces; /* link to the version that it replaces; 0: none */
+    uint32_t replaces; /* link to the version that this one replaces; 0: it replaces none */
     uint32_t next;
 };
 
@@ -300,7 +305,7 @@ sxe__dict_count(uint64_t *count)
     __atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* How many cells a shard has, and its nth cell. */
+/* capacity: how many cells a shard has; nth: the id of its nth cell. */
 uint32_t sxe__dict_capacity(const SXE_DICT *dict, uint32_t shard);
 uint32_t sxe__dict_nth(const SXE_DICT *dict, uint32_t shard, uint32_t nth);
 

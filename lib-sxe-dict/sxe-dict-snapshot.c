@@ -80,7 +80,7 @@ sxe_dict_snapshot_take(SXE_DICT *dict)
 
 /* ---- Releasing ---- */
 
-/* Skip a locked shard: its next put that needs room sweeps it. */
+/* Sweep a shard, unless it is locked: then the next put in it that needs room sweeps it. */
 static void
 sweep_shard(const SXE_DICT *dict, uint32_t shard)
 {

@@ -93,7 +93,7 @@ step_locked_dict(SXE_DICT_WALKER *walker, uint32_t shard, SXE_DICT_ENTRY *entry)
     const int found = find_next_entry(walker, shard, &view);
     if (found == 1 && copy_entry(walker->dict, &view, entry) < 0)
         return -EUCLEAN;
-    /* No hash is greater than UINT64_MAX, so after it the next bucket comes. */
+    /* No hash is greater than UINT64_MAX, so the bucket has no further entry. */
     if (found == 0 || (found == 1 && view.hash == UINT64_MAX)) {
         walker->bucket++;
         walker->after = 0;

@@ -73,7 +73,7 @@ typedef struct sxe_dict_spec {
     unsigned shards; /* how many shards divide the cells: a power of 2; 0: 1 */
     bool evicts; /* a put without room evicts the oldest LIVE entry; otherwise it returns -ENOSPC */
     unsigned options; /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
-    const char *file; /* as in sxe_pool_open */
+    const char *file; /* a path, or a name without '/' in /dev/shm; NULL: memory */
 } SXE_DICT_SPEC;
 
 /* Open a dict, and make it if there is none. The errors are those of sxe_pool_open, and
@@ -172,7 +172,7 @@ SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
 
 typedef struct sxe_dict_chains {
     size_t buckets;      /* how many buckets the table has */
-    size_t buckets_used; /* how many of them have a chain */
+    size_t buckets_used; /* how many buckets have a chain */
     /* how many versions all chains have: entries, and versions that only snapshots see */
     size_t versions;
     size_t longest; /* how many versions the longest chain has: a miss may look at as many cells */

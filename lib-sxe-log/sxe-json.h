@@ -55,7 +55,7 @@ enum sxe_json_style {
 SXE_PUBLIC size_t sxe_json_escape(char *room, size_t size, const char *text, size_t *length,
                                   unsigned style);
 
-/* Write text with its quotes. The caller checks ferror(out). */
+/* Write text in quotes, escaped. The caller checks ferror(out). */
 SXE_PUBLIC void sxe_json_print(FILE *out, const char *text, size_t length, unsigned style);
 
 #ifdef __cplusplus

@@ -184,7 +184,7 @@ sxe_log_set_level(int level)
     return old;
 }
 
-/* Find the setting of a library, or make one. NULL: there is no room. */
+/* Find the setting of a library, or make one. NULL: the table of settings is full. */
 static struct setting *
 setting_of(const char *library)
 {

@@ -26,7 +26,7 @@
 #endif
 
 #if SXE_PROBES
-#    ifdef __clang__ /* for the macros of sys/sdt.h */
+#    ifdef __clang__ /* the macros of sys/sdt.h would cause this warning */
 #        pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
 #    endif
 #    include <sys/sdt.h>

@@ -15,7 +15,7 @@
 #define SXE_VERSION_MINOR 1
 #define SXE_VERSION_PATCH 0
 
-/* "None" wherever an index (of an element, a chunk, a connection) is expected. */
+/* stands for "none" wherever an index (of an element, a chunk, a connection) is expected */
 #define SXE_NONE UINT32_MAX
 
 /* SXE_CHECKED is 1 in builds that trace and check everything. The build flag of 2010,

@@ -28,14 +28,14 @@
  * can before they take the lock: both make the time short for which the lock is held. */
 #define SXE__POOL_INLINE static inline __attribute__((always_inline))
 
-/* The shard of a change, and its time. */
+/* The shard in which a change is made, and the time of the change. */
 struct sxe__pool_site {
     const struct sxe__pool_header *pool;
     const struct sxe__pool_sharing *sharing;
     struct sxe__pool_node *nodes;
     struct sxe__pool_shard *shard;
     uint32_t shard_index;
-    uint64_t now_ns; /* in the time of the pool */
+    uint64_t now_ns; /* the pool's time when the change is made */
 };
 
 SXE__POOL_INLINE struct sxe__pool_site

@@ -73,11 +73,13 @@ struct sxe__pool_head {
     uint64_t disk; /* the number that the kernel gave the pool's disk in that boot; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
-    uint64_t sum;            /* at the last close: checksum of all that sxe__pool_sum covers */
-    uint32_t closed;         /* not SXE__POOL_IN_USE: all users closed it, and it is on the disk */
-    uint32_t is_summed;      /* equal to `closed`: the last close wrote `sum`; 0: it did not */
-    uint32_t damaged;        /* 1: some process found impossible values */
-    uint32_t timeouts;       /* the lock of the process that runs on_timeout */
+    /* at the last close: checksum of all that sxe__pool_sum covers */
+    uint64_t sum;
+    /* not SXE__POOL_IN_USE: all users closed the pool, and the file is complete on the disk */
+    uint32_t closed;
+    uint32_t is_summed; /* equal to `closed`: the last close wrote `sum`; 0: it did not */
+    uint32_t damaged;   /* 1: some process found impossible values */
+    uint32_t timeouts;  /* the lock of the process that runs on_timeout */
     /* bits as in `watched` of the slots; a clear bit: no slot watches the state */
     uint64_t watching;
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
@@ -92,7 +94,7 @@ sxe__pool_is_closed(const struct sxe__pool_head *head)
 struct sxe__pool_opening {
     SXE_POOL_SPEC spec;  /* a number of 0: open the existing pool */
     char *why;           /* NULL: no sentence is wanted */
-    const char *what;    /* for sentences: the path, or the name */
+    const char *what;    /* for sentences: the path or, if there is none, the pool's name */
     char path[PATH_MAX]; /* "": no path */
     /* This call's own open file description; -1: a pool of threads, without a file. */
     int fd;

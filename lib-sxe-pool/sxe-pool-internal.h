@@ -65,7 +65,7 @@ struct sxe__pool_header {
     uint64_t element_size;
     uint64_t nodes_offset; /* distance from the array to node[0] */
     uint64_t last_stamp;   /* the youngest stamp in the pool; the next stamp is greater */
-    uint32_t slack;        /* bytes of calloc's memory before the block; or BORROWED */
+    uint32_t slack;        /* how many bytes of calloc's memory precede the block; or BORROWED */
     char name[SXE_POOL_NAME_MAX + 1];
     uint32_t reserved;
     /* NULL in a pool of one thread, because its block must not have pointers */
@@ -79,7 +79,7 @@ struct sxe__pool_node {
     uint32_t prev;
     uint32_t state;
     union {
-        uint32_t generation; /* in the node of an element: begins at 1, never 0 */
+        uint32_t generation; /* in the node of an element: begins at 1, and is never 0 */
         uint32_t count;      /* in the node of a list: how many elements it has */
     };
     uint64_t stamp;
@@ -116,9 +116,10 @@ struct sxe__pool_sharing {
      * alone */
     int fd;
     int lent_fd;  /* another descriptor, without locks: mapped, and returned by sxe_pool_get_fd */
-    int watch_fd; /* the socket that wakes and is woken; -1: none yet */
-    uint32_t watch_token; /* the token in watch_fd's address; 0: not bound, it only sends */
-    uint32_t woken;       /* the slot that was woken last: the next wake begins after it */
+    int watch_fd; /* the socket that wakes and is woken; -1: it does not exist yet */
+    /* the token in watch_fd's address; 0: the socket has no address, and only sends */
+    uint32_t watch_token;
+    uint32_t woken;    /* the slot that was woken last: the next wake begins after it */
     char *state_names; /* the names of the states, each with a final 0; NULL: no names were given */
     struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */
 };
@@ -205,7 +206,7 @@ sxe__pool_unlock(uint32_t *lock)
  *     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(sharing, &patience)); */
 
 struct sxe__pool_patience {
-    uint64_t deadline_ns; /* when the call must end; 0: it has not waited yet */
+    uint64_t deadline_ns; /* when the call must end; 0: the call has not waited yet */
     uint64_t pause_ns;    /* how long the next sleep is */
 };
 

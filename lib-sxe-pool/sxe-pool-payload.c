@@ -16,7 +16,8 @@
 #define SPINS          1500u
 #define BYTES_PER_SPIN 64u /* a failed copy counts as one spin for each 64 bytes */
 
-typedef uint64_t __attribute__((may_alias)) word; /* the program may keep any type there */
+/* may_alias: the program may keep any type there */
+typedef uint64_t __attribute__((may_alias)) word;
 
 static char *
 bytes_of(const void *array, unsigned id, size_t offset, size_t size)

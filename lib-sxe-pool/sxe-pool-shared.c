@@ -257,8 +257,8 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
     return result;
 }
 
-/* How to read a list's count. During a change, perhaps one of a dead process, an element can be
- * between two lists and counted in neither: LOCKED. */
+/* The meaning of a list's count. LOCKED: the count tells nothing, because during a change, perhaps
+ * one of a dead process, an element can be between two lists and counted in neither. */
 enum look { EMPTY, FILLED, LOCKED };
 
 static inline enum look

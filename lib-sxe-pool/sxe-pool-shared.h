@@ -105,9 +105,9 @@ typedef struct sxe_pool_spec {
 
 /* How sxe_pool_open found the pool. */
 typedef enum sxe_pool_found {
-    SXE_POOL_CREATED,   /* there was none, and the call made it */
-    SXE_POOL_JOINED,    /* other processes or threads are using it */
-    SXE_POOL_CLOSED,    /* all users had closed it */
+    SXE_POOL_CREATED,   /* the pool did not exist, and the call made it */
+    SXE_POOL_JOINED,    /* other processes or threads are using the pool */
+    SXE_POOL_CLOSED,    /* all users had closed the pool */
     SXE_POOL_COMPLETED, /* all users were killed; the changes that they began are complete */
     SXE_POOL_REBUILT    /* the pool was damaged; SXE_POOL_OPTION_REPAIR rebuilt the lists */
 } SXE_POOL_FOUND;

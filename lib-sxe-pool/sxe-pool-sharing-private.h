@@ -89,7 +89,7 @@ struct sxe__pool_intent {
     uint32_t next;
     uint32_t tail; /* the youngest of the new list, not counting the element */
     uint32_t old_state;
-    uint32_t new_state;  /* if equal to old_state, the next three are unused */
+    uint32_t new_state;  /* if new_state equals old_state, the next three members are unused */
     uint32_t from_count; /* the count of the old state's list after the change */
     uint32_t to_count;
     uint32_t generation;

@@ -94,7 +94,7 @@ sxe__pool_what_changed(const struct sxe__pool_header *pool)
 
 const char *sxe__pool_disks = "/sys/dev/block";
 
-/* Read a whole number from a file of the kernel; 0: there is none. */
+/* Read a whole number from a file of the kernel. 0: the file has none. */
 static uint64_t
 read_number_file(const char *path)
 {
@@ -111,7 +111,7 @@ read_number_file(const char *path)
 uint64_t
 sxe__pool_disk(int fd)
 {
-    /* A partition has no sequence number: use that of its disk ("../"). */
+    /* A partition has no sequence number: use the number of its disk ("../"). */
     static const char *const places[] = {"", "../"};
     uint64_t sequence = 0;
     struct stat status;

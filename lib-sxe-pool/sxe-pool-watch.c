@@ -56,7 +56,7 @@ name_user(const struct sxe__pool_sharing *sharing, uint32_t token, struct sockad
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Get this process's one socket for the pool, which sends and receives; or -errno. */
+/* Get the one socket of this process for the pool, which sends and receives; or -errno. */
 static int
 get_socket(struct sxe__pool_sharing *sharing)
 {
@@ -70,7 +70,7 @@ get_socket(struct sxe__pool_sharing *sharing)
     return __atomic_compare_exchange_n(&sharing->watch_fd, &fd, made, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE)
                ? made
-               : (close(made), fd); /* another thread has made it meanwhile */
+               : (close(made), fd); /* another thread has made the socket meanwhile */
 }
 
 int
@@ -87,7 +87,7 @@ sxe_pool_get_watch_fd(void *array)
     if (fd < 0 || SXE__POOL_GET(sharing->watch_token) == sharing->token)
         return fd;
     const socklen_t length = name_user(sharing, sharing->token, &address);
-    /* EINVAL: another thread has just bound it. */
+    /* EINVAL: another thread has just bound the socket. */
     if (bind(fd, (const struct sockaddr *)&address, length) != 0 && errno != EINVAL)
         return -errno;
     SXE__POOL_PUT(sharing->watch_token, sharing->token);

@@ -187,7 +187,7 @@ typedef struct sxe_pool_walker {
     uint64_t next_stamp;
     unsigned state;
     unsigned id;    /* the element last met; at first the node of the list itself */
-    unsigned next;  /* the successor of id when it was met */
+    unsigned next;  /* the successor of element `id` when the walk met that element */
     unsigned shard; /* in a shared pool: the shard that is being walked */
 } SXE_POOL_WALKER;
 

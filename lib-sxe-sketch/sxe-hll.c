@@ -190,7 +190,7 @@ estimate_count(const unsigned *ranks, unsigned precision)
     for (unsigned rank = full - 1; rank > 0; rank--)
         sum = (sum + ranks[rank]) / 2;
     sum += registers * sum_low(ranks[0] / registers);
-    /* not more than 2^64: there are no more hashes */
+    /* not more than 2^64, the number of different hashes */
     return fmin(ALPHA * registers * registers / sum, 0x1p64);
 }
 

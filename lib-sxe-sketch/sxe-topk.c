@@ -16,7 +16,7 @@ hash_key(const void *key, size_t size)
 {
     const uint64_t hash = sxe__sketch_hash(key, size);
 
-    return hash == 0 ? 1 : hash; /* 0 marks an empty slot, so this hash becomes 1 */
+    return hash == 0 ? 1 : hash; /* hash 0 marks an empty slot, so a key with that hash gets 1 */
 }
 
 static uint64_t *

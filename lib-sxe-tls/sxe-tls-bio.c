@@ -70,7 +70,7 @@ bio_read(BIO *bio, char *buffer, size_t size, size_t *taken)
     return 1;
 }
 
-/* There is always room: see SXE__TLS_OUT_SIZE. */
+/* The buffer always has room: see SXE__TLS_OUT_SIZE. */
 static int
 bio_write(BIO *bio, const char *data, size_t length, size_t *taken)
 {

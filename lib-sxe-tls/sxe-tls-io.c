@@ -350,7 +350,7 @@ tls_read(SXE *s, void *buffer, size_t size)
 
 /* ---- Writing ---- */
 
-/* Make a close_notify, unless it was made or is not possible. */
+/* Make a close_notify, unless one was made or none is possible. */
 static void
 say_end(struct sxe__tls_connection *c)
 {
@@ -366,7 +366,7 @@ struct plain {
     const struct iovec *vector;
     int count;
     size_t skip;  /* how many bytes of the first iovec are in records already */
-    bool is_last; /* the socket is closing, and no other bytes follow these */
+    bool is_last; /* the socket is closing, and no other bytes follow these ones */
 };
 
 /* Take the bytes of the next record: in place if they are in one piece, else copied to loop->plain.

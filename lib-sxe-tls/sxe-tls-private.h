@@ -177,7 +177,7 @@ struct sxe_tls {
     unsigned char *protocols;     /* the protocols in the format of ALPN */
     unsigned protocols_length;
     bool is_client;
-    bool is_user; /* whether it is counted in `users` of this thread's loop */
+    bool is_user; /* whether this configuration is counted in `users` of the thread's loop */
     struct sxe_tls_tickets *own_tickets;
     struct sxe__tls_store *store;
     struct sxe__tls_session *sessions; /* of a client: the sessions, the oldest first */
@@ -205,9 +205,9 @@ bool sxe__tls_rest(struct sxe__tls_connection *c);
 /* Call before bytes are read or written: marks the connection as used, and no longer quiet. */
 void sxe__tls_wake(struct sxe__tls_connection *c);
 
-/* Whether the connection may make a step of its handshake in this turn. Connections that were refused
- * in the last turn come first: events of new connections are handled before deferred calls, so under
- * load the new ones would otherwise take all steps, and the oldest would wait longest. */
+/* Whether the connection may make a step of its handshake in this turn. Connections that were
+ * refused in the last turn come first: events of new connections are handled before deferred calls,
+ * so under load the new ones would otherwise take all steps, and the oldest would wait longest. */
 bool sxe__tls_may_shake(struct sxe__tls_connection *c);
 
 /* Whether memory_max allows one more connection. */

@@ -62,7 +62,7 @@ extern "C" {
 struct sxe_tls;
 struct sxe_tls_tickets;
 
-/* Files in PEM. The certificate's file may go on with those of its issuers. */
+/* Files in PEM. The certificate's file may go on with the certificates of its issuers. */
 struct sxe_tls_pair {
     const char *certificate;
     const char *key;
@@ -78,19 +78,20 @@ enum sxe_tls_profile {
 enum sxe_tls_verify {
     SXE_TLS_DEFAULT, /* a server: like OFF; a client: like REQUIRED */
     SXE_TLS_OFF,
-    SXE_TLS_OPTIONAL, /* a peer may send no certificate; one that it sends must be valid */
+    SXE_TLS_OPTIONAL, /* a peer may send no certificate; if it sends one, that must be valid */
     SXE_TLS_REQUIRED
 };
 
 /* 0 and NULL mean the default in each field. All texts and arrays are copied. */
 struct sxe_tls_config {
-    const struct sxe_tls_pair *pairs; /* a server needs at least one, a client at most one */
+    /* a server needs at least one pair, a client takes at most one */
+    const struct sxe_tls_pair *pairs;
     unsigned pair_count;
     enum sxe_tls_profile profile;
     /* for ALPN, with commas, the preferred one first; NULL: no ALPN. A server refuses a client that
      * offers only other protocols, but not a client that does not use ALPN */
     const char *protocols;
-    /* refuse other names with the alert unrecognized_name; by default they get the first
+    /* refuse other names with the alert unrecognized_name; by default other names get the first
      * certificate */
     bool refuses_unknown_names;
     enum sxe_tls_verify verify; /* whether the peer's certificate is verified */

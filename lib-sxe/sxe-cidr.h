@@ -40,7 +40,7 @@ extern "C" {
 
 struct sxe_cidr {
     uint8_t address[16]; /* the network's first address */
-    uint8_t bits;        /* how many of its first bits are compared: 0 to 128 */
+    uint8_t bits;        /* how many of the address's first bits are compared: 0 to 128 */
 };
 
 /* {0} is the empty list. */

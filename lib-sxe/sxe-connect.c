@@ -379,7 +379,7 @@ rest_after(const SXE *listener, int error)
     ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
 
-/* accept4(2) works again after errors. */
+/* Called when accept4(2) has succeeded, or found no connection: the errors before it are over. */
 static void
 end_of_rest(const SXE *listener)
 {

@@ -48,7 +48,7 @@ struct sxe_io_table {
      * begins with the bytes that are left. more: other output follows. */
     ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more);
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
-    /* wanted: the kernel sends only full segments, until the cork is removed again */
+    /* wanted: the kernel sends only full segments, until a call with false */
     void (*cork)(SXE *s, bool wanted);
     int (*end)(SXE *s); /* send our half-close */
 

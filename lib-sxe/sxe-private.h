@@ -45,7 +45,7 @@
 #define SXE__STAGE_SIZE   (64u * 1024u)
 #define SXE__STAGE_VECTOR 16
 #define SXE__EVENTS_MAX   64 /* how many events one epoll_wait returns at most: a batch */
-/* how many events one turn of the loop handles at most, while busy */
+/* how many events one turn of the loop handles at most, while is_busy is set */
 #define SXE__TAKEN_MAX      512
 #define SXE__HELD_MAX       16            /* sockets whose output is held, to be sent together */
 #define SXE__HELD_SIZE      (16u * 1024u) /* bytes of held output in the output buffer */
@@ -71,7 +71,7 @@ enum sxe__flag {
     SXE__ONESHOT = 1 << 3,    /* the socket is LISTENING for a single connection */
     SXE__READABLE = 1 << 4,   /* the kernel may have bytes for us; epoll reports only changes */
     SXE__END_NEAR =
-        1 << 5, /* epoll reported the peer's end or an error: read until the read returns it */
+        1 << 5, /* epoll reported the peer's end or an error: read until a read returns that */
     SXE__END_SEEN = 1 << 6, /* the program was told of the peer's half-close */
     SXE__PAUSED = 1 << 7,   /* the program has called sxe_pause */
     SXE__FULL = 1 << 8,     /* unsent output is above output_pause: do not read */
@@ -115,7 +115,7 @@ struct sxe__workers {
     unsigned under_way; /* how many works were submitted and are not done: their done() is due */
     unsigned threads;   /* how many threads were started */
     unsigned wanted;
-    SXE_TIME next_try; /* when to try again to start missing threads */
+    SXE_TIME next_try; /* when to try again to start the threads that could not be started */
 
     /* Guards all members below except thread[], and the state and links of every work. */
     pthread_mutex_t lock;
@@ -130,7 +130,7 @@ struct sxe__workers {
 /* The output of one socket whose event was handled. It is held until the other events of the batch
  * were handled, too, so that all replies of a batch are sent together. */
 struct sxe__held {
-    SXE *socket; /* NULL: the socket was closed meanwhile */
+    SXE *socket; /* NULL: the socket was closed after its output was held */
     struct iovec *vector;
     unsigned vector_used; /* 0: the output is in the socket's queue, not in `vector` */
     uint32_t copied;      /* how many bytes of the output are in `stages` */
@@ -140,7 +140,7 @@ struct sxe__held {
 /* The larger part of a context, allocated by sxe_init: a library that dlopen loads gets little
  * thread-local memory. tools/lint.sh checks its size. */
 struct sxe__tables {
-    struct sxe_config config; /* with the defaults that sxe_init filled in */
+    struct sxe_config config; /* the configuration, with the defaults that sxe_init filled in */
     struct sxe__held held[SXE__HELD_MAX];
     /* the first elements belong to held output; the last SXE__STAGE_VECTOR are vector[], of the
      * stage */
@@ -314,7 +314,7 @@ void sxe__settle(SXE *s);
 /* The last step of every event: send staged output, call on_close of CLOSED sockets, free them. */
 void sxe__finish(void);
 
-/* Stop accepting at all listeners, and start again. */
+/* stop: all listeners stop accepting; start: they accept again. */
 void sxe__accept_stop(void);
 void sxe__accept_start(void);
 
@@ -353,8 +353,9 @@ int sxe__write_failed(int error);
 void sxe__write_more(SXE *s);   /* try to write in a deferred call */
 void sxe__flush_staged(SXE *s); /* at the end of an event: write what is staged, by one call */
 void sxe__unstage(SXE *s);      /* forget the staged output */
-void sxe__hold_staged(void);    /* at the end of an event: keep the output for sxe__send_held */
-void sxe__send_held(void);      /* at the end of a batch of events: one write for each socket */
+/* at the end of an event: hold what is staged, until sxe__send_held */
+void sxe__hold_staged(void);
+void sxe__send_held(void); /* at the end of a batch of events: one write for each socket */
 void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
 void sxe__wrote(SXE *s);   /* call when the output of s changed: settle s, or go on closing it */

@@ -296,7 +296,7 @@ ip_text(const struct sockaddr_storage *address, char *text, size_t size)
              get_16(ip + 6), get_16(ip + 8), get_16(ip + 10), get_16(ip + 12), get_16(ip + 14));
 }
 
-/* sin_port and sin6_port are in the same place. */
+/* sin_port and sin6_port have the same offset. */
 static in_port_t
 port_of(const struct sockaddr_storage *address)
 {

@@ -17,7 +17,7 @@ enum name_state { FREE, ASKING, KNOWN, STATES };
 struct sxe__name {
     struct sxe_work work;
     struct sxe_resolve *first; /* the first of the look-ups that wait for this name */
-    SXE_TIME until_ns;         /* `found` is valid until this time; 0: there is no answer yet */
+    SXE_TIME until_ns;         /* `found` is valid until this time; 0: no answer has come yet */
     int family;
     char host[SXE_RESOLVE_HOST_MAX + 1];
     struct sxe_resolved found;

@@ -62,7 +62,7 @@ extern "C" {
 #define SXE_RESOLVE_FAILED_S      1 /* how many seconds an error is kept */
 
 struct sxe_resolved {
-    int error; /* getaddrinfo's error, for gai_strerror; 0: there is an address */
+    int error; /* getaddrinfo's error, for gai_strerror; 0: an address was found */
     /* how many addresses; IPv4 and IPv6 alternate, beginning with getaddrinfo's first one */
     unsigned number;
     /* each address as text, for sxe_connect */

@@ -203,7 +203,7 @@ sxe__drained(SXE *s)
         return;
     }
     s->flags |= SXE__END_SENT;
-    /* If epoll has reported bytes earlier that are still unread: read and drop them. */
+    /* If epoll has reported bytes that are still unread, read and drop them. */
     s->flags |= SXE__READABLE;
     sxe__defer(s);
 }

@@ -145,8 +145,7 @@ struct sxe_config {
      * byte now and then is closed. The time counts from the start of the loop's turn in which the
      * state began. */
     uint32_t timeout_ms[SXE_STATES];
-    /* if no socket is free, close the one that has been IDLE longest, to accept the next connection
-     * */
+    /* if no socket is free, close the one that has been IDLE longest, to accept a connection */
     bool reap_idle;
     bool lazy_threads; /* the first sxe_work_submit starts the threads, instead of sxe_init */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
@@ -325,7 +324,7 @@ SXE_PUBLIC unsigned sxe_unsent(const SXE *this_);
 SXE_PUBLIC size_t sxe_dropped(const SXE *this_);
 
 /* ---- Looking at a socket ---- */
-/* The state that it is in. */
+/* The state that the socket is in; and the name of a state. */
 SXE_PUBLIC enum sxe_state sxe_get_state(const SXE *this_);
 SXE_PUBLIC const char *sxe_state_to_string(unsigned state);
 /* the errno that closed the socket; 0: an orderly close */

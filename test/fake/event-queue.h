@@ -19,7 +19,7 @@ struct event {
     char name[32];
     const void *object; /* the object that the event is about */
     long number;
-    char data[256]; /* as much as fits, zero-terminated */
+    char data[256]; /* as much of the data as fits, zero-terminated */
     size_t length;  /* how many bytes were pushed */
 };
 

@@ -196,7 +196,7 @@ int fake__unacked(void);
 /* The address set by fake_os_say_peer, in the order of the network; 0: none. */
 uint32_t fake__peer(void);
 
-/* A descriptor was closed: forget the virtual timerfd that it may have been. */
+/* If this descriptor was a virtual timerfd, forget that: it was closed. */
 void fake__forget_timer(int fd);
 
 #endif

@@ -43,14 +43,15 @@ void plan_stop(void);
 
 /* ---- Turning the loop ---- */
 
-void turn(unsigned times); /* without waiting */
-void pump(void);           /* until an event is in the queue or WAIT_TURNS are over */
+void turn(unsigned times); /* turn the loop without waiting */
+void pump(void);           /* turn the loop until an event is in the queue, or for WAIT_TURNS */
 
 /* ---- Callbacks ---- */
 
-void push_connected(SXE *s);              /* "connected", 0 */
-void push_read(SXE *s, int length);       /* "read", length, the unread bytes; consumes them */
-void push_read_keep(SXE *s, int length);  /* like push_read, but leaves them unread */
+void push_connected(SXE *s); /* "connected", 0 */
+/* pushes "read", length and the unread bytes, and consumes them */
+void push_read(SXE *s, int length);
+void push_read_keep(SXE *s, int length);  /* like push_read, but leaves the bytes unread */
 void push_close(SXE *s);                  /* "close", sxe_error() */
 void push_sent(SXE *s, int result);       /* "sent", result */
 void push_deferred(SXE *s);               /* "deferred", 0 */
@@ -77,13 +78,13 @@ void expect__nothing(const char *file, int line);
 
 /* ---- Raw peers: descriptors, close them with close() ---- */
 
-int peer_listen(unsigned short *port); /* at 127.0.0.1 */
+int peer_listen(unsigned short *port); /* listens at 127.0.0.1, at a free port */
 int peer_accept(int listener);
 int peer_connect(unsigned short port);
 
-void peer_send(int fd, const void *data, size_t length); /* all of it */
+void peer_send(int fd, const void *data, size_t length); /* sends all bytes */
 void peer_shutdown(int fd);                              /* half-close */
-void peer_reset(int fd);                                 /* closes it */
+void peer_reset(int fd);                                 /* closes the descriptor with a reset */
 
 /* Read until there are length bytes, or the end. Returns the number of bytes. */
 size_t peer_receive(int fd, void *data, size_t length);

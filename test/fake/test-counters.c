@@ -50,7 +50,7 @@ extern struct {
 void __real___gcov_dump(void);
 void __wrap___gcov_dump(void);
 
-static int64_t *shared; /* NULL: each process writes its files */
+static int64_t *shared; /* NULL: each process writes its own files */
 static pid_t program;
 
 /* Add own counters to the shared ones, or, for the program at its end, the shared ones to its own.

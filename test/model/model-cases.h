@@ -430,7 +430,7 @@ static const struct model_mutant model_mutants[] = {
     DROPPED("parts->to->prev"),
 };
 
-/* Whether one of the cases shows a fault; its message is left in model_world.said. */
+/* Whether one of the cases shows a fault; model_world.said then has the message. */
 static bool
 model_catches(const struct model_mutant *mutant)
 {

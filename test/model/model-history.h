@@ -38,7 +38,7 @@ struct model_plain {
 
 struct model_event {
     uint8_t call;
-    uint8_t part; /* the shard; for a walk 0: its begin, 1: its end */
+    uint8_t part; /* the shard; of a walk 0: the begin, 1: the end */
     bool optional;
 };
 
@@ -325,7 +325,7 @@ model_say_calls(char *text, size_t size)
     }
 }
 
-/* NULL, or the history, which no order of its events explains. */
+/* NULL: some order of the events explains the answers; otherwise the history as a text. */
 static const char *
 model_check_history(void)
 {

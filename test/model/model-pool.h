@@ -107,16 +107,16 @@ struct model_case {
 struct model_call {
     uint32_t result;
     uint32_t state;  /* the state that try_to_set found */
-    uint32_t before; /* one bit for each call */
+    uint32_t before; /* one bit for each call that had been answered */
     uint8_t begun;
     uint8_t ended;
-    uint8_t met;   /* by a walk; one bit for each element */
+    uint8_t met;   /* the elements that a walk met, one bit for each */
     uint8_t twice; /* a walk met an element more than once */
     uint8_t cut;   /* a walk ended early */
     uint8_t timed;
     uint8_t unused[6];
     uint64_t now;      /* the time that the call read */
-    uint64_t lease_id; /* of the lease that the process has after the call; all bytes are hashed */
+    uint64_t lease_id; /* the lease that the process has after the call; all bytes are hashed */
     uint64_t lease_stamp;
 };
 
@@ -130,9 +130,10 @@ struct model_memory {
 struct model_waits {
     uint64_t watching;
     uint64_t watched[MODEL_PROCESSES];
-    uint32_t last[MODEL_PROCESSES];      /* the process that each of them woke last */
-    uint32_t datagrams[MODEL_PROCESSES]; /* sent to it and not yet received */
-    uint32_t woken[MODEL_PROCESSES];     /* how often it was woken */
+    uint32_t last[MODEL_PROCESSES]; /* the process that each of them woke last */
+    /* datagrams that were sent to the process, and that it has not received yet */
+    uint32_t datagrams[MODEL_PROCESSES];
+    uint32_t woken[MODEL_PROCESSES]; /* how often the process was woken */
     uint32_t unused;
 };
 
@@ -568,7 +569,7 @@ model_make_lists(struct model_memory *memory, const struct model_case *model)
     }
 }
 
-/* Set the thread-local variables as they are after the first call. */
+/* Fill in the thread-local variables with the values that they have after a first call. */
 static void
 model_make_locals(unsigned index)
 {

@@ -71,8 +71,8 @@ struct model_process {
     void *stack_pointer;
     char *stack;
     enum model_status status;
-    bool in_call; /* it has made the first access of its current call */
-    bool asleep;  /* until a datagram comes for it */
+    bool in_call; /* the process has made the first access of its current call */
+    bool asleep;  /* the process sleeps until a datagram comes for it */
     unsigned call;
     uint64_t seen;
     unsigned stored;

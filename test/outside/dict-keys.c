@@ -103,7 +103,8 @@ START_TEST(pinned_entries_stay_and_the_oldest_live_entry_is_evicted)
                                                 key % 8 == 0 ? SXE_DICT_PINNED : SXE_DICT_DIRTY),
                              0);
     }
-    for (int key = 1; key < CELLS; key += 4) /* used last, so that they are evicted last */
+    /* use these entries last, so that they are evicted last */
+    for (int key = 1; key < CELLS; key += 4)
         ck_assert_int_eq(sxe_dict_get(dict, &key, sizeof(key), value, 1), 1);
     for (int key = 100; key < 110; key++)
         ck_assert_int_eq(sxe_dict_put(dict, &key, sizeof(key), "v", 1, 0), 0);

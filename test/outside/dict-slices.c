@@ -21,7 +21,7 @@ enum {
     CELLS = 2 * KEYS + SLICE,
     CHAINS_CELLS = 256 * SLICE,
     GAPS = 20,
-    CALLS_PER_GAP = 50 /* at most as many calls are made for each gap */
+    CALLS_PER_GAP = 50 /* how many calls are made at most for each gap */
 };
 
 static SXE_DICT *dict;

@@ -254,7 +254,8 @@ START_TEST(an_imported_key_has_the_count_that_redis_has)
             pfadd_numbers("key", 0, sizes[at]);
             import_key(hll, "key");
             ck_assert_int_eq(lround(sxe_hll_count(hll)), command(2, "PFCOUNT", "key"));
-            import_key(hll, "key"); /* only after PFCOUNT, which writes the count into the string */
+            /* not earlier, because PFCOUNT writes the count into the string */
+            import_key(hll, "key");
             add_numbers(hll, 0, sizes[at]);
             ck_assert_int_eq(lround(sxe_hll_count(hll)), command(2, "PFCOUNT", "key"));
             sxe_hll_close(hll);

@@ -339,7 +339,7 @@ resume_elsewhere(void)
     if (!is_greeted(ssl))
         return 99;
     session = SSL_get1_session(ssl);
-    SSL_shutdown(ssl); /* if this is missing, OpenSSL does not resume the session */
+    SSL_shutdown(ssl); /* without this call OpenSSL does not resume the session */
     end(ssl);
     for (unsigned i = 1; i < 3; i++) {
         bool is_in;

@@ -38,8 +38,8 @@ enum { KILLS_FREE, KILLS_READY, KILLS_BUSY, KILLS_STATES };
 
 struct kills_plan {
     uint64_t seed;
-    unsigned kills;   /* end after so many kills, or */
-    unsigned seconds; /* after so many seconds, whichever comes first */
+    unsigned kills;   /* the round ends after this many kills, or */
+    unsigned seconds; /* after this many seconds, whichever comes first */
     unsigned processes;
 };
 

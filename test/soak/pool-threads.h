@@ -25,7 +25,7 @@
 enum { THREADS_FREE, THREADS_READY, THREADS_BUSY, THREADS_STATES };
 
 struct threads_element {
-    uint64_t plain;  /* only the owner reads and writes it */
+    uint64_t plain;  /* only the owner of the element reads and writes this member */
     uint64_t copied; /* accessed by read_part and write_part, together with its complement */
     uint64_t complement;
     uint64_t sum; /* accessed by add_u64 */
