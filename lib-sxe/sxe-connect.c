@@ -315,6 +315,7 @@ adopt_accepted(SXE *s, const SXE *listener, int fd)
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     s->flags |= SXE__PEER;
+    CONTEXT->tables->newest = sxe_handle(s);
     SXE_PROBE_ACCEPT(s->id, fd, listener->id);
     report_connected(s, listener);
 }
@@ -443,7 +444,13 @@ static bool
 accept_one_connection(SXE *listener)
 {
     bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
-    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct sxe__tables *tables = CONTEXT->tables;
+    int fd;
+
+    tables->newest = 0;
+    tables->newest_peer_length = sizeof(tables->newest_peer);
+    fd = accept4(listener->fd, (struct sockaddr *)&tables->newest_peer, &tables->newest_peer_length,
+                 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0 && !can_go_on_after(listener, errno))
         return false;

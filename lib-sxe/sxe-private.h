@@ -158,7 +158,10 @@ struct sxe__tables {
 
     struct sockaddr_storage sender; /* the sender of the last datagram */
     socklen_t sender_length;
-    uint64_t receiver;     /* the handle of the socket that received that datagram */
+    uint64_t receiver;                   /* the handle of the socket that received that datagram */
+    struct sockaddr_storage newest_peer; /* the peer of the last connection that was accepted */
+    socklen_t newest_peer_length;
+    uint64_t newest;       /* the handle of that connection */
     char ip[SXE__IP_SIZE]; /* the last result of sxe_peer_ip or sxe_local_ip */
     size_t dropped;        /* how many unsent bytes the queue of `released` had */
 

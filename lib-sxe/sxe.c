@@ -205,11 +205,25 @@ ask_for_address(const SXE *s, ask_name name, struct sockaddr_storage *address)
     return s->fd >= 0 && name(s->fd, (struct sockaddr *)address, &length) == 0 ? length : 0;
 }
 
+/* The system forgets the peer of a connection that was reset, even before it was accepted: then
+ * accept4(2) alone names the peer. */
+static socklen_t
+ask_for_peer(const SXE *s, struct sockaddr_storage *address)
+{
+    socklen_t length = ask_for_address(s, getpeername, address);
+
+    if (length == 0 && s->fd >= 0 && CONTEXT->tables->newest == sxe_handle(s)) {
+        *address = CONTEXT->tables->newest_peer;
+        length = CONTEXT->tables->newest_peer_length;
+    }
+    return length;
+}
+
 socklen_t
 sxe_get_peer(const SXE *this, struct sockaddr_storage *address)
 {
     if (this->kind != SXE__UDP)
-        return ask_for_address(this, getpeername, address);
+        return ask_for_peer(this, address);
     *address = CONTEXT->tables->sender;
     return CONTEXT->tables->receiver == sxe_handle(this) ? CONTEXT->tables->sender_length : 0;
 }

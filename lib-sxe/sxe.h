@@ -334,7 +334,8 @@ SXE_PUBLIC void *sxe_extra(SXE *this_);  /* extra_size bytes, zero for each new 
 
 /* An IPv4 or IPv6 address as text, or a path; "" when there is none. Asks the system; the text is
  * valid until the next of these calls in this thread. The peer of a udp socket is the sender of the
- * last datagram that came in this thread, if it came to this socket. */
+ * last datagram that came in this thread, if it came to this socket. The peer of a connection that
+ * was reset is known only in the connected callback. */
 SXE_PUBLIC const char *sxe_peer_ip(const SXE *this_);
 SXE_PUBLIC unsigned short sxe_peer_port(const SXE *this_);
 SXE_PUBLIC const char *sxe_local_ip(const SXE *this_);

@@ -223,6 +223,29 @@ START_TEST(a_peer_that_resets_before_we_knew_of_the_connection_ends_in_close)
 }
 END_TEST
 
+static char peer_seen[64];
+
+static void
+keep_peer_ip(SXE *s)
+{
+    strcpy(peer_seen, sxe_peer_ip(s));
+    push_connected(s);
+}
+
+START_TEST(the_peer_of_a_connection_that_was_reset_before_it_was_accepted_is_known)
+{
+    plan_start(3);
+    SXE *listener = sxe_new_tcp(NULL, "127.0.0.1", 0, keep_peer_ip, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(listener), 0);
+    peer_reset(peer_connect(sxe_local_port(listener)));
+    const SXE *s = EXPECT("connected", NULL, 0)->object;
+    ck_assert_str_eq(peer_seen, "127.0.0.1");
+    EXPECT("close", s, ECONNRESET);
+    ck_assert_str_eq(sxe_peer_ip(s), "");
+    plan_stop();
+}
+END_TEST
+
 START_TEST(closing_while_connecting_is_no_connection)
 {
     int peer;
@@ -556,6 +579,8 @@ main(void)
     tcase_add_loop_test(connecting, what_the_peer_sent_before_we_knew_of_the_connection_is_read, 0,
                         2);
     tcase_add_test(connecting, a_peer_that_resets_before_we_knew_of_the_connection_ends_in_close);
+    tcase_add_test(connecting,
+                   the_peer_of_a_connection_that_was_reset_before_it_was_accepted_is_known);
     tcase_add_loop_test(connecting, closing_while_connecting_is_no_connection, 0, 3);
     suite_add_tcase(suite, connecting);
     tcase_add_loop_test(writing, several_sockets_written_to_in_one_event_all_get_theirs_in_order, 0,
