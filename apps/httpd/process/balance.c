@@ -13,13 +13,13 @@
 #define LINE_SIZE 64 /* bytes of a cache line */
 
 struct line {
-    uint32_t connections; /* atomic */
-    uint32_t accepts;     /* atomic; 1: this worker accepts */
+    uint32_t connections; /* read and written atomically */
+    uint32_t accepts;     /* 1: this worker accepts; read and written atomically */
     char rest[LINE_SIZE - 2 * sizeof(uint32_t)];
 };
 
 static struct {
-    /* a shared table with a line for each slot; NULL: a single worker has none */
+    /* a shared table with a line for each slot; NULL: there is only one worker, which needs none */
     struct line *lines;
     unsigned number;
     /* the line of this worker; NULL: this process is no worker, or there is no table */

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: which worker may accept a connection. Workers accept from the same sockets, so the kernel
- * gives a connection to the first that asks, and an idle worker would get nearly all of them.
+ * What: decides which worker may accept a connection. All workers accept from the same sockets, and
+ * the kernel gives a connection to the first worker that asks. So without a rule an idle worker
+ * would get nearly all connections.
  *
  * Place: the supervisor makes the table before it forks; listeners call balance_may_accept before
  * each accept4(2), see struct sxe_listeners in sxe.h.
  *
- * Shape: each slot has a cache line: how many connections its worker has, and whether the worker
- * accepts. A worker writes its own line only. With `sum` connections at `n` workers that accept, a
- * worker with `own` connections accepts while
+ * Shape: each slot has a cache line with the number of its worker's connections, and whether the
+ * worker accepts. A worker writes only its own line. With `sum` connections at `n` workers that
+ * accept, a worker with `own` connections accepts while
  *
  *     own <= sum / n + the larger of 1 and sum / n / 8
  *
- * so that no worker has more than about nine eighths of the mean, and two more. A worker that has
- * more leaves the connection in the queue, where the others see it, and looks again 5 ms later: a
- * worker that hangs, or has died a moment ago, delays a connection, and never keeps it.
+ * So no worker has more than about nine eighths of the mean, and two connections more. A worker
+ * that has more leaves a new connection in the queue, where the other workers see it, and looks
+ * again 5 ms later. So if the others hang, or have just died, the connection is only delayed.
  *
- * SO_REUSEPORT, a queue for each worker, needs no rule, but the connections in a queue are lost
- * when its worker closes the socket. EPOLLEXCLUSIVE wakes any single worker: it does not balance.
+ * SO_REUSEPORT gives each worker a queue of its own, and needs no rule. But the connections in a
+ * queue are lost when its worker closes the socket. EPOLLEXCLUSIVE wakes an arbitrary worker, so it
+ * does not balance.
  */
 #ifndef BALANCE_H
 #define BALANCE_H
@@ -25,19 +27,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the supervisor, before it forks: make the table of the workers' loads. 0 or -errno. */
+/* Called in the supervisor before it forks: make the table of the workers' connections. 0 or
+ * -errno. */
 int balance_begin(unsigned slots);
-void balance_clear(unsigned slot); /* the slot's process has ended, or has stopped accepting */
+void balance_clear(unsigned slot); /* the process in this slot has ended, or accepts no longer */
 void balance_end(void);
 
-/* In the worker of this slot: it accepts from now on. */
+/* Called in the worker of this slot, which accepts from now on. */
 void balance_join(unsigned slot);
 
-/* Set the worker's number of connections. Only tests call it from outside. */
+/* Set the number of this worker's connections. Other files call it only in tests. */
 void balance_note(unsigned connections);
 bool balance_may_accept(void);
 
-/* The rule alone, as in the formula above, for tests. */
+/* The rule alone, which is the formula above, for tests. */
 bool balance_allows(uint64_t own, uint64_t sum, uint64_t workers);
 
 #endif

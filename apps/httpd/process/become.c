@@ -115,8 +115,8 @@ become_is_other(const struct become *become)
     return become->is_given && become->user != 0;
 }
 
-/* Create a file for the user. O_EXCL follows no link, so a user who may write to the directory
- * cannot make root give away another file. */
+/* Create a file for the user. O_EXCL does not follow links, so a user who may write to the
+ * directory cannot make root give another file to him. */
 void
 become_make_file(const struct become *become, const char *path)
 {
@@ -126,7 +126,7 @@ become_make_file(const struct become *become, const char *path)
         return;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (fd < 0)
-        return; /* the file exists, or the process that opens it will say why it cannot be opened */
+        return; /* the file exists, or the process that opens it will print why it cannot */
     (void)!fchown(fd, become->user, become->group);
     close(fd);
 }
@@ -138,8 +138,8 @@ struct groups {
     int number;
 };
 
-/* Get the user's groups. Call it before chroot(2), because /etc/group is outside the directory of
- * --chroot. */
+/* Get the user's groups. Call it before chroot(2), because after that /etc/group cannot be
+ * reached. */
 static void
 find_groups(const struct become *become, struct groups *groups)
 {
@@ -169,7 +169,7 @@ become_enter(const struct become *become)
 }
 
 /* Become the user. Only root can set groups, so a process that already is this user keeps the
- * groups it was started with. -EPERM: the process could become root again. */
+ * groups with which it was started. -EPERM: the process could become root again. */
 static int
 change_user(const struct become *become, const struct groups *groups, bool is_root)
 {
@@ -180,8 +180,8 @@ change_user(const struct become *become, const struct groups *groups, bool is_ro
     return become->user != 0 && setuid(0) == 0 ? -EPERM : 0;
 }
 
-/* Libraries look for files of the user in HOME: libpq would fail, or do without TLS, because it may
- * not read those of root. */
+/* Libraries look for the user's files in HOME. If HOME were still root's, libpq would fail or do
+ * without TLS, because it may not read root's files. */
 static void
 set_environment(const struct become *become)
 {
@@ -190,8 +190,9 @@ set_environment(const struct become *become)
     (void)setenv("LOGNAME", become->name, 1);
 }
 
-/* The kernel clears PR_SET_PDEATHSIG when the user changes: set it again. The kernel also forbids
- * others of that user to trace the process, and writes no core file, so TLS keys do not leak. */
+/* When the user changes, the kernel clears PR_SET_PDEATHSIG, so set it again. The kernel also
+ * forbids other processes of the user to trace this process, and writes no core file of it. So keys
+ * of TLS do not leak. */
 int
 become_now(const struct become *become)
 {
@@ -212,7 +213,7 @@ become_now(const struct become *become)
     (void)prctl(PR_GET_PDEATHSIG, &death);
     result = change_user(become, &groups, is_root);
     (void)prctl(PR_SET_PDEATHSIG, death);
-    /* If the parent has ended meanwhile, send the signal here; signal 0 does nothing. */
+    /* If the parent has ended meanwhile, raise the signal here. (A signal of 0 does nothing.) */
     (void)(getppid() == parent || raise(death));
     if (result < 0)
         fprintf(stderr,
@@ -222,8 +223,8 @@ become_now(const struct become *become)
     return result;
 }
 
-/* Like become_now, but keep CAP_KILL: PR_SET_KEEPCAPS keeps all capabilities over the change of
- * user, and then this function drops the others. */
+/* Like become_now, but keep CAP_KILL. PR_SET_KEEPCAPS keeps all capabilities while the user
+ * changes, and then this function drops all others. */
 int
 become_admin(const struct become *become)
 {

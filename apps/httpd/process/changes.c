@@ -15,8 +15,8 @@ struct stamp {
     ino_t inode;
     off_t size;
     struct timespec changed;
-    /* the time of the last change of the inode, which shows a change even if the writer sets the
-     * file's time back */
+    /* the time of the last change of the inode; it shows a change even if the writer sets the
+     * file's own time back */
     struct timespec touched;
 };
 
@@ -24,13 +24,15 @@ static struct {
     struct {
         char path[HANDOVER_PATH];
         struct stamp stamp;
-        bool is_of_load; /* whether the load in progress, or the last one, added the file */
+        /* whether the load in progress, or, if there is none, the last load added the file */
+        bool is_of_load;
     } files[CHANGES_FILES];
     unsigned number;
     bool is_pending;
 } changes;
 
-/* Get the stamp of a file. All members are 0 if there is no such file. */
+/* Get the stamp of a file, which changes with the file. If there is no such file, all members are
+ * 0. */
 static struct stamp
 stamp_of(const char *path)
 {
@@ -72,7 +74,7 @@ changes_add(const char *path)
     changes.files[i].stamp = stamp_of(path);
 }
 
-/* Take the present stamps of all files. Returns whether one has changed. */
+/* Get the present stamps of all files. Returns whether one has changed. */
 static bool
 take_stamps(void)
 {

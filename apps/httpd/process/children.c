@@ -46,7 +46,8 @@ children_close_links(void)
         close(children.each[i].link);
 }
 
-/* heartbeat_begin comes early: from then on the child ends if the supervisor dies. */
+/* Begin as a child. heartbeat_begin is called early, because from then on the child ends if the
+ * supervisor dies. */
 static void
 begin_httpd_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
 {
@@ -55,7 +56,7 @@ begin_httpd_child(const struct worker *worker, struct heartbeat *heartbeat, pid_
     handover_begin(worker->link);
 }
 
-/* Fork a child. The supervisor keeps ends[0], the child ends[1]. 0 or -errno. */
+/* Fork a child. The supervisor keeps ends[0], and the child keeps ends[1]. 0 or -errno. */
 static int
 fork_with_link(int ends[2], struct heartbeat *heartbeat, unsigned place,
                void (*be)(const struct worker *worker))
@@ -121,8 +122,8 @@ children_bury(unsigned index, struct child *buried)
     int status = 0;
 
     *buried = children.each[index];
-    /* A child that has ended already does not get the signal. But a child that only closed its link
-     * and goes on would make waitpid block for ever: end it. */
+    /* Kill the child, in case it only closed its link and goes on: waitpid would wait for it for
+     * ever. A child that has ended does not get the signal. */
     (void)kill(buried->pid, SIGKILL);
     waitpid(buried->pid, &status, 0);
     close(buried->link);

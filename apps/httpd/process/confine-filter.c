@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The filter of system calls. docs/architecture.md says why it lists what is refused.
+ * The filter of system calls. docs/architecture.md says why it lists the refused calls, and not the
+ * allowed ones.
  */
 #include "confine.h"
 
@@ -19,12 +20,12 @@
 
 #if defined(__x86_64__)
 #    define MACHINE      AUDIT_ARCH_X86_64
-#    define NUMBERS_MOST 0x3fffffff /* numbers above are calls of x32, which mean something else */
+#    define NUMBERS_MOST 0x3fffffff /* larger numbers are calls of x32, which mean something else */
 #elif defined(__aarch64__)
 #    define MACHINE      AUDIT_ARCH_AARCH64
 #    define NUMBERS_MOST 0x7fffffff
 #else
-#    define MACHINE      0 /* another processor: the filter is not used */
+#    define MACHINE      0 /* on other processors the filter is not used */
 #    define NUMBERS_MOST 0
 #endif
 
@@ -40,7 +41,7 @@
 #define REFUSED(number)       IS(number, 0, 1), REFUSE
 
 static const struct sock_filter filter[] = {
-    /* On another architecture the numbers of calls mean something else: end the process. */
+    /* On another architecture the numbers mean other calls: end the process. */
     LOAD(arch),
     IS(MACHINE, 1, 0),
     RETURN(SECCOMP_RET_KILL_PROCESS),
@@ -48,19 +49,20 @@ static const struct sock_filter filter[] = {
     ABOVE(NUMBERS_MOST, 0, 1),
     RETURN(SECCOMP_RET_KILL_PROCESS),
 
-    /* The flags of clone3 are in memory, which a filter cannot read; after ENOSYS libc uses
-     * clone. */
+    /* Let clone3 fail with ENOSYS, because its flags are in memory, which a filter cannot read.
+     * libc then uses clone. */
     IS(SYS_clone3, 0, 1),
     RETURN(SECCOMP_RET_ERRNO | ENOSYS),
 
-    /* Allow clone for a thread, not for a process. */
+    /* Allow clone if it makes a thread, but not if it makes a process. */
     IS(SYS_clone, 0, 4),
     LOAD(args[0]),
     HAS(CLONE_THREAD, 0, 1),
     ALLOW,
     REFUSE,
 
-    /* Allow sockets of TCP, UDP and Unix; of netlink only NETLINK_ROUTE, which getaddrinfo uses. */
+    /* Allow sockets of TCP, UDP and Unix. Of netlink allow only NETLINK_ROUTE, because getaddrinfo
+     * uses it. */
     IS(SYS_socket, 0, 15),
     LOAD(args[0]),
     IS(AF_UNIX, 11, 0),
@@ -78,8 +80,8 @@ static const struct sock_filter filter[] = {
     ALLOW,
     REFUSE,
 
-    /* Refuse to put a byte into a terminal's input: the shell that reads it next would execute
-     * it. */
+    /* Refuse to put bytes into the input of a terminal: a shell that reads them next would execute
+     * them. */
     IS(SYS_ioctl, 0, 4),
     LOAD(args[1]),
     IS(TIOCSTI, 0, 1),
@@ -181,7 +183,7 @@ confine_calls(void)
     if (MACHINE == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return MACHINE == 0 ? -ENOSYS : -errno;
     result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
-    /* Above 0, it is the ID of a thread that could not take this filter, because it has another
-     * one. */
+    /* a result above 0 is the ID of a thread that could not take this filter, because it has
+     * another one */
     return result > 0 ? -EBUSY : result < 0 ? -errno : 0;
 }

@@ -35,7 +35,7 @@
 
 /* ---- The rules ---- */
 
-/* All access rights that this kernel can refuse; a later version of Landlock adds rights. */
+/* All access rights that this kernel can refuse. Each later version of Landlock can refuse more. */
 static uint64_t
 rights_of_version(long version)
 {
@@ -105,7 +105,7 @@ enum { RULES_MAX = 256 };
 
 struct rules {
     struct confine_rule each[RULES_MAX];
-    /* the directories of paths, and of the targets of links */
+    /* texts of rules: the directories of paths, and the directories of the targets of links */
     char directories[2 * (HTTPD_PAIRS_MAX * 3 + 5)][PATH_MAX];
     unsigned number;
     unsigned directories_number;
@@ -122,9 +122,9 @@ add_path(struct rules *rules, const char *path, unsigned rights)
         rules->each[rules->number++] = (struct confine_rule){path, rights};
 }
 
-/* Allow the directory of a file: a new file that is renamed to the path has no rule of its own. If
- * the path is a link, its next target is a new file, mostly in the same directory as the present
- * one: certbot does that. */
+/* Allow the directory of a file, because a rule for the file itself would not hold for a new file
+ * that is renamed to its path. If the path is a link, allow the directory of its target, too: when
+ * certbot renews a certificate, the link gets a new target in this directory. */
 static void
 add_directory_of(struct rules *rules, const char *path, unsigned rights)
 {
@@ -196,7 +196,8 @@ add_roots(struct rules *rules, const struct httpd_options *options)
 }
 
 /* Add files that are opened again while the server runs. With --chroot they are outside of the new
- * root; then the supervisor's next processes open them before they are confined. */
+ * root directory, so they cannot be opened again; the supervisor starts new processes, which open
+ * them before they are confined. */
 static void
 add_outside(struct rules *rules, const struct httpd_options *options)
 {
@@ -216,7 +217,8 @@ add_outside(struct rules *rules, const struct httpd_options *options)
         add_directory_of(rules, options->places[i].path, CONFINE_MAKE | CONFINE_REMOVE);
 }
 
-/* Go on without a protection that the kernel lacks, or that the filter of a container refuses. */
+/* Ignore the error if the kernel lacks a protection, or if a container refuses it, but log it.
+ * Returns 0, or the error. */
 static int
 settle_result(int result, const char *what, const char *left)
 {

@@ -20,17 +20,18 @@ struct kept {
     struct sockaddr_storage address;
     socklen_t length;
     struct socket_file file;
-    int fd;            /* the socket; -1: in a serving process, after sxe_listen took it */
-    bool is_used;      /* whether a serving process listens at it */
+    int fd;            /* the socket; -1 in a serving process after sxe_listen has taken it */
+    bool is_used;      /* whether a process that serves listens at it */
     bool is_wanted;    /* whether a process that is starting listens at it */
     bool is_inherited; /* whether it came from the program that started this one, see inherit.h */
-    /* whether it came from the program before this one, which serves on if this one fails */
+    /* whether it came from the sxe-httpd before this one, which goes on serving at it if this
+     * program fails */
     bool is_lent;
-    /* whether this serving process opened it, and the supervisor does not have it yet */
+    /* whether this serving process opened it, but has not sent it to the supervisor yet */
     bool is_new;
 };
 
-/* A forked child has a copy of this table, and inherits its descriptors. */
+/* The table of sockets. A forked child has a copy of the table, and inherits the descriptors. */
 static struct {
     struct kept sockets[HANDOVER_SOCKETS];
     unsigned number;
@@ -93,11 +94,13 @@ handover_receive(int link, struct handover_message *message, int *fd)
     struct msghdr packet = {.msg_iov = &part,
                             .msg_iovlen = 1,
                             .msg_control = &control,
-                            /* There is room for one descriptor: the kernel closes further ones. */
+                            /* Only one descriptor has room here; the kernel closes further ones
+                             * that come. */
                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-    /* The other end closed with a message unread. The kernel says so once, before what it sent. */
+    /* If the other end closed while a message to it was unread, the kernel reports this error once,
+     * and then returns what the other end has sent. */
     if (length < 0 && errno == ECONNRESET)
         length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     *fd = -1;
@@ -108,7 +111,7 @@ handover_receive(int link, struct handover_message *message, int *fd)
     if (packet.msg_controllen > 0)
         memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
     if (length != (ssize_t)sizeof(*message))
-        message->kind = 0; /* an invalid kind: the packet did not fill the message, or was cut */
+        message->kind = 0; /* 0 is no valid kind: the packet was shorter or longer than a message */
     return 1;
 }
 
@@ -139,8 +142,8 @@ option_of(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
 }
 
-/* Whether a message that offers a socket is valid. A serving process runs scripts and parses what
- * clients send, so its messages are not trusted. */
+/* Whether a message that offers a socket is valid. The process that sent it runs scripts, and
+ * parses what clients send, so it is not trusted. */
 static bool
 is_sound(const struct handover_message *message, int fd)
 {
@@ -189,7 +192,7 @@ is_kept_at(const struct kept *socket, const struct sockaddr *address, socklen_t 
     return socket->length == length && memcmp(&socket->address, address, length) == 0;
 }
 
-/* Add a socket to the table. 0, or -ENFILE: the table is full, and the socket is closed. */
+/* Add a socket to the table. 0, or -ENFILE: the table is full, and the socket was closed. */
 static int
 add_own_socket(struct kept socket)
 {
@@ -226,11 +229,11 @@ handover_open(const struct sockaddr *address, socklen_t length)
 
 static const char digits[] = "0123456789abcdef";
 
-/* the names, in LISTEN_FDNAMES, of sockets that a sxe-httpd opened begin with this */
+/* the names in LISTEN_FDNAMES of sockets that a sxe-httpd opened begin with this prefix */
 #define PREFIX "sxe-"
 
-/* Parse the address, in hexadecimal, of a name with PREFIX. Returns its length; 0: the name has
- * another form. */
+/* Parse the address that a name contains, in hexadecimal, after PREFIX. Returns its length; 0: the
+ * name is not of this form. */
 static socklen_t
 parse_socket_name(const char *name, size_t length, struct sockaddr_storage *address)
 {
@@ -250,7 +253,8 @@ parse_socket_name(const char *name, size_t length, struct sockaddr_storage *addr
     return (socklen_t)((length - before) / 2);
 }
 
-/* Append a socket's name to a list with colons between the names. Returns the end of the list. */
+/* Append the name of a socket to a list, in which there are colons between names. Returns the end
+ * of the list. */
 static char *
 write_socket_name(char *at, bool is_first, const struct kept *socket)
 {
@@ -268,8 +272,8 @@ write_socket_name(char *at, bool is_first, const struct kept *socket)
     return at;
 }
 
-/* Duplicate all descriptors beyond the range of targets first: then dup2 overwrites none that is
- * still to be copied. */
+/* First duplicate all descriptors to numbers above the targets, so that dup2 does not overwrite a
+ * descriptor that still has to be copied. */
 int
 handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES])
 {

@@ -7,10 +7,11 @@
 #include "children.h"
 #include "sxe-log.h"
 
-#define ANSWER_NS (250 * SXE_NS_PER_MS) /* how long a hung child has to write where it hangs */
+/* how much time a hung child has to write in which function it hangs */
+#define ANSWER_NS (250 * SXE_NS_PER_MS)
 
-/* A loop hangs if it has not turned at this many looks in a row. One late look, after the machine
- * slept, is not enough. */
+/* A loop hangs if its counter was the same at this many looks one after the other. A single look is
+ * not enough, because it may be late after the machine slept. */
 enum { LOOKS = 4 };
 
 static void
@@ -26,7 +27,8 @@ end_hung(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
     kill_child(child);
 }
 
-/* Look at one child. True: it was asked where it hangs, so look again in ANSWER_NS. */
+/* Look at one child. True: the child was asked where it hangs, so the next look must be in
+ * ANSWER_NS. */
 static bool
 look_at_heart(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
 {

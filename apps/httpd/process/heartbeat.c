@@ -14,7 +14,7 @@
 
 #include "sxe-lua.h"
 
-#define ASKED    (SIGRTMIN + 1) /* SIGRTMIN is taken by sxe-lua-watch.c */
+#define ASKED    (SIGRTMIN + 1) /* sxe-lua-watch.c uses SIGRTMIN */
 #define ORPHANED (SIGRTMIN + 2)
 
 enum { ORPHAN_SECONDS = 2 };
@@ -22,9 +22,9 @@ enum { ORPHAN_SECONDS = 2 };
 /* The heartbeat of this child. */
 static struct heartbeat *own;
 
-/* Whether this process is ending already because the supervisor died: then ORPHANED must not
- * shorten its time. The kernel closes the supervisor's sockets before it sends ORPHANED, so the
- * loop often learns of the death first. */
+/* Whether heartbeat_end_within was called, because the supervisor died. Then the signal ORPHANED
+ * must not shorten the time. The kernel closes the supervisor's sockets before it sends ORPHANED,
+ * so the loop often notices the death first. */
 static volatile sig_atomic_t is_leaving;
 
 struct heartbeat *
@@ -65,8 +65,8 @@ heartbeat_is_stopped(pid_t child)
     return state == 'T' || state == 't';
 }
 
-/* Write where the script is. The supervisor kills this process next, so this handler of a signal
- * need not be async-signal-safe. */
+/* The handler of ASKED writes in which function the script is. It need not be async-signal-safe,
+ * because the supervisor kills this process next. */
 static void
 on_stack_asked(int signal_number)
 {
@@ -93,11 +93,11 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
     sigaction(ASKED, &asked, NULL);
     sigaction(ORPHANED, &orphaned, NULL);
     (void)prctl(PR_SET_PDEATHSIG, ORPHANED);
-    if (getppid() != supervisor) /* the supervisor died before prctl */
+    if (getppid() != supervisor) /* the supervisor died before prctl was called */
         raise(ORPHANED);
 }
 
-/* libev calls this before and after it waits, so the counter alternates between odd and even. */
+/* libev calls this function before and after each wait, so the counter is odd and even in turn. */
 static void
 count_loop_turn(struct ev_loop *loop)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how the supervisor sees that a child's event loop still runs. Supervisor and child share
- * memory with a counter, which is odd while the child's loop handles events, and even while the
- * loop waits.
+ * What: a heartbeat, by which the supervisor sees that a child's event loop still runs. It is
+ * memory that supervisor and child share. It has a counter, which is odd while the child's loop
+ * handles events, and even while the loop waits.
  *
  * Place: supervisor.c makes a heartbeat for each child and reads it; service.c attaches it to the
  * child's loop.
  *
- * Shape: a counter that stays even means an idle child; one that stays odd means a child that hangs
- * in one callback. Before the supervisor kills it, a signal asks it what it runs:
+ * Shape: if the counter stays even, the child is idle. If it stays odd, the child hangs in a
+ * callback. Before the supervisor kills it, it sends a signal that asks the child which function it
+ * runs:
  *
  *     supervisor                    child
  *     signal ------------------->   write the script's current function and line to it
@@ -28,18 +29,18 @@
 #define HEARTBEAT_PLACE 1024
 
 struct heartbeat {
-    uint64_t turns; /* atomic */
+    uint64_t turns; /* the counter, read and written atomically */
     char place[HEARTBEAT_PLACE];
 };
 
 /* ---- In the supervisor ---- */
 
-/* Map a shared heartbeat. Only the supervisor deletes it. On failure NULL, and errno. */
+/* Map the memory of a heartbeat. Only the supervisor deletes it. NULL: errno says why. */
 struct heartbeat *heartbeat_new(void);
 void heartbeat_delete(struct heartbeat *heartbeat);
 
-/* Ask the child what it runs. A moment later heartbeat->place names it, or is "" if the child could
- * not answer. */
+/* Ask the child which function it runs. A moment later heartbeat->place names the function, or is
+ * "" if the child could not answer. */
 void heartbeat_ask(struct heartbeat *heartbeat, pid_t child);
 
 /* Whether a signal or a debugger has stopped the process. */
@@ -47,14 +48,14 @@ bool heartbeat_is_stopped(pid_t child);
 
 /* ---- In the child ---- */
 
-/* Use this heartbeat, and end this child when the supervisor dies. */
+/* Use this heartbeat in this process, and let this process end when the supervisor dies. */
 void heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor);
 
-/* Count turns of this loop, which has not waited yet. */
+/* Count the turns of this loop, which must not have waited yet. */
 void heartbeat_watch(struct ev_loop *loop);
 
-/* Call when the loop has seen that the supervisor died: an alarm ends this process after ms and two
- * seconds more, in place of two seconds after the kernel's signal. */
+/* Call it when the loop has noticed that the supervisor died. Then an alarm ends this process in ms
+ * and two seconds. Otherwise it would end two seconds after the kernel's signal. */
 void heartbeat_end_within(uint32_t ms);
 
 #endif

@@ -13,9 +13,10 @@
 #include "handover.h"
 #include "upgrade.h"
 
-#define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+#define FIRST_FD 3 /* systemd's SD_LISTEN_FDS_START */
 
-/* Parse the number in a variable. -1: its text is no number, or the number is more than `most`. */
+/* Parse the number in a variable of the environment. -1: the text is no number, or the number is
+ * more than `most`. */
 static long
 number_of_variable(const char *text, long most)
 {
@@ -61,7 +62,8 @@ count_names(const char *names)
     return number;
 }
 
-/* Take the sockets of LISTEN_FDS. names: LISTEN_FDNAMES, or NULL. 0, or -errno after a message. */
+/* Take over the sockets of LISTEN_FDS. names is LISTEN_FDNAMES, or NULL. 0, or -errno after a
+ * message. */
 static int
 take_listen_fds(const char *fds, const char *names)
 {

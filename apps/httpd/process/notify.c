@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages to the program that started this one: sd_notify(3).
+ * Messages to the program that started this one, as with sd_notify(3).
  */
 #include "notify.h"
 

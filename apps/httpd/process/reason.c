@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * If loads fail again and again for the same reason, tells it only once.
+ * If loads fail again and again for the same reason, the reason is printed only once.
  */
 #include "reason.h"
 
@@ -12,10 +12,10 @@
 #include "keyed-digest.h"
 
 static struct {
-    uint32_t told; /* digest of the latest reason that was told; 0: none */
+    uint32_t told; /* the digest of the reason that was printed last; 0: none was printed */
     bool is_retry;
     bool is_told;
-    /* In a process that loads. */
+    /* The members below are for a process that loads. */
     bool is_watched;
     size_t length;
     char text[REASON_MAX];
@@ -47,7 +47,8 @@ reason_is_told(void)
 
 /* ---- In a process that loads ---- */
 
-/* Write to standard error like write(2), but hold the text back while a retry loads. */
+/* Keep the text in reason.text. If this load is no retry, also write it to standard error, as
+ * write(2) does. */
 static ssize_t
 hold_back_text(void *cookie, const char *bytes, size_t length)
 {
@@ -64,7 +65,8 @@ hold_back_text(void *cookie, const char *bytes, size_t length)
     return (ssize_t)length;
 }
 
-/* Watch stderr. The stream is never closed, because Lua's io.stderr keeps it. */
+/* Replace stderr by a stream that keeps the text. The stream is never closed, because Lua's
+ * io.stderr uses it. */
 void
 reason_watch(void)
 {

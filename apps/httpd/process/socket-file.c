@@ -42,8 +42,8 @@ socket_file_note_address(struct socket_file *file, const struct sockaddr *addres
     socket_file_note(file, path);
 }
 
-/* Open the directory of a path. This function cuts the path after the directory; *name is the last
- * part. -1: it cannot be opened. */
+/* Open the directory of a path. The path is cut after the directory; *name becomes the last part.
+ * -1: the directory cannot be opened. */
 static int
 open_socket_directory(char *path, const char **name)
 {
@@ -56,8 +56,8 @@ open_socket_directory(char *path, const char **name)
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Remove the file. fstatat and unlinkat use one open directory: if another process replaces the
- * directory by a link in between, no file in another directory is removed. */
+/* Remove the file. fstatat and unlinkat use the same open directory. So if another process replaces
+ * the directory by a link in between, no file in another directory is removed. */
 void
 socket_file_remove(struct socket_file *file)
 {

@@ -23,14 +23,16 @@
 #include "supervisor-private.h"
 #include "upgrade.h"
 
-#define LOOK_NS  (250 * SXE_NS_PER_MS) /* the interval of looks at watched files */
-#define GRACE_NS SXE_NS_PER_SECOND     /* how long a child has to exit at the second signal */
+#define LOOK_NS (250 * SXE_NS_PER_MS) /* how often watched files are looked at */
+/* how long a child may take to exit after the second signal */
+#define GRACE_NS SXE_NS_PER_SECOND
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
-/* Restore the signal mask of before the loop, and ignore the signals that the loop watched: a
- * pending one would kill this process, which has an exit status to return. */
+/* Restore the signal mask that the process had before the loop. First ignore the signals that the
+ * loop watched: if one is pending, it would kill this process, which has to return an exit
+ * status. */
 static void
 stop_watching_signals(void)
 {
@@ -47,7 +49,7 @@ supervisor_leave_loop(void)
     stop_watching_signals();
 }
 
-/* In an admin process that was just forked: close the descriptors of the supervisor. */
+/* Called in an admin process that was just forked: close the descriptors of the supervisor. */
 static void
 leave_for_admin(void)
 {
@@ -55,7 +57,8 @@ leave_for_admin(void)
     supervisor_leave_loop();
 }
 
-/* At the second signal the children exit at once. One that hangs or is stopped cannot: kill it. */
+/* Tell all children to end. At the second signal they exit at once; a child that hangs or is
+ * stopped cannot, so it is killed soon. */
 static void
 stop_all_children(void)
 {
@@ -81,8 +84,8 @@ upgrade_program(void)
         upgrade_start(supervisor.config->argv, &supervisor.mask_before);
 }
 
-/* If the new program is ready, drain all children. The sockets and their files are the new
- * program's now: empty the table, so that supervisor_end_all removes no file. */
+/* If the new program is ready, drain all children. The sockets and their files now belong to the
+ * new program, so empty the table: then supervisor_end_all removes no file. */
 static void
 hear_new_program(void)
 {
@@ -116,7 +119,8 @@ take_supervisor_signals(void)
 
     while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         switch (info.ssi_signo) {
-        case SIGCHLD: /* the signal only has to end poll(2): reap_orphans is called next */
+        /* nothing to do: the signal only has to end poll(2), because reap_orphans is called next */
+        case SIGCHLD:
             break;
         case SIGHUP:
             supervisor_reload(true);
@@ -137,7 +141,7 @@ take_supervisor_signals(void)
     }
 }
 
-/* Whether this child is a process of this program, so that other code reaps it. */
+/* Whether this process is a child that other code of this program reaps. */
 static bool
 is_own(pid_t pid)
 {
@@ -148,9 +152,10 @@ is_own(pid_t pid)
     return pid == admin_pid() || pid == upgrade_pid();
 }
 
-/* As process 1 of a container this process adopts orphans: reap them, or zombies would fill the
- * table of processes. If waitid finds a child of this program, stop: other code reaps that child in
- * a later turn, and this function the remaining orphans after it. */
+/* If this is process 1 of a container, it becomes the parent of orphans. Reap them, because
+ * otherwise zombies would fill the table of processes. If waitid finds a child of this program,
+ * stop: other code reaps that child in a later turn, and then this function can reap the remaining
+ * orphans. */
 static void
 reap_orphans(void)
 {
@@ -271,7 +276,8 @@ open_signals(void)
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0)
         return -errno;
-    /* If the parent left SIGCHLD ignored, waitpid would find no child. */
+    /* If SIGCHLD was ignored in the process that started this one, it is ignored here, too, and
+     * waitpid would find no child. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
     return 0;
@@ -300,8 +306,8 @@ supervise(const struct supervisor_config *config)
     handover_remove_files();
     handover_close_others();
     balance_end();
-    /* The link to the program before this one stays open until the exit: that program kills this
-     * one when the link is closed. */
+    /* The link to the program before this one stays open until this process exits: if it is closed,
+     * that program kills this one. */
     stop_watching_signals();
     return supervisor.status;
 }

@@ -26,13 +26,14 @@
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 
-#define MESSAGES_MAX 1024 /* how many messages of a child one turn takes; the kernel queues fewer */
+/* how many messages of a child are handled in one turn; the kernel queues fewer */
+#define MESSAGES_MAX 1024
 
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 struct supervisor supervisor;
 
-/* The name of the load for the log. */
+/* The name of what is loaded, for the log. */
 static const char *
 name_of_load(void)
 {
@@ -45,7 +46,7 @@ is_loading(void)
     return child_in(STARTING) != NULL || child_in(READY) != NULL;
 }
 
-/* How many places have no child in the role `last` or an earlier one, see is_taken. */
+/* How many places have no child in the role `last` or in a role before it, see is_taken. */
 static unsigned
 number_missing(enum role last)
 {
@@ -72,8 +73,8 @@ be_child(const struct worker *worker)
     exit(supervisor.config->serve(supervisor.config->user, worker));
 }
 
-/* Plan the start of a successor for a child that was started at since_ns. The delay is 0 if that
- * child lived long, and otherwise doubles from start to start. */
+/* Plan to start a successor of a child that was started at since_ns. If the child lived long, the
+ * successor is started at once, otherwise after a delay, which doubles from start to start. */
 static void
 start_child_later(uint64_t since_ns)
 {
@@ -93,7 +94,8 @@ start_child_later(uint64_t since_ns)
                  (unsigned)(supervisor.delay_ns / SXE_NS_PER_MS));
 }
 
-/* Plan a start if workers are missing, none is being loaded, and no start is planned yet. */
+/* If workers are missing, plan to start them, unless a load is in progress or a start is planned
+ * already. */
 static void
 replace_missing(uint64_t since_ns)
 {
@@ -103,8 +105,9 @@ replace_missing(uint64_t since_ns)
     start_child_later(since_ns);
 }
 
-/* There are too many children, so start others when one has ended. Do not kill one for that: its
- * requests would fail. However often a reload was asked for, one load follows. */
+/* There are too many children, so remember to start others when one has ended. None is killed for
+ * that, because its requests would fail. However often a reload was requested, only one load
+ * follows. */
 static void
 wait_for_a_place(void)
 {
@@ -122,8 +125,8 @@ settle_load(bool is_good)
         supervisor.config->on_settled(supervisor.config->user, is_good);
 }
 
-/* A load has failed. Its processes that are ready may have accepted connections: let these finish.
- */
+/* A load has failed. Its processes that are ready may have accepted connections, so let them finish
+ * these. */
 static void
 undo_load(void)
 {
@@ -151,8 +154,8 @@ plan_another_start(int error)
     }
 }
 
-/* Start the missing workers. In a new load start one first: it shows whether the script loads, and
- * opens the listeners; the others follow when it is ready. */
+/* Start the missing workers. If all workers are replaced, start only one first: it shows whether
+ * the script loads, and it opens the listeners. The others follow when it is ready. */
 static void
 start_missing(void)
 {
@@ -169,7 +172,8 @@ start_missing(void)
     }
 }
 
-/* Watch the files before the children read them, so that a change while they read is noticed. */
+/* Watch the files. Do that before the children read them, so that a change while they read is
+ * noticed. */
 static void
 watch_config_files(void)
 {
@@ -241,7 +245,7 @@ supervisor_end_all(enum handover_kind how)
         have_leave(&children.each[i], how);
 }
 
-/* A load has ended: start another at once if one was asked for meanwhile. */
+/* A load has ended. If another one was requested meanwhile, start it at once. */
 static void
 load_again_if_asked(void)
 {
@@ -252,9 +256,9 @@ load_again_if_asked(void)
     supervisor.start_ns = sxe_time_ns();
 }
 
-/* A load has failed. If a changed file is not in service, plan another attempt: the obstacle may be
- * a file that is not watched. With --dev all files are watched, and each attempt would run the
- * script. */
+/* A load has failed. If the latest change of a file is not in service, plan another attempt,
+ * because the fault may be in a file that is not watched. With --dev this is not done: all files
+ * are watched, and each attempt would run the script. */
 static void
 retry_if_stale(void)
 {
@@ -279,7 +283,7 @@ say_failed(void)
                         "a minute, and each reason is logged once");
 }
 
-/* A child ended before all workers of its load were ready. */
+/* A child has ended before all workers of its load were ready. */
 static void
 load_failed(int status)
 {
@@ -295,7 +299,7 @@ load_failed(int status)
     }
 }
 
-/* A child closed its link: it ends. Reap it, and plan its successor. */
+/* A child has closed its link, so it is ending: reap it, and plan its successor. */
 static void
 bury_child(unsigned index)
 {
@@ -338,7 +342,8 @@ be_loaded(const struct child *last)
     load_again_if_asked();
 }
 
-/* All workers of a load are ready: they serve, and the workers of the load before leave. */
+/* All workers of a load are ready: they serve from now on, and the workers of the load before them
+ * leave. */
 static void
 take_over_service(const struct child *last)
 {
@@ -360,7 +365,7 @@ take_over_service(const struct child *last)
     replace_missing(last->since_ns);
 }
 
-/* A child that was started alone is ready: it takes an empty place, or the place of a child that
+/* A child that was started alone is ready. It takes an empty place, or the place of a child that
  * asked to be replaced. */
 static void
 join_child(struct child *child)
@@ -392,7 +397,7 @@ be_ready(struct child *child)
         take_over_service(child);
 }
 
-/* A child asks to be replaced. Another is started, at once or after the load in progress. */
+/* A child asks to be replaced. Its successor is started at once, or after the load in progress. */
 static void
 renew_child(struct child *child)
 {
@@ -402,8 +407,8 @@ renew_child(struct child *child)
     replace_missing(child->since_ns);
 }
 
-/* Watch a file that a child names. The path may lack its NUL, because the process that sent it is
- * not trusted. */
+/* Watch a file that a child names. The process that sent the path is not trusted, so check that it
+ * ends with a NUL. */
 static void
 note_watched_file(const struct handover_message *message)
 {
@@ -415,7 +420,8 @@ note_watched_file(const struct handover_message *message)
         supervisor.look_ns = sxe_time_ns();
 }
 
-/* Ignore a message that makes no sense, and close its descriptor. */
+/* Handle a message of a child. A message that makes no sense is ignored, and its descriptor is
+ * closed. */
 static void
 take_child_message(struct child *child, const struct handover_message *message, int fd)
 {
@@ -437,8 +443,8 @@ take_child_message(struct child *child, const struct handover_message *message, 
         reason_note(message->value);
 }
 
-/* Handle the messages in a child's queue, but at most MESSAGES_MAX, because a child may never stop
- * sending. Negative if the child has closed its link. */
+/* Handle the messages in a child's queue, but at most MESSAGES_MAX of them, because a child may
+ * send without end. Returns a negative number if the child has closed its link. */
 static int
 hear_child(struct child *child)
 {
@@ -463,9 +469,9 @@ supervisor_listen_to(unsigned index)
 
 /* ---- Loading again ---- */
 
-/* Kill a child that is still loading, unless its READY has arrived: then it may have accepted a
- * connection. Stop it first, so that it sends no READY between the look and the kill. True: it was
- * killed. */
+/* Kill a child that is still loading. But if its READY has come meanwhile, it may have accepted a
+ * connection, and is not killed. It is stopped (SIGSTOP) first, so that it cannot send READY
+ * between the look and the kill. True: it was killed. */
 static bool
 is_given_up(struct child *child)
 {
@@ -486,12 +492,12 @@ is_given_up(struct child *child)
     return true;
 }
 
-/* The next load gets twice the time, so that a script that loads slowly is loaded in the end,
- * however often a reload is asked for. */
+/* Kill the children that are still loading. The next load gets twice the time, so that a script
+ * that loads slowly can be loaded in the end, however often a reload is requested. */
 void
 supervisor_give_up(void)
 {
-    /* a copy: children that are started in the loop do not count */
+    /* a copy, because children that are started in the loop must not be looked at */
     unsigned number = children.number;
     bool is_any = false;
 
@@ -508,8 +514,9 @@ supervisor_give_up(void)
     load_again_if_asked();
 }
 
-/* Children that are loading may have read the script before its last change: load once more
- * afterwards. However often a reload is asked for meanwhile, one load follows. */
+/* Load again. If a load is in progress, its children may have read the script before the last
+ * change, so load once more after it. However often a reload is requested meanwhile, only one load
+ * follows. */
 void
 supervisor_reload(bool is_fresh)
 {
@@ -534,7 +541,7 @@ supervisor_note_change(void)
 void
 supervisor_retry(void)
 {
-    if (is_loading()) { /* a single worker is being replaced */
+    if (is_loading()) { /* a single worker is being replaced: try again later */
         supervisor.retry_ns = sxe_time_ns() + RETRY_MIN_NS;
         return;
     }

@@ -18,14 +18,15 @@
 #include "sxe-log.h"
 #include "wait-status.h"
 
-#define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+#define FIRST_FD 3 /* systemd's SD_LISTEN_FDS_START */
 
 static struct {
-    pid_t pid;         /* the process of the new program */
-    int link;          /* the link to the new program; -1: none is starting */
-    int old;           /* the link to the program before this one; -1: there is none */
-    uint64_t due_ns;   /* when the new program is killed */
-    bool is_cancelled; /* whether this program is ending, and the new one with it */
+    pid_t pid; /* the process of the new program */
+    int link;  /* the link to the new program; -1: none is starting */
+    /* the link to the program that runs until this one is ready; -1: there is none */
+    int old;
+    uint64_t due_ns;   /* when the new program is killed if it is not ready */
+    bool is_cancelled; /* whether this program is ending, so that the new program has to end, too */
 } upgrade = {.link = -1, .old = -1};
 
 /* ---- In the new program ---- */
@@ -58,7 +59,7 @@ set_number_variable(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* In the forked child: run the new program. */
+/* Called in the forked child: run the new program. */
 static _Noreturn void
 be_new_program(char **argv, int link, const sigset_t *mask)
 {
@@ -135,7 +136,7 @@ upgrade_due_ns(void)
     return upgrade.link < 0 ? UINT64_MAX : upgrade.due_ns;
 }
 
-/* The new program closed its link: kill it, in case it goes on all the same, and reap it. */
+/* The new program has closed its link. Kill it, because it may go on nevertheless, and reap it. */
 static void
 bury_new_program(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a new program in place of this one. At SIGUSR2 the supervisor runs its own command line
- * again, from the program file that is there now, and passes it the listening sockets as systemd
- * would, in LISTEN_FDS. When its workers are ready, the new program sends READY, and the workers of
- * this one drain. A new program that ends before, or takes longer than UPGRADE_NS, changes nothing.
+ * What: replaces this program by a new one. At SIGUSR2 the supervisor runs its own command line
+ * again, with the present content of the program's file. It passes the listening sockets to the new
+ * program as systemd would, with LISTEN_FDS. When the workers of the new program are ready, it
+ * sends READY, and the workers of this program drain. If the new program ends before that, or takes
+ * longer than UPGRADE_NS, this program goes on.
  *
  * Place: supervisor-loop.c calls it; inherit.c finds the link to the old program.
  *
@@ -31,20 +32,21 @@
 
 /* ---- In the old program ---- */
 
-/* Run this command line, with this signal mask. A failure is logged. */
+/* Run this command line, with this signal mask. If that fails, it is logged. */
 void upgrade_start(char **argv, const sigset_t *mask);
 
-/* when this descriptor is readable, call upgrade_hear; -1: no new program is starting */
+/* call upgrade_hear when this descriptor is readable; -1: no new program is starting */
 int upgrade_fd(void);
-pid_t upgrade_pid(void); /* the process of the new program that is starting; 0: there is none */
+pid_t upgrade_pid(void); /* the process of the new program while it is starting; 0: there is none */
 uint64_t upgrade_due_ns(void); /* when to call upgrade_kill_late */
 
-/* Receive the new program's READY: its process id. 0: it is not ready, or it has failed, which is
- * logged. */
+/* Receive the READY of the new program, and return its process id. 0: it is not ready, or it has
+ * failed, which is logged. */
 pid_t upgrade_hear(void);
 void upgrade_kill_late(uint64_t now_ns);
 
-/* This program is ending: end the new program too, and kill it after within_ns. */
+/* This program is ending: end the new program, too, and kill it if it has not ended within_ns
+ * later. */
 void upgrade_cancel(uint64_t within_ns);
 
 /* ---- In the new program ---- */
@@ -52,7 +54,7 @@ void upgrade_cancel(uint64_t within_ns);
 void upgrade_take_link(int fd);
 void upgrade_say_ready(void);
 
-/* In a worker: close the links. */
+/* Called in a worker: close the links. */
 void upgrade_forget(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the numbers by which a serving process and its supervisor know each other.
+ * What: the numbers that a serving process gets from its supervisor.
  *
- * Shape: a place is the number of a worker; a slot is the number of its part of shared memory.
- * While a worker is replaced, the old and the new process have the same place, but not the same
- * slot: each part is written by one process only. A reader adds up the parts of all slots.
+ * Shape: a place is the number of a worker. A slot is the number of a worker's part of the shared
+ * memory. While a worker is replaced, the old and the new process have the same place, but
+ * different slots, so that only one process writes a part. Readers add up the parts of all slots.
  */
 #ifndef WORKER_PLACE_H
 #define WORKER_PLACE_H
@@ -12,11 +12,11 @@
 #define WORKERS_MAX 64
 
 struct worker {
-    int link;         /* the socket to the supervisor */
+    int link;         /* the descriptor of the socket to the supervisor */
     unsigned workers; /* how many places there are */
-    unsigned place;   /* the place, from 0 */
-    unsigned slot;    /* the slot, from 0, less than SUPERVISOR_CHILDREN * workers */
-    unsigned load;    /* how many processes the place had before */
+    unsigned place;   /* the place of this process, from 0 */
+    unsigned slot;    /* the slot of this process, from 0, below SUPERVISOR_CHILDREN * workers */
+    unsigned load;    /* how many processes had this place before */
 };
 
 #endif

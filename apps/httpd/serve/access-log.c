@@ -22,14 +22,14 @@ struct access_log {
     bool has_ids;    /* whether objects have the id of the request */
     unsigned worker; /* the number of the worker, for lines that have it */
     bool is_sampled;
-    double rate;        /* the share of requests that is logged, if is_sampled */
-    uint64_t draw_from; /* a request is logged if its draw_of is at least this */
+    double rate;        /* the part of the requests that is logged, if is_sampled */
+    uint64_t draw_from; /* a request is logged if draw_of returns at least this number */
     uint64_t slow_ns;
     int fd;
     struct log_clock clock;
     uint64_t dropped;
-    uint64_t reported; /* how many dropped lines warnings have reported */
-    size_t torn;       /* bytes of the buffer's first line that the file already has */
+    uint64_t reported; /* how many of the dropped lines were reported in warnings */
+    size_t torn;       /* how many bytes of the buffer's first line are in the file already */
     unsigned used;
     struct log_line line;
     char buffer[BUFFER_SIZE];
@@ -39,9 +39,9 @@ struct access_log {
 
 #define DRAW_BITS 56 /* how many bits at the end of a trace id are random (W3C Trace Context 2) */
 
-/* The number by which a request is chosen, below 2^56. All servers that see its trace compute the
- * same number. Without a trace it is made from the request's id, by FNV-1a and the finalizer of
- * MurmurHash3. */
+/* A number below 2^56 by which a request is chosen for the log. It comes from the request's trace,
+ * so that all servers that see the trace compute the same number. Without a trace it is made from
+ * the request's id, with FNV-1a and the finalizer of MurmurHash3. */
 static uint64_t
 draw_of(const struct sxe_http_request *request)
 {
@@ -90,9 +90,9 @@ access_log_sample(struct access_log *log, double rate, uint32_t slow_ms)
 
 #define FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
-/* Get a descriptor that does not block. O_NONBLOCK belongs to the open file description, which
- * standard output shares with the shell: so open the file again, and only our descriptor does not
- * block. A socket cannot be opened again: set the flag at a duplicate. */
+/* Get a descriptor for standard output that does not block. The flag O_NONBLOCK belongs to the open
+ * file description, which the shell shares. So open the file again, and only the new descriptor
+ * does not block. A socket cannot be opened again: set the flag of a duplicate. */
 static int
 open_output(void)
 {
@@ -187,9 +187,9 @@ access_log_flush(struct access_log *log)
         report_drops(log);
 }
 
-/* Cut off the beginning of a line whose rest will not follow, so that the next program that writes
- * to this file begins with a whole line. If another process has written after it, the beginning
- * stays. */
+/* Cut off the beginning of a line whose rest will not be written, so that the next program that
+ * writes to the file begins a new line. If another process has written to the file after it, it
+ * cannot be cut off. */
 static void
 cut_torn_line(const struct access_log *log)
 {

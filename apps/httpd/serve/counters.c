@@ -15,9 +15,10 @@
 #include "upstreams.h"
 
 #define TEXT_SIZE (64 * 1024)
-#define END_SIZE  8 /* bytes that are kept free for closing brackets */
+#define END_SIZE  8 /* how many bytes are kept free for the closing brackets */
 
-enum { CLASSES = 6 }; /* the classes of a status: its first digit; 0: no status was sent */
+/* the number of classes of a status; the class is its first digit, or 0 if no status was sent */
+enum { CLASSES = 6 };
 
 static struct {
     const struct httpd_options *options;
@@ -26,7 +27,7 @@ static struct {
     uint64_t requests;
     uint64_t classes[CLASSES];
     uint64_t bytes;
-    const struct access_log *log; /* the access log; NULL: none */
+    const struct access_log *log; /* the access log; NULL: there is none */
 } stats;
 
 void
@@ -74,14 +75,14 @@ count_connections(void)
 struct text {
     size_t used;
     unsigned groups;
-    char group[32]; /* the name of the open group */
+    char group[32]; /* the name of the group that is open */
     bool is_full;
     char room[TEXT_SIZE];
 };
 
 static void add_json_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Append the whole text. If it does not fit, append nothing now and nothing later. */
+/* Append the text. If it does not fit as a whole, append nothing, now and later. */
 static void
 add_json_text(struct text *text, const char *format, ...)
 {
@@ -188,7 +189,7 @@ stats_route(struct sxe_http_router *router, const char *path)
     return path == NULL ? 0 : sxe_http_router_add(router, "GET", path, reply_stats, NULL);
 }
 
-/* ---- Gauges in shared memory ---- */
+/* ---- Gauges, which are values that are not counted, in shared memory ---- */
 
 static void
 take_errors(void *user, const char *group, const char *name, int64_t value)

@@ -12,8 +12,8 @@
  *      "lua":{"memory":1048576,"memory_most":1048576,"memory_max":268435456},
  *      "script":{"http":{"requests":9, ...},"cache":{"hits":5,"misses":4}}}
  *
- * Limits: each process counts its own replies only. After a reload the counters start from 0, and
- * "load" is one higher. The JSON has at most 64 KiB: counters that do not fit are left out.
+ * Limits: each process counts only its own replies. After a reload the counters begin at 0 again,
+ * and "load" is one higher. The JSON has at most 64 KiB: counters that do not fit are left out.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -21,21 +21,23 @@
 #include "options.h"
 #include "sxe-http.h"
 
-/* Set all counters to 0. load: how many processes served before this one, see worker-place.h. */
+/* Set all counters to 0. load is the number of processes that had this place before, see
+ * worker-place.h. */
 void stats_begin(const struct httpd_options *options, unsigned load);
-/* count the dropped lines of this log; NULL: no log */
+/* also show how many lines this log has dropped; NULL: there is no log */
 void stats_watch_log(const struct access_log *log);
 
 void stats_count(const struct sxe_http_summary *summary);
 
-/* Route the path of --stats; NULL: it was not given. A client that --stats-from does not allow gets
- * 403. 0 or -errno. */
+/* Add the route of --stats, which has this path; NULL: --stats was not given. A client that
+ * --stats-from does not allow gets 403. 0 or -errno. */
 int stats_route(struct sxe_http_router *router, const char *path);
 
-/* Write the gauges into the shared memory of admin-metrics.h. Without --admin it does nothing. */
+/* Write the values that are no counters of requests to the shared memory of admin-metrics.h.
+ * Without --admin it does nothing. */
 void stats_publish(void);
 
-/* Write each counter to the log, a line each. */
+/* Write each counter to the log, in a line of its own. */
 void stats_log(void);
 
 #endif

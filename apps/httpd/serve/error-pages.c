@@ -16,7 +16,8 @@
 
 /* ---- The option ---- */
 
-/* Read the status and the space, "404 ", with which the text begins; 0: it does not begin so. */
+/* Read the status and the blank, such as "404 ", with which the text begins. 0: it does not begin
+ * in this way. */
 static unsigned
 status_of_name(const char *text)
 {
@@ -73,8 +74,8 @@ type_of_page(const char *path)
     return "text/html; charset=utf-8";
 }
 
-/* Read the whole file into page, and close fd. 0 or -errno; pread(2) refuses a fifo, which could
- * keep the server waiting. */
+/* Read the whole file into page, and close fd. 0 or -errno. pread(2) refuses a FIFO, from which a
+ * read could wait for ever. */
 static int
 read_page(int fd, struct sxe_http_page *page)
 {

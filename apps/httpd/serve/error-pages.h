@@ -15,7 +15,7 @@
 #include "sxe-http.h"
 
 #define ERROR_PAGES_MAX 64
-#define ERROR_PAGE_MAX  65536 /* most bytes of a page */
+#define ERROR_PAGE_MAX  65536 /* the most bytes that a page may have */
 
 struct error_pages {
     const char *paths[ERROR_PAGES_MAX];
@@ -23,12 +23,12 @@ struct error_pages {
     unsigned number;
 };
 
-/* Add the page of one --error-page, like "404 404.html" or "500 502 503 sorry.html"; a later page
- * of a status replaces an earlier one. The text is borrowed. False: the text has not this form, or
- * there are more than ERROR_PAGES_MAX statuses. */
+/* Add the page of an option --error-page, like "404 404.html" or "500 502 503 sorry.html". A later
+ * page for a status replaces an earlier one. The text must stay valid. False: the text is not of
+ * this form, or there are more than ERROR_PAGES_MAX statuses. */
 bool error_pages_add(struct error_pages *pages, const char *text);
 
-/* Read all files. 0, or -errno after a message: then no page is kept. */
+/* Read the files of all pages. 0, or -errno after a message, and then no page is kept. */
 int error_pages_read(struct error_pages *pages);
 
 /* Free what error_pages_read has read. */

@@ -19,17 +19,18 @@
 #include "secure.h"
 #include "sxe-http.h"
 
-#define USUAL_CHUNK 16384 /* lib-sxe's default chunk in bytes; a head must fit into one */
-#define CLOSING_MS  5000  /* lib-sxe's default time of CLOSING */
+/* the default size of lib-sxe's chunks, in bytes; a head must fit into a chunk */
+#define USUAL_CHUNK 16384
+#define CLOSING_MS  5000 /* the default timeout of lib-sxe's state CLOSING */
 
-#define SAID_MAX 2048 /* bytes for the lines that listening_say prints */
+#define SAID_MAX 2048 /* room for the lines that listening_say prints */
 
 #define TOO_MANY "pass fewer sockets, a server has 8 at most"
 
 static char said[SAID_MAX];
 static unsigned short https_port; /* the first port with TLS, to which --http-redirect leads */
 
-/* Whether an inherited socket has this port at another address, perhaps at all of them. */
+/* Whether an inherited socket has this port, at another address or at all addresses. */
 static bool
 is_port_inherited(unsigned short port)
 {
@@ -39,7 +40,7 @@ is_port_inherited(unsigned short port)
     for (unsigned i = 0; i < number; i++) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)&addresses[i];
 
-        /* The port is at the same place in an IPv6 address. */
+        /* a struct sockaddr_in6 has the port at the same offset */
         if (addresses[i].ss_family != AF_UNIX && ntohs(in->sin_port) == port)
             return true;
     }
@@ -95,7 +96,7 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
-/* Whether to open the default address: places of --listen replace it. */
+/* Whether to open the address of -i and -p. If neither was given, places of --listen replace it. */
 static bool
 is_port_wanted(const struct httpd_options *options)
 {
@@ -104,8 +105,8 @@ is_port_wanted(const struct httpd_options *options)
 
 /* ---- Opening ---- */
 
-/* Open a unix socket. bind(2) creates the file with the permissions of the umask; a chmod
- * afterwards would come too late for a client that connects at once. */
+/* Open a unix socket. bind(2) creates its file with the permissions that the umask allows. So set
+ * the umask: a chmod afterwards would be too late for a client that connects at once. */
 static int
 open_path(const struct httpd_options *options, const char *path)
 {
@@ -148,14 +149,15 @@ open_port(const char *ip, unsigned short port)
     return result < 0 ? cannot_listen_at_port(ip, port, -result) : 0;
 }
 
-/* The address of a place of --listen. */
+/* The IP address of a place of --listen. */
 static const char *
 ip_of(const struct httpd_options *options, const struct httpd_place *place)
 {
     return *place->ip == '\0' ? options->ip : place->ip;
 }
 
-/* Open -i, -p and --unix, and the places of --listen. 0, or -errno after a message. */
+/* Open the addresses of -i, -p and --unix, and the places of --listen. 0, or -errno after a
+ * message. */
 static int
 open_places(const struct httpd_options *options)
 {
@@ -184,7 +186,8 @@ cannot_redirect(const struct httpd_options *options, const char *ip, int error)
     return -error;
 }
 
-/* Write the address of an inherited socket if the port of --http-redirect is its port. */
+/* Whether an inherited socket has the port of --http-redirect. If so, write its IP address to
+ * ip. */
 static bool
 has_redirect_port(const struct httpd_options *options, const struct sockaddr_storage *address,
                   char ip[INET6_ADDRSTRLEN])
@@ -193,7 +196,7 @@ has_redirect_port(const struct httpd_options *options, const struct sockaddr_sto
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
     const bool is_ipv6 = address->ss_family == AF_INET6;
 
-    /* The port is at the same place in an IPv6 address. */
+    /* a struct sockaddr_in6 has the port at the same offset */
     return options->tls.is_redirecting && address->ss_family != AF_UNIX &&
            ntohs(in4->sin_port) == options->tls.redirect_port &&
            inet_ntop(address->ss_family,
@@ -201,7 +204,8 @@ has_redirect_port(const struct httpd_options *options, const struct sockaddr_sto
                      INET6_ADDRSTRLEN) != NULL;
 }
 
-/* The address for --http-redirect: if an inherited socket has its port, that socket's address. */
+/* The IP address for --http-redirect: that of the inherited socket with the same port, or the
+ * address of the option. */
 static const char *
 redirect_ip_of(const struct httpd_options *options)
 {
@@ -227,7 +231,8 @@ open_redirect(const struct httpd_options *options)
     return result < 0 ? cannot_redirect(options, ip, -result) : 0;
 }
 
-/* Whether to listen at -i, -p and --unix. Inherited sockets replace the default address. */
+/* Whether to listen at -i, -p and --unix. If none of them was given, inherited sockets replace the
+ * default address. */
 static bool
 is_place_wanted(const struct httpd_options *options)
 {
@@ -250,7 +255,7 @@ listening_open(struct httpd_options *options)
 
 /* ---- Serving ---- */
 
-/* Places that no --listen names: those of -p and --unix, and inherited sockets. */
+/* Settings of places that have no --listen: those of -p and --unix, and inherited sockets. */
 static const struct httpd_place usual = {.is_plain = false};
 static const struct httpd_place plain = {.is_plain = true};
 
@@ -288,7 +293,7 @@ serve_at_path(struct sxe_http *http, const char *path, const struct httpd_place 
     return is_secure ? secure_serve(sxe_http_listener(http), place->clients) : 0;
 }
 
-/* Serve at an inherited socket, which has this address. */
+/* Serve at an inherited socket that has this address. */
 static int
 serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 {
@@ -355,7 +360,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     https_port = 0;
     if (options->is_place_wanted)
         result = serve_at_places(http, options);
-    number = handover_inherited(addresses); /* the inherited sockets that are not taken yet */
+    number = handover_inherited(addresses); /* all inherited sockets that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++) {
         if (!has_redirect_port(options, &addresses[i], ip))
             result = serve_at_address(http, &addresses[i]);
@@ -366,7 +371,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
 void
 listening_say(const struct httpd_options *options)
 {
-    /* If the access log goes to standard output, print the addresses on standard error. */
+    /* If the access log goes to standard output, print the addresses on standard error instead. */
     bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
     FILE *out = is_log ? stderr : stdout;
 

@@ -15,13 +15,13 @@
 #define COMBINED COMMON " \"$http_referer\" \"$http_user_agent\""
 
 #define PREFIX    (sizeof("http_") - 1)
-#define DEPTH_MAX 16 /* most open brackets in JSON */
+#define DEPTH_MAX 16 /* the most brackets of JSON that may be open at a time */
 
 static const struct {
     const char *name;
     enum log_variable variable;
-    bool is_number; /* whether the variable may stand outside of the strings of JSON */
-    unsigned texts; /* how many texts that a client chose are in the variable */
+    bool is_number; /* whether the variable may be outside of a string in JSON */
+    unsigned texts; /* how many texts of clients the variable consists of */
 } variables[] = {
     {"remote_addr", LOG_REMOTE_ADDR, false, 1},
     {"remote_user", LOG_REMOTE_USER, false, 1},
@@ -53,14 +53,15 @@ struct reader {
     unsigned used; /* how many bytes of format->bytes are used */
     unsigned texts;
     bool is_quoted;
-    bool is_escaped; /* whether the last byte was a \ in a string of JSON */
+    bool is_escaped; /* whether the last byte was a backslash in a string of JSON */
     unsigned depth;
-    char closing[DEPTH_MAX]; /* in JSON: the brackets that must still close, the innermost first */
+    /* for JSON: the brackets that have to be closed, the innermost first */
+    char closing[DEPTH_MAX];
 };
 
 static bool say_problem(struct reader *reader, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Write the problem. Always returns false. */
+/* Write the problem to reader->problem. Always returns false. */
 static bool
 say_problem(struct reader *reader, const char *format, ...)
 {
@@ -74,7 +75,7 @@ say_problem(struct reader *reader, const char *format, ...)
 
 /* ---- Parts ---- */
 
-/* Begin the next part; NULL after a message. */
+/* Begin the next part. NULL after a message: there are too many parts. */
 static struct log_part *
 add_format_part(struct reader *reader, enum log_variable variable)
 {
@@ -139,7 +140,7 @@ read_byte(struct reader *reader)
 
     if ((byte < ' ' && (byte != '\t' || (format->is_json && reader->is_quoted))) || byte == 0x7f)
         return say_problem(reader, "it has a control byte, which a line of the log must not have");
-    reader->at += byte == '$' ? 2 : 1; /* "$$" stands for one $ */
+    reader->at += byte == '$' ? 2 : 1; /* "$$" stands for a single $ */
     if (part != NULL && part->variable != LOG_LITERAL)
         part->after = (char)byte;
     if (part == NULL || part->variable != LOG_LITERAL)
@@ -188,7 +189,7 @@ row_of_variable(const char *name, unsigned length)
     return -1;
 }
 
-/* Store a field's name, which has - where the variable has _. */
+/* Store the name of a field. The variable has _ where the field's name has -. */
 static void
 keep_format_field(struct reader *reader, const char *name, unsigned length)
 {

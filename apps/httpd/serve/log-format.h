@@ -2,7 +2,7 @@
  *
  * What: the format of lines of the access log, parsed from the text of --access-log-format.
  *
- * Place: options-check.c parses it once, at the start; log-line.c makes lines by it.
+ * Place: options-check.c parses the text once, at the start; log-line.c makes lines in this format.
  *
  * Shape: the text becomes parts, each a variable or the bytes between two variables:
  *
@@ -10,11 +10,12 @@
  *     | variable  | |  variable | | variable| variable
  *                 literal       literal   literal
  *
- * A text that begins with { is JSON. In JSON a variable that is no number stands in a string. In
- * other texts each part knows the bytes next to it, which no value may have: log-line.c escapes
- * them, so that no client can forge a field.
+ * If the text begins with {, it is JSON. In JSON a variable whose value is no number must be in a
+ * string. In other texts log-line.c escapes the bytes that the format has next to a variable, if
+ * they are in its value, so that no client can forge a field.
  *
- * Limits: LOG_FORMAT_BYTES, LOG_FORMAT_PARTS, and LOG_FORMAT_TEXTS texts that clients send.
+ * Limits: LOG_FORMAT_BYTES bytes, LOG_FORMAT_PARTS parts, and LOG_FORMAT_TEXTS texts that clients
+ * send.
  */
 #ifndef LOG_FORMAT_H
 #define LOG_FORMAT_H
@@ -22,14 +23,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOG_FORMAT_BYTES   2048 /* most bytes of the text, with its final NUL */
-#define LOG_FORMAT_PARTS   64
-#define LOG_FORMAT_TEXTS   24  /* most texts of clients; $request has two: method and target */
-#define LOG_FORMAT_PROBLEM 192 /* bytes of a message */
+#define LOG_FORMAT_BYTES 2048 /* the most bytes of the text, with its final NUL */
+#define LOG_FORMAT_PARTS 64
+/* the most texts of clients in a line; $request consists of two: method and target */
+#define LOG_FORMAT_TEXTS   24
+#define LOG_FORMAT_PROBLEM 192 /* room for a message about what is wrong with the text */
 
 enum log_variable {
     LOG_LITERAL,
-    LOG_HEADER, /* $http_NAME: any field of the request */
+    LOG_HEADER, /* $http_NAME: the field NAME of the request */
     LOG_REMOTE_ADDR,
     LOG_REMOTE_USER,
     LOG_TIME_LOCAL,
@@ -53,16 +55,19 @@ enum log_variable {
 
 struct log_part {
     enum log_variable variable;
-    /* index in bytes: the literal, or the name of the field, which ends with a NUL */
+    /* where the part begins in `bytes`: it is the literal text, or the name of the field, which
+     * ends with a NUL */
     uint16_t start;
-    uint16_t length; /* the length of the literal */
-    char before;     /* the literal byte before the variable, and the one after it; '\0': none */
+    uint16_t length; /* the length of the literal text */
+    /* the literal byte before the variable, and the literal byte after it; '\0': there is none */
+    char before;
     char after;
     bool is_quoted; /* whether the variable stands in double quotes */
 };
 
 struct log_format {
-    /* true for "json": no parts, but an object with all members that have a value */
+    /* true for the format "json", which has no parts: a line is an object, with all members that
+     * have a value */
     bool is_object;
     bool is_json;
     unsigned number;
@@ -70,7 +75,7 @@ struct log_format {
     char bytes[LOG_FORMAT_BYTES];
 };
 
-/* Parse the text, or take the format that has this name: common, combined, json. False: problem
+/* Parse the text, or use the format that has this name: common, combined, json. False: `problem`
  * says what is wrong with the text. */
 bool log_format_parse(struct log_format *format, const char *text,
                       char problem[LOG_FORMAT_PROBLEM]);

@@ -11,8 +11,8 @@
 #include "secure.h"
 #include "sxe-json.h"
 
-#define TEXT_MAX 1200u /* most bytes of one escaped text; its last escape may go beyond */
-#define PART_MAX 64u   /* most bytes that a variable has besides texts of clients */
+#define TEXT_MAX 1200u /* the most bytes of an escaped text; its last escape may go beyond this */
+#define PART_MAX 64u   /* the most bytes of a variable, without the texts of clients in it */
 
 _Static_assert(LOG_FORMAT_TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + LOG_FORMAT_PARTS * PART_MAX +
                        LOG_FORMAT_BYTES <=
@@ -93,15 +93,16 @@ peer_of(const struct sxe_http_request *request)
     return span_of(ip);
 }
 
-/* The status to log. A client that left before its reply began has none: log 499, as nginx does. */
+/* The status for the log. If the client left before its reply began, there is none: then it is 499,
+ * as in nginx. */
 static unsigned
 status_of(const struct sxe_http_summary *summary)
 {
     return summary->status != 0 ? summary->status : 499;
 }
 
-/* How many bytes of the body were sent: none for HEAD, although its summary has the length of a
- * GET's body. */
+/* How many bytes of the body were sent. For HEAD there are none, although the summary has the
+ * length of the body that a GET would get. */
 static unsigned long long
 body_bytes(const struct log_entry *entry)
 {
@@ -114,7 +115,7 @@ duration_us(const struct log_entry *entry)
     return entry->summary->duration_ns / SXE_NS_PER_US;
 }
 
-/* Add the version. A request line that was refused or incomplete may lack it. */
+/* Whether the version is known. It may be unknown if the request line was refused or incomplete. */
 static bool
 has_version(const struct log_entry *entry)
 {
@@ -148,8 +149,8 @@ host_of_line(const struct sxe_http_request *request)
 
 /* ---- Lines by a format ---- */
 
-/* Add a text of the request. A missing text is written as "-", in JSON as "". An empty text is
- * written as "-", too, unless it stands in quotes, which show that it is empty. */
+/* Add a text of the request. If it is missing, write "-", or in JSON "". An empty text is also
+ * written as "-", unless it is in quotes, which show that it is empty. */
 static void
 add_text(struct log_line *line, const struct log_format *format, const struct log_part *part,
          struct sxe_span text)
@@ -168,8 +169,8 @@ add_http_version(struct log_line *line, const struct log_entry *entry)
     add_to_line(line, "HTTP/1.%u", entry->request->head.minor);
 }
 
-/* Add method, target and version, as far as they were understood. The blanks between them are
- * escaped outside of quotes, so that the field stays one word. */
+/* Add method, target and version, as far as they are known. If the variable is not in quotes, the
+ * blanks between them are escaped, so that the field is one word. */
 static void
 add_request(struct log_line *line, const struct log_format *format, const struct log_part *part,
             const struct log_entry *entry)
@@ -211,7 +212,7 @@ text_of_part(const struct log_format *format, const struct log_part *part,
     }
 }
 
-/* Add a text of the server itself, which needs no escapes. */
+/* Add a text that the server itself made, and that needs no escapes. */
 static void
 add_own_text(struct log_line *line, const struct log_format *format, const char *text)
 {

@@ -4,9 +4,10 @@
  *
  * Place: access-log.c calls log_line_make for each request that it logs. Nothing is allocated.
  *
- * Escapes: in a client's texts, bytes below 0x20, from 0x7f on, " and \ become \xHH (in JSON the
- * escapes of sxe-json.h), so that no client can forge a line. So do the bytes that stand in the
- * format next to the variable, and blanks outside of double quotes: no client can forge a field.
+ * Escapes: in texts of clients, bytes below 0x20, bytes from 0x7f on, " and \ become \xHH (in JSON
+ * the escapes of sxe-json.h), so that no client can forge a line. The bytes that the format has
+ * next to the variable, and blanks outside of double quotes, are escaped, too, so that no client
+ * can forge a field.
  *
  * Limits: each of a client's texts is cut at 1,200 bytes after escaping.
  */
@@ -25,7 +26,8 @@ struct log_line {
     char text[LOG_LINE_SIZE];
 };
 
-/* The current date in UTC in two forms, which are made once a second. Begin with second = -1. */
+/* The current date in UTC, in two forms, which are made once a second. Set second to -1 before the
+ * first use. */
 struct log_clock {
     time_t second;
     char local[80]; /* "06/Nov/1994:08:49:37 +0000" */
@@ -40,8 +42,8 @@ struct log_entry {
     const struct sxe_http_summary *summary;
     const struct log_clock *clock;
     unsigned worker;
-    bool has_id;        /* whether objects of "json" have the id of the request */
-    double sample_rate; /* the share of requests that is logged; 0: all are */
+    bool has_id;        /* whether objects of the format "json" have the id of the request */
+    double sample_rate; /* the part of the requests that is logged; 0: all are */
 };
 
 /* Make the line, which ends with a newline. */

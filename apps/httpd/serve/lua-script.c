@@ -21,7 +21,7 @@
 #include "sxe-lua-repl.h"
 #include "sxe.h"
 
-#define TEXT_SIZE 16384 /* most bytes of an error with its traceback */
+#define TEXT_SIZE 16384 /* the most bytes of an error with its traceback */
 
 static struct {
     struct sxe_lua *lua;
@@ -54,8 +54,8 @@ note_script_file(lua_State *L)
     return 0;
 }
 
-/* Add a searcher to package.searchers that finds no module but notes its file, so that a module
- * which fails to load is watched as well. */
+/* Add a searcher to package.searchers. It finds no module, but remembers the file of each module,
+ * so that a module which fails to load is watched, too. */
 static int
 watch_modules(void)
 {
@@ -92,13 +92,13 @@ count_script_lines(void)
 
 /* ---- --confine ---- */
 
-/* Remove popen and execute. The kernel refuses what they call as well, but then libc's popen
- * reports a lack of memory, and its system an exit of the program. */
+/* Remove popen and execute. The kernel refuses the calls that they make, but then libc's popen
+ * reports a lack of memory, and its system an exit of the program, which would mislead the user. */
 static int
 refuse_programs(void)
 {
     static const char text[] =
-        "if not package then return end\n" /* a sandbox has none of these functions */
+        "if not package then return end\n" /* in a sandbox none of these functions exists */
         "local function refuse(command)\n"
         "    if type(command) == 'table' then command = command[1] end\n"
         "    local why = ': Operation not permitted: --confine lets no program run'\n"

@@ -15,8 +15,10 @@
 
 #define CELL_SIZE 128
 #define SHARDS    8
-#define WAIT_S    0.002 /* the longest wait for a lock of the dict, whose owner may be stopped */
-/* how often to try to update a bucket that other processes change; then the request passes */
+/* how many seconds to wait, at most, for a lock of the dict, whose owner may be stopped */
+#define WAIT_S 0.002
+/* how many times to try to update a bucket while other processes change it; after that the request
+ * passes */
 #define TRIES 64
 
 static SXE_DICT *clients;
@@ -81,8 +83,8 @@ struct key {
 };
 
 /* The time at which the bucket will be full again after one more request at now_ns. It is at most
- * most_ns, the value for a bucket that is empty: a slower rate, before a reload, may have left a
- * later time. */
+ * most_ns, which is the value for an empty bucket. It could be more if the rate was slower before a
+ * reload. */
 static uint64_t
 fill_bucket(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns, uint64_t most_ns)
 {
@@ -91,8 +93,8 @@ fill_bucket(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns,
     return from_ns > most_ns ? most_ns : from_ns + limit->interval_ns;
 }
 
-/* Take one request from the client's bucket. Returns how many nanoseconds to wait until one may
- * pass; 0: this one may. */
+/* Take a request from the client's bucket. 0: the request may pass. Otherwise returns after how
+ * many nanoseconds one may pass. */
 static uint64_t
 take_from_bucket(const struct rate_limit *limit, const struct key *key)
 {

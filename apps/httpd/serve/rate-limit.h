@@ -17,9 +17,10 @@
  * A client is an IPv4 address, or the first 64 bits of an IPv6 address. All clients of unix sockets
  * count as one.
  *
- * Limits: RATE_LIMIT_CLIENTS buckets that are not full; one more evicts the least recently used.
- * 127 processes can share the dict. A request passes uncounted if the dict stays locked for some
- * milliseconds, and in a process that has no place among the 127.
+ * Limits: RATE_LIMIT_CLIENTS buckets that are not full. If there are more, the bucket that was not
+ * used for the longest time is dropped. At most 127 processes can share the dict. A request passes
+ * without being counted if the dict stays locked for some milliseconds, or if its process is not
+ * one of the 127.
  */
 #ifndef RATE_LIMIT_H
 #define RATE_LIMIT_H
@@ -29,19 +30,21 @@
 #include <sys/socket.h>
 
 #define RATE_LIMIT_CLIENTS 16384
-/* most requests per second, minute or hour, and most in a burst */
+/* the largest number of requests in a second, minute or hour, and in a burst */
 #define RATE_LIMIT_MOST 1000000
 
 struct rate_limit {
-    uint64_t route; /* a hash of the route's place in the configuration, equal in all processes */
+    /* a hash of the place of the route in the configuration, which is equal in all processes */
+    uint64_t route;
     uint64_t interval_ns;
-    uint32_t burst; /* 0: there is no limit */
+    uint32_t burst; /* how many requests may come at once; 0: there is no limit */
 };
 
-/* Parse "10/s", "100/m" or "1000/h" into interval and burst. False: the text is not like these. */
+/* Parse "10/s", "100/m" or "1000/h" into interval and burst. False: the text is not of this
+ * form. */
 bool rate_limit_parse(struct rate_limit *limit, const char *text);
 
-/* Make the table. Call before the serving processes are forked. 0 or -errno. */
+/* Make the table. Call it before the serving processes are forked. 0 or -errno. */
 int rate_limit_begin(void);
 void rate_limit_end(void);
 
@@ -49,9 +52,9 @@ void rate_limit_end(void);
  * or --user takes away access to /proc. */
 void rate_limit_join(void);
 
-/* Count a request of the client at address; length 0: a unix socket. 0: the request may pass.
- * Otherwise it is refused and not counted: the seconds until one may pass. Without rate_limit_begin
- * all pass. */
+/* Count a request of the client that has this address; length 0: it came over a unix socket. 0: the
+ * request may pass. Otherwise the request is refused and not counted, and the result is the number
+ * of seconds until a request may pass. If rate_limit_begin was not called, all requests pass. */
 unsigned rate_limit_take(const struct rate_limit *limit, const struct sockaddr_storage *address,
                          socklen_t length);
 

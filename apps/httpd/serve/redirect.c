@@ -13,17 +13,17 @@
 #define CONNECTIONS_MOST 1000u
 #define NAME_SIZE        256u
 #define PREFIX_ROOM      320u /* room for "https://", a name and a port */
-/* the longest target: it is no longer than a head, see HEAD_MOST in options.c */
+/* the longest target: a target is no longer than a head, see HEAD_MOST in options.c */
 #define TARGET_MOST 61440u
 
 static struct {
-    struct sxe_http *http; /* the second server; NULL: no --http-redirect */
+    struct sxe_http *http; /* the second server; NULL: --http-redirect was not given */
     unsigned short https_port;
 } redirect;
 
-/* Copy the host of the authority, without the port, to name. False: it has bytes that no host name
- * has. "a/b.example" would match a certificate for "*.example", but a Location with it leads to the
- * host "a". */
+/* Copy the host of the authority, without its port, to name. False: it has bytes that are not
+ * allowed in a host. "a/b.example", for instance, would match a certificate for "*.example", but a
+ * Location with it would lead to the host "a". */
 static bool
 copy_name(struct sxe_span authority, char name[NAME_SIZE])
 {
@@ -42,7 +42,7 @@ copy_name(struct sxe_span authority, char name[NAME_SIZE])
     return true;
 }
 
-/* The host that the client asked for, if a certificate has that name; otherwise the first name of
+/* The host that the client asked for, if a certificate has this name; otherwise the first name of
  * the first certificate. NULL: the certificates have no name. */
 static const char *
 host_of_request(const struct sxe_http_request *request, char name[NAME_SIZE])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how a serving process becomes the user of --user, and which files it opens before that.
+ * What: lets a serving process become the user of --user, and opens some files before that.
  *
  * Place: service.c calls serve_as_begin first; become.c changes the user.
  */
@@ -11,13 +11,13 @@
 #include "options.h"
 #include "worker-place.h"
 
-/* Open the access log, if one is wanted and *log is NULL. worker NULL: no supervisor. 0, or -errno
- * after a message. */
+/* Open the access log, if the options ask for one and *log is NULL. If worker is NULL, there is no
+ * supervisor. 0, or -errno after a message. */
 int serve_as_open_log(const struct httpd_options *options, const struct worker *worker,
                       struct access_log **log);
 
-/* With --user: open the files that only root may open, and become that user. Call before a script
- * is loaded. worker NULL: no supervisor. 0, or -errno after a message. */
+/* If --user was given, open the files that only root may open, and become the user. Call it before
+ * a script is loaded. If worker is NULL, there is no supervisor. 0, or -errno after a message. */
 int serve_as_begin(const struct httpd_options *options, const struct worker *worker,
                    struct access_log **log);
 

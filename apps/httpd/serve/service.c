@@ -47,18 +47,22 @@ static struct {
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
-    /* looks again and again at the script's top level, and at the end at connections */
+    /* looks again and again whether the script's top level has ended; during the drain, whether
+     * connections are left */
     struct sxe_timer progress;
-    struct sxe_timer alive; /* for a service manager's watchdog */
-    struct sxe_timer grace; /* limits the drain to --stop-timeout */
+    struct sxe_timer alive; /* sends the messages for the watchdog of a service manager */
+    struct sxe_timer grace; /* ends the drain after --stop-timeout */
     ev_io supervisor;
     int link; /* the socket to the supervisor; -1: there is none */
     struct worker worker;
     struct error_pages error_pages;
     enum ending ending;
-    bool has_asked; /* whether this process, short of memory, asked the supervisor to be replaced */
+    /* whether this process has asked the supervisor to replace it, because its script has little
+     * memory left */
+    bool has_asked;
     unsigned drained_s; /* how many seconds ago this process began to drain */
-    bool was_over; /* whether the last on_progress_of_end found no task and no client that waits */
+    /* whether the last call of on_progress_of_end found no task and no client that waits */
+    bool was_over;
     int result;
 } service;
 
@@ -73,7 +77,7 @@ reply_hello(struct sxe_http_request *request, struct sxe_http_response *response
 
 /* ---- Counters, the access log and memory ---- */
 
-/* The on_reply for --admin without --access-log and --stats. */
+/* The function on_reply of the server if --admin is given, but neither --access-log nor --stats. */
 static void
 count_admin_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
@@ -89,7 +93,8 @@ on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summar
         access_log_add(service.log, request, summary);
 }
 
-/* Ask for a reload when the script has little memory left: a new process frees all of it. */
+/* If the script has little memory left, ask for a reload, because a new process begins with free
+ * memory. */
 static void
 look_at_memory(void)
 {
@@ -105,12 +110,14 @@ static void
 on_server_stopped(struct sxe_http *http)
 {
     SXE_UNUSED_PARAMETER(http);
-    if (!upstreams_have_tunnels()) /* else on_progress_of_end sees the end of the last one */
+    /* if there are tunnels, on_progress_of_end notices the end of the last one */
+    if (!upstreams_have_tunnels())
         sxe_stop();
 }
 
-/* This process has the passwords of an earlier file, so its clients get less than --stop-timeout
- * for their last request: two ticks, so that a request which is on its way arrives. */
+/* A reload may have changed the files of passwords, but this process, which drains, still has the
+ * old passwords. So its clients get only two ticks for a last request, and not --stop-timeout. Two
+ * ticks are enough for a request that is on its way. */
 static void
 end_earlier_passwords(void)
 {
@@ -129,7 +136,8 @@ on_second(struct sxe_timer *timer)
     stats_publish();
     look_at_memory();
     if (service.link < 0 || !become_is_other(&service.options->user))
-        secure_look(); /* with --user the supervisor, which is root, looks at the certificates */
+        /* with --user the supervisor, which is root, looks at the certificates instead */
+        secure_look();
 }
 
 static void
@@ -151,7 +159,7 @@ reopen_access_log(void)
 
 /* ---- The end ---- */
 
-/* End now, although replies are in progress: their clients see a reset. */
+/* End now, although replies are in progress. Their clients see a reset. */
 static void
 stop_service_at_once(void)
 {
@@ -168,9 +176,9 @@ on_grace_over(struct sxe_timer *timer)
     stop_service_at_once();
 }
 
-/* Stop when no task of the script waits and no client waits for the rest of a reply, at two looks
- * in a row: a task that was just woken does not count as waiting at the first one. A client that
- * has its whole reply may keep its end open. */
+/* Stop when no task of the script waits, and no client waits for the rest of a reply. Both must be
+ * so at two looks, because a task that was just woken does not count as waiting at the first look.
+ * A client that has its whole reply may keep its connection open. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
@@ -215,7 +223,7 @@ stop_service(void)
     sxe_stop_listening();
 }
 
-/* The first call drains or ends; a second call with ENDING stops at once. */
+/* The first call begins to drain or to end. A second call with ENDING stops at once. */
 static void
 end_service(enum ending how)
 {
@@ -236,7 +244,8 @@ end_service(enum ending how)
     watch_progress_of_end();
 }
 
-/* Print the addresses, once for all workers: the supervisor asks the first one when all serve. */
+/* Print the addresses. With several workers only one does so: when all of them serve, the
+ * supervisor asks the first one. */
 static void
 say_where(void)
 {
@@ -244,7 +253,7 @@ say_where(void)
     admin_say(service.options);
 }
 
-/* ---- Signals, or under a supervisor its messages ---- */
+/* ---- Signals, or, under a supervisor, messages ---- */
 
 static void
 on_stop_signal(struct sxe_signal *watch)
@@ -323,8 +332,8 @@ on_shell_end(void)
     end_service(ENDING);
 }
 
-/* From here on the process ends anyway. A signal that comes late must not change its exit status,
- * so the default action, which kills, is never in force. */
+/* From here on the process ends in any case. If a signal comes late, it must not change the exit
+ * status, so it is ignored, and the default action, which would kill, is never in force. */
 static void
 ignore_late_signals(void)
 {
@@ -374,7 +383,8 @@ cannot_serve(const char *root, int error)
     return -error;
 }
 
-/* Choose the handler: script, files or greeting. 0, or -errno after a message. */
+/* Choose the handler of requests: the script, files or the greeting. 0, or -errno after a
+ * message. */
 static int
 choose_handler(struct sxe_http_config *http)
 {
@@ -404,7 +414,7 @@ choose_handler(struct sxe_http_config *http)
     return 0;
 }
 
-/* Create all parts of the server, so that sxe_init can reserve their memory. Open no socket yet. 0,
+/* Create all parts of the server, so that sxe_init can reserve their memory, but open no socket. 0,
  * or -errno after a message. */
 static int
 make_server_plan(void)
@@ -489,8 +499,8 @@ service_plan(struct httpd_options *options)
 
 /* ---- Start, run, end ---- */
 
-/* Tell the supervisor before the address is printed: a program that reads the address may send a
- * signal at once. 0 or -errno. */
+/* Tell the supervisor that this process is ready. Do that before the address is printed, because a
+ * program that reads the address may send a signal at once. 0 or -errno. */
 static int
 say_ready(void)
 {
@@ -528,7 +538,7 @@ start_accepting(void)
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
-/* Wait for the end of the script's top level; then accept connections. */
+/* Wait until the script's top level has ended, and then accept connections. */
 static void
 on_progress(struct sxe_timer *timer)
 {
@@ -542,8 +552,8 @@ on_progress(struct sxe_timer *timer)
         sxe_stop();
 }
 
-/* Watch signals before the address is printed: a program that reads the address may send a signal
- * at once. 0, or -errno after a message. */
+/* Watch signals. Do that before the address is printed, because a program that reads the address
+ * may send a signal at once. 0, or -errno after a message. */
 static int
 listen_and_run(void)
 {
@@ -577,8 +587,8 @@ service_run(struct httpd_options *options, const struct worker *worker)
         result = secure_open(options);
     if (result == 0)
         result = serve_as_open_log(options, worker, &service.log);
-    /* Confine before sxe_init starts threads: Landlock confines this thread and those that it
-     * starts. */
+    /* Confine the process before sxe_init starts threads, because Landlock confines only this
+     * thread and those that it starts later. */
     if (result == 0)
         result = confine_begin(options);
     if (result == 0) {

@@ -4,7 +4,7 @@
  *
  * Place: main calls it once; the supervisor calls it in each of its children.
  *
- * Shape: plan (and load the script), sxe_init, listen, run, drain.
+ * Shape: it makes its plan (and loads the script), calls sxe_init, listens, runs, and drains.
  */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -12,11 +12,11 @@
 #include "options.h"
 #include "worker-place.h"
 
-/* Print the memory that would be reserved. 0, or -errno after a message on standard error. */
+/* Print how much memory would be reserved. 0, or -errno after a message on standard error. */
 int service_plan(struct httpd_options *options);
 
-/* Serve until a signal or the supervisor ends the process. worker NULL: no supervisor. 0, or -errno
- * after a message on standard error. */
+/* Serve until a signal, or the supervisor, ends the process. If worker is NULL, there is no
+ * supervisor. 0, or -errno after a message on standard error. */
 int service_run(struct httpd_options *options, const struct worker *worker);
 
 #endif

@@ -14,7 +14,7 @@
 #include "secure.h"
 
 #define UNIX_PATH_MAX_BYTES 107
-/* bytes for the fields of a reply: many applications send more than our default */
+/* the bytes for the fields of a reply, because many applications send more than the default */
 #define FIELDS_OF_REPLY 16384
 #define ADDED_TO_HEAD   4096 /* how many bytes the proxy may add to a request */
 #define IP_SIZE         64
@@ -26,7 +26,7 @@ static const char https[] = "https://";
 struct place {
     char host[256];
     char port[8];
-    const char *path; /* the path of a unix socket; NULL: host and port */
+    const char *path; /* the path of a unix socket; NULL: the place is a host and a port */
     char path_text[UNIX_PATH_MAX_BYTES + 1];
     uint16_t weight;
 };
@@ -134,7 +134,7 @@ upstream_split_url(const char *url, char *place, const char **path)
         snprintf(place, UPSTREAM_PLACE_SIZE, "%s%.*s", is_tls ? https : "", (int)length, authority);
     if (printed >= UPSTREAM_PLACE_SIZE - 4)
         return wanted;
-    if (!upstream_is_place(place)) /* it may have no port */
+    if (!upstream_is_place(place)) /* the text may have no port */
         snprintf(place + printed, 5, is_tls ? ":443" : ":80");
     if (*place == '@' || strchr(place, ' ') != NULL || !upstream_is_place(place))
         return wanted;
@@ -183,16 +183,17 @@ upstream_read_proxy(const char *text, struct httpd_proxy *proxy)
 
 /* ---- Opening ---- */
 
-static struct upstream *first_open; /* the list, by next_open, of upstreams whose `made` is set */
+/* the list of upstreams whose `made` is set, linked by next_open */
+static struct upstream *first_open;
 
-/* The name in the log and in metrics. */
+/* The name of an upstream in the log and in metrics. */
 static const char *
 shown_name(const struct upstream *upstream)
 {
     return *upstream->place != '\0' ? without_scheme(upstream->place) : upstream->name;
 }
 
-/* The addresses of an upstream, and the texts that they borrow. */
+/* The addresses of an upstream, and the texts to which they point. */
 struct found {
     struct sxe_http_upstream_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
     struct place places[UPSTREAM_PLACES_MAX];
@@ -200,9 +201,9 @@ struct found {
     unsigned number;
 };
 
-/* Add the addresses of a name, at most as many as there is room for; a text that is an address adds
- * itself. A name that is not found has no address: the other servers, and the rest of the site, do
- * without it. */
+/* Add the addresses of a place's host, but not more than `most`. A host that is an address has only
+ * this address. If the name is not found, the server has no address; the other servers, and the
+ * rest of the site, go on without it. */
 static void
 look_place_up(const struct upstream *upstream, const struct place *place, unsigned most,
               struct found *found)
@@ -224,7 +225,8 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
 
         if (getnameinfo(one->ai_addr, one->ai_addrlen, text, IP_SIZE, NULL, 0, NI_NUMERICHOST) ==
                 0 &&
-            strchr(text, '%') == NULL) /* a link-local address needs its interface */
+            /* a link-local address is not usable without its interface */
+            strchr(text, '%') == NULL)
             found->addresses[found->number++] =
                 (struct sxe_http_upstream_address){.ip = text,
                                                    .port = (uint16_t)strtoul(place->port, NULL, 10),
@@ -234,7 +236,7 @@ look_place_up(const struct upstream *upstream, const struct place *place, unsign
     freeaddrinfo(all);
 }
 
-/* Share the room for addresses equally among all places. */
+/* Find the addresses of all places. Each place gets an equal part of the room for addresses. */
 static void
 find_addresses(const struct upstream *upstream, struct found *found)
 {
@@ -268,8 +270,8 @@ upstream_tls_of(const struct upstream *upstream, const struct upstream_tls *usua
     return tls;
 }
 
-/* Have the connections speak TLS. All addresses must have the certificate's name, if one is given.
- * 0, or -errno after a message. */
+/* Let the connections use TLS. If a name of certificates was given, all addresses must have it. 0,
+ * or -errno after a message. */
 static int
 open_upstream_tls(struct upstream *upstream, const struct upstream_tls *usual, struct found *found,
                   struct sxe_http_upstream_config *config)
@@ -369,7 +371,7 @@ upstream_send(const struct upstream *upstream, const struct sxe_http_proxy *send
 void
 upstream_close(struct upstream *upstream)
 {
-    first_open = NULL; /* all are closed together */
+    first_open = NULL; /* all upstreams are closed together, so the list can be emptied */
     sxe_http_upstream_delete(upstream->made);
     upstream->made = NULL;
     secure_close_upstream(upstream->tls);
