@@ -8,7 +8,7 @@
  *                                                                DONE <-+ +-----------------+
  *
  * Most heads come in one piece and need no states: whole_request_line() and whole_fields() read the
- * usual lines at one go. They leave other lines, and all that are wrong, to the states.
+ * usual lines. The states read all other lines, the invalid ones among them.
  */
 #include "sxe-http-private.h"
 
