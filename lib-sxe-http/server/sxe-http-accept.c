@@ -5,7 +5,7 @@
  * none, it closes the connection that has waited longest without a request under way: before its
  * first byte (a handshake included), within a head, between requests, or after its last reply.
  * Connections in these states are in one order by time, so a new connection is the last to be
- * closed. A new connection that address_max refuses takes no other's place.
+ * closed. A new connection that address_max refuses closes no other connection.
  */
 #include "sxe-http-server-private.h"
 

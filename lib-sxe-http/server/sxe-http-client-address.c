@@ -5,8 +5,8 @@
  * over trusted addresses, as sxe-http-forwarded.h says; the element at which the walk ends names
  * the host and the scheme.
  *
- * A connection of a trusted proxy has requests of many clients. So config.address_max counts it for
- * a client only while a request of that client is under way.
+ * A connection of a trusted proxy has requests of many clients. So such a connection counts for a
+ * client (config.address_max) only while a request of that client is under way.
  */
 #include "sxe-http-server-private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the head of a reply. Most heads are the same as the one before, so the server keeps the
- * last head as long as its Date is right, and composes another only when something differs.
+ * What: the head of a reply. Most heads equal the head before them, so the server keeps the last
+ * head as long as its Date is right, and composes another only when something differs.
  *
  *     status line | Date | lines of every reply | lines of this one | type | length | connection
  */

@@ -160,7 +160,7 @@ struct sxe__http_slot {
     bool is_forwarded; /* sxe__http_forward was called */
     bool half_close;   /* the request goes on after the client half-closes */
     uint16_t status;
-    int outcome; /* if the library answered in the handler's place: -errno for on_done */
+    int outcome; /* if the library answered instead of the handler: the -errno that on_done gets */
     uint32_t fields_used;
     uint64_t body_sent;
     void (*on_room)(struct sxe_http_response *response);

@@ -81,7 +81,8 @@ write_content(SXE *s, const struct part *part)
     return sxe_sendfile(s, part->fd, part->offset, part->length, part->on_sent);
 }
 
-/* Write a part as one chunk (RFC 9112, 7.1). Once its size is written, all of it must follow. */
+/* Write a part as one chunk (RFC 9112, 7.1). Once its size is written, the whole part must
+ * follow. */
 static int
 write_chunk(struct sxe__http_slot *slot, const struct part *part)
 {
