@@ -190,8 +190,9 @@ struct sxe_http_exchange {
     struct sxe_http_client *client;
     uint64_t handle;
     void *user;
-    const struct sxe_http_parser *response; /* status and fields; NULL: there is none yet. In
-                                               on_done(-EACCES and -EHOSTUNREACH): the proxy's */
+    /* status and fields; NULL: no response came yet. In on_done(-EACCES) and
+     * on_done(-EHOSTUNREACH): the response of the proxy */
+    const struct sxe_http_parser *response;
     /* the first byte of the head; offsets in the response count from this byte */
     const char *head;
     struct sxe_span body;          /* the whole body, in on_done(0) of a call without

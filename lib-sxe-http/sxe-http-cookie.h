@@ -12,8 +12,8 @@
  *     Set-Cookie: name=Ann%20Lee; Path=/; HttpOnly; SameSite=Lax
  *
  * Rules:
- *   - Of cookies with the same name the first one counts: browsers put that with the longest path
- *     there. Names are compared byte by byte. A pair without "=" is left out.
+ *   - Of cookies with the same name the first one counts: browsers send the one with the longest
+ *     path first. Names are compared byte by byte. A pair without "=" is left out.
  *   - A cookie whose struct is zero but for name and value is the safest that works on all sites:
  *     for this host alone, all its paths, until the browser ends, not readable by scripts of pages,
  *     not sent with the forms of other sites. Set is_secure if the site speaks TLS.

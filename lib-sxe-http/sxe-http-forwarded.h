@@ -3,7 +3,7 @@
  * What: the fields in which proxies say whose request they pass on: Forwarded (RFC 7239), and its
  * forerunner X-Forwarded-For.
  *
- * Place: a server reads them from requests of proxies that it trusts, see config.forwarded in
+ * Place: a server reads them from requests of proxies that it trusts, see config.forwarding in
  * sxe-http.h. Pure: bytes in, addresses out; no I/O, no allocation.
  *
  * Shape: each proxy adds an element at the right, so only the right end can be believed. Elements

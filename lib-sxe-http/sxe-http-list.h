@@ -49,7 +49,7 @@ SXE_PUBLIC struct sxe_http_list sxe_http_list_of(const struct sxe_http_parser *p
 /* Walk a list in one text; base NULL: the field is missing. */
 SXE_PUBLIC struct sxe_http_list sxe_http_list_in(struct sxe_span text);
 
-/* Whether the field is there, even if it has no element. */
+/* Whether the message has the field, even if the field has no element. */
 static inline bool
 sxe_http_list_is_there(const struct sxe_http_list *list)
 {

@@ -39,12 +39,12 @@
  * are used.
  *
  * WebSockets: a request for WebSocket (RFC 6455) is sent on as such, and if the address answers 101
- * the bytes of both pass, until one ends. Other protocols are not asked for.
+ * the bytes of both sides pass, until one side ends. Other protocols are not asked for.
  *
  * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx) and trailers are not passed
- * on. Make the server's routes with
- * SXE_HTTP_ROUTE_STREAM, or its config.stream true: otherwise bodies come whole, up to its
- * body_max. sxe_http_upstream_new reserves all memory: two heads for each connection.
+ * on. Make the server's routes with SXE_HTTP_ROUTE_STREAM, or its config.stream true: otherwise
+ * bodies come whole, up to its body_max. sxe_http_upstream_new reserves all memory: two heads for
+ * each connection.
  *
  * Example:
  *     struct sxe_http_upstream_address address = {.ip = "127.0.0.1", .port = 3000};

@@ -15,8 +15,8 @@
  * exactly 55 bytes. Version ff is invalid; of others the first 55 bytes are read as those of 00, if
  * a dash follows or nothing. sxe_http_trace_write writes version 00, with the two flags above.
  *
- * Limits: tracestate is passed on unread; one of more than SXE_HTTP_TRACE_STATE_MAX bytes is not
- * passed on.
+ * Limits: tracestate is passed on unread, unless it has more than SXE_HTTP_TRACE_STATE_MAX bytes:
+ * then it is dropped.
  *
  * Example:
  *     struct sxe_http_trace trace;
