@@ -126,8 +126,9 @@ call_handle(lua_State *L)
     return spec->call(L, index, generation);
 }
 
-/* Arguments: the handle, an error or nil. Lua asks for this metamethod where the variable is
- * declared, and all light userdata share it: a class without close is refused only here. */
+/* The __close of all handles. Arguments: the handle, an error or nil. Lua asks for this metamethod
+ * where the variable is declared, and all light userdata share it; so a handle whose class has no
+ * close is refused only here. */
 static int
 close_handle(lua_State *L)
 {

@@ -6,9 +6,9 @@
  *
  * The thread sleeps while no state runs Lua, so that an idle program does not wake up. It says that
  * it is asleep, and then looks whether a state runs. A loop that begins to run Lua says so, and
- * then looks whether the thread is asleep. One of them sees the other, because membarrier(2) orders
- * the loops' stores and loads for the thread. So when a loop begins to run Lua, the check costs
- * only one load.
+ * then looks whether the thread is asleep. At least one of the two sees what the other said,
+ * because membarrier(2) orders the loops' stores and loads for the thread. So when a loop begins to
+ * run Lua, the check costs only one load.
  */
 #include "sxe-lua-core-private.h"
 
