@@ -8,10 +8,10 @@
  *
  * Data to write is copied, and data that was read belongs to the job until the task resumes, so
  * neither depends on Lua while the thread has it. A task that is cancelled or times out forgets its
- * job, which is free again once the thread is done with it; so does a state that is deleted. While
- * all jobs are taken, tasks wait in a line. A file that stays open (sxe-lua-file-open.c) has a job
- * of its own. Before sxe_init there are no threads, and nobody to keep waiting: a script's top
- * level reads its settings at once.
+ * job, which is free again once the thread is done with it. A state that is deleted forgets its
+ * jobs, too. While all jobs are taken, tasks wait in a line. A file that stays open
+ * (sxe-lua-file-open.c) has a job of its own. Before sxe_init there are no threads, and no client
+ * who would have to wait; so calls then block: a script's top level reads its settings.
  *
  * A short file that the kernel has in its caches is read by the loop: that takes less time than to
  * wake a thread and be woken. No disk is waited for, neither for the name nor for the bytes; but a

@@ -15,10 +15,10 @@
  *       ^ parked                                                          |
  *       '---- wake <--- on_wake <--- async --  [ out ] <--- reply --------'
  *
- * A call's message goes there and comes back as the reply, so a reply needs no memory that could be
- * missing. `lock` guards both queues and all that is marked "shared". While a message is in neither
- * queue, the thread that took it out has it. A task that waits no more marks its call is_cancelled:
- * from then on the message belongs to the worker's thread, or to the owner if it is back already.
+ * A call's message is used again for the reply, so no reply fails for want of memory. `lock` guards
+ * both queues and the members that both threads use. While a message is in neither queue, the
+ * thread that took it out has it. A task that waits no more marks its call is_cancelled: from then
+ * on the message belongs to the worker's thread, or to the owner if it is back already.
  *
  * The thread is started by the owner's loop, or at once if that runs already: a script that is
  * loaded before fork(2), as by sxe-httpd -w, has no threads yet.
@@ -81,7 +81,7 @@ struct sxe__lua_worker {
     bool has_ended;
     char *problem; /* why the worker ended; NULL: the worker was stopped */
 
-    /* atomic, like the two next members: bytes of messages that wait for the worker */
+    /* atomic, like the members up to `gave_place`: bytes of messages that wait for the worker */
     size_t held_in;
     size_t held_out;
     /* how many calls have a message, whether or not a task still waits for the reply */
