@@ -295,7 +295,8 @@ use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span byte
 
 static int whole_came(lua_State *L, int status, lua_KContext context);
 
-/* Stack: the request, the most bytes that the body may have, the C function that uses the body. */
+/* Read the whole body, and pass it on. Stack: the request, the most bytes that the body may have,
+ * the C function that uses the body. */
 static int
 read_whole_body(lua_State *L, struct sxe__lua_exchange *exchange)
 {
