@@ -14,8 +14,8 @@
  *     CODE length bytecode upvalues  value value ...
  *     AGAIN n                                         object n
  *
- * No function here calls itself: tables under way are on the Lua stack, so depth costs no stack of
- * C.
+ * No function here calls itself: tables that are not complete are on the Lua stack, so depth costs
+ * no stack of C.
  *
  * Limits: SXE__LUA_CLONE_DEPTH, SXE__LUA_CLONE_MAX bytes.
  */

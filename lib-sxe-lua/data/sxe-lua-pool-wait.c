@@ -4,8 +4,8 @@
  * be read: it will soon be done, unless it was stopped, so the call is tried again until its wait
  * is over. Second, a task waits for an element in a state: it stands in the state's line, and a
  * task that moves an element to the state wakes the first task of the line. Other processes wake it
- * through a descriptor; a process that is killed before it does so cannot, so a waiting task also
- * looks once a second.
+ * through a descriptor; a process may be killed before it does so, so a waiting task also looks
+ * once a second.
  */
 #include "sxe-lua-pool-private.h"
 
