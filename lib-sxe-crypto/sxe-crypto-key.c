@@ -328,7 +328,7 @@ sign_text(lua_State *L)
 }
 
 /* 1: the signature is good; 0: the signature is bad, or there was no memory to check it; -1:
- * OpenSSL failed before it looked. */
+ * OpenSSL failed before it checked the signature. */
 static int
 verify_signature(EVP_PKEY *pkey, const struct manner *manner, const uint8_t *text, size_t length,
                  const uint8_t *signature, size_t size)
