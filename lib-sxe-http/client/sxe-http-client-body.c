@@ -55,8 +55,8 @@ on_piece_sent(SXE *s, int result)
 
 /* ---- A body in parts ---- */
 
-/* The kernel has the head and all parts: ask for the next part. After an early response the link
- * stays in BODY or PAUSED. */
+/* The kernel has all that was sent of the request: ask for the next part. After an early response
+ * the link stays in BODY or PAUSED. */
 static void
 on_part_sent(SXE *s, int result)
 {

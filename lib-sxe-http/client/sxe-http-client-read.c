@@ -251,8 +251,8 @@ read_head(struct sxe__http_link *link)
 }
 
 /* The proxy replies to CONNECT. A status other than 2xx refuses the tunnel (RFC 9110, 9.3.6). Bytes
- * after the reply would be taken for bytes of the server, but came before the handshake with it:
- * fail. */
+ * after the reply would be taken for bytes of the server, but they came before the handshake with
+ * the server: so fail. */
 static enum step
 read_tunnel_head(struct sxe__http_link *link)
 {
