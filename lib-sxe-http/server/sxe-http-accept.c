@@ -26,8 +26,9 @@
 
 /* Whether a connection in that state may be evicted. While a handler runs, its connection is still
  * in the state of its last event, so the state alone does not tell. After its last reply a
- * connection may be evicted as soon as the kernel has the reply; a refused client's connection at
- * once, because its client may never end the handshake, and the reply waits for that. */
+ * connection may be evicted as soon as the kernel has the reply; the connection of a refused client
+ * may be evicted at once, because that client may never end the handshake, and the reply waits for
+ * that. */
 static bool
 may_be_evicted(const struct sxe__http_connection *connection, enum sxe__http_state state)
 {
@@ -111,9 +112,9 @@ take_connection_place(struct sxe_http *http, const SXE *s)
     return &http->connections[id];
 }
 
-/* Refuse a client. It may not close for seconds. So the client that was refused REFUSED_MAX clients
- * earlier loses its socket now: otherwise a few such clients would keep the server from
- * accepting. */
+/* Refuse a client. The client may take seconds to close the connection. So the client that was
+ * refused REFUSED_MAX clients earlier loses its socket now: otherwise a few such clients would keep
+ * the server from accepting. */
 static void
 refuse_client(struct sxe_http *http, SXE *s)
 {

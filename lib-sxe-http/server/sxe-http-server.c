@@ -193,9 +193,9 @@ sxe_http_delete(struct sxe_http *http)
 
 /* A client whose machine is gone sends nothing, and with config.half_close a client that closed
  * looks like one that waits for its reply. Sending would tell, but a handler may have nothing to
- * send for long. So the kernel probes the client, and learns from a reset, or from silence, that it
- * is gone. Idle connections are closed by default before the first probe, so they cost no probes.
- * Accepted sockets inherit these options. */
+ * send for long. So the kernel probes the client, and learns from a reset, or from silence, that
+ * the client is gone. Idle connections are closed by default before the first probe, so they cost
+ * no probes. Accepted sockets inherit these options. */
 static void
 ask_for_silent(const SXE *listener)
 {
