@@ -147,8 +147,8 @@ struct sxe_http_client_config {
     uint32_t unsafe_idle_ms;
 
     /* connect only to addresses of the public internet (sxe_cidr_is_public), so that a URL of a
-     * stranger leads to no private server; others are refused with EACCES. Not with path, nor with
-     * a proxy, which looks the name up itself */
+     * stranger leads to no private server; others are refused with EACCES. Not allowed with path,
+     * nor with a proxy, which looks the name up itself */
     bool public_only;
 
     bool unref; /* sxe_run does not wait for this client's connections, see sxe_unref */
@@ -161,18 +161,19 @@ struct sxe_http_client_config {
     const char *tls_name;
 
     /* the URL of a forward proxy, as sxe_http_client_find_proxy returns it:
-     * http://user:password@host:port, of which http:// may be missing, and the port is 1080 if it
-     * is; NULL: none. start_tls: the function sxe_tls_start, needed for a proxy with tls. */
+     * http://user:password@host:port; http:// may be missing; without a port the port is 1080.
+     * NULL: none. start_tls: the function sxe_tls_start, needed for a proxy with tls. */
     const char *proxy;
     int (*start_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
 };
 
 /* Find the forward proxy that the environment names for a host, as curl does: in http_proxy for the
  * scheme "http", in https_proxy or HTTPS_PROXY for "https", else in all_proxy or ALL_PROXY. NULL:
- * none, or no_proxy or NO_PROXY names the host, or a network of its address. Variables that are
- * empty, and all of a process with more rights than its user, count as not set. HTTP_PROXY is not
- * read: a CGI server gives that name to the field Proxy of a request. The text is that of getenv;
- * *variable (may be NULL) becomes the variable's name, for errors: the URL may have a password. */
+ * none, or no_proxy or NO_PROXY names the host, or a network of its address. A variable that is
+ * empty counts as not set, and so do all variables if the process has more rights than its user.
+ * HTTP_PROXY is not read: a CGI server gives that name to the field Proxy of a request. The text is
+ * that of getenv; *variable (may be NULL) becomes the variable's name, for errors: the URL may have
+ * a password. */
 SXE_PUBLIC SXE_MUST_USE const char *sxe_http_client_find_proxy(const char *scheme, const char *host,
                                                                const char **variable);
 

@@ -122,20 +122,21 @@ struct sxe_http_upstream_config {
     uint32_t unsafe_idle_ms;  /* a request that is not idempotent, or whose body comes in
                                  parts, takes no connection that has been idle for longer; 500 */
     uint32_t request_max;     /* the most bytes of a request's head as it is sent on; 24576 */
-    /* WebSockets at a time, with all addresses, 65536 at most; 256; UINT32_MAX: none, and requests
-     * for WebSocket are sent on as plain requests */
+    /* how many WebSockets may be open, with all addresses together, 65536 at most; 256; UINT32_MAX:
+     * none, and requests for WebSocket are sent on as plain requests */
     uint32_t tunnels_max;
     /* how long no byte may pass in either direction of a WebSocket; 3600000 */
     uint32_t tunnel_timeout_ms;
-    const char *check_path; /* asked of each address once in check_interval_ms: a path as in
-                               struct sxe_http_proxy; NULL: there are no checks */
+    /* the path that is requested from each address once in check_interval_ms, in the form of `path`
+     * in struct sxe_http_proxy; NULL: there are no checks */
+    const char *check_path;
     /* the time between two checks, and the longest time of a check; 5000 */
     uint32_t check_interval_ms;
     /* how many checks in a row must pass to bring an address back; 2 */
     uint32_t check_rises;
     /* how many checks in a row must fail to have an address left out; 3 */
     uint32_t check_falls;
-    struct sxe_http_limits limits; /* of a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
+    struct sxe_http_limits limits; /* for a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                       line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;           /* as in struct sxe_http_client_config; NULL: no TLS */
     int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
