@@ -282,8 +282,8 @@ is_same_block(size_t old_size, size_t new_size)
            size_classes[(old_size - 1) / UNIT] == size_classes[(new_size - 1) / UNIT];
 }
 
-/* After a failure Lua collects garbage and tries again; a test that wants an error fails both
- * tries. */
+/* After a failure Lua collects garbage and tries again; so a test that wants an error has both
+ * tries fail. */
 static bool
 must_fail(struct sxe__lua_heap *heap)
 {
