@@ -244,8 +244,8 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
     add_lua_route(L, router, &all);
 }
 
-/* Mount `mounted` below the prefix at 2. suffix: "", or the prefix of a mount that the router at
- * the prefix has itself. */
+/* Mount `mounted` below the prefix at 2. suffix: "", or, if `mounted` is mounted in the router at
+ * that prefix, its prefix there. */
 static void
 add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
           struct sxe__lua_router *mounted)
