@@ -51,7 +51,7 @@ void *sxe__lua_sketch_check(lua_State *L, int argument, const struct sxe__lua_sk
  * number. -EUCLEAN has its own text in place of `why`. */
 int sxe__lua_sketch_push_result(lua_State *L, int result, const char *why);
 
-/* Read a number option of the table at 1, which must be above 0. Returns 0 if the option is
+/* Read a number option, which must be above 0, from the table at 1. Returns 0 if the option is
  * missing. */
 lua_Number sxe__lua_sketch_take_number(lua_State *L, const char *name);
 

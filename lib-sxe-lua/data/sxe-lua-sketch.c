@@ -97,8 +97,8 @@ sxe__lua_sketch_take_number(lua_State *L, const char *name)
     return number;
 }
 
-/* Take the common options. A file without a name is an existing sketch, whose file has all other
- * options. */
+/* Take the common options. If there is a file but no name, an existing sketch is opened, whose file
+ * has all other options. */
 static void
 take_opening(lua_State *L, const struct sxe__lua_sketch_kind *kind,
              struct sxe__lua_sketch_opening *opening, char name[SXE__LUA_POOL_NAME_SIZE])
