@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: measures how many connections a second a server accepts, answers and closes: a connection
- * for each request, raw epoll, one thread, -c connections at a time.
+ * What: measures how many connections a second a server accepts, answers and closes. It makes a
+ * connection for each request, with raw epoll, in one thread, -c connections at a time:
  *
  *     connect, one request with "Connection: close", its reply whole, closed by us with a reset
  *
- * A reset leaves no TIME_WAIT on either side, so that ports never run out. The first reply is
- * looked at: its status must be 200. All others must be as long, and begin with the same status
- * line; one that is not, and a connection that is refused, is an error. -w seconds of load come
- * before the -d that are counted. The line of results is like limit-client's; latency is from
- * connect to the reply's last byte.
+ * A reset leaves no TIME_WAIT on either side, so that ports never run out. The first reply must
+ * have the status 200. All others must have the same length, and begin with the same status line. A
+ * reply that does not, and a connection that is refused, is an error. The load lasts -w seconds,
+ * which are not counted, and then -d seconds, which are. The line of results is like that of
+ * limit-client. A latency is the time from connect to the last byte of the reply.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ enum {
     CONNECTIONS_MAX = 10000,
     TICK_MS = 100,
     STALL_MS = 10000,
-    STATUS_LENGTH = 12 /* "HTTP/1.1 200" */
+    STATUS_LENGTH = 12 /* the length of "HTTP/1.1 200" */
 };
 
 struct options {
@@ -57,7 +57,7 @@ struct client {
     int epoll_fd;
     char request[REQUEST_MAX];
     size_t request_len;
-    size_t reply_len; /* 0: not known yet */
+    size_t reply_len; /* the length of a reply; 0: no reply has come */
     bool measuring;
     uint64_t replies;
     uint64_t bytes;
@@ -203,7 +203,7 @@ ask(struct client *client, struct connection *connection, uint32_t events)
     watch(client, connection, EPOLL_CTL_MOD, EPOLLIN);
 }
 
-/* The length of the reply whose head is there, 0 when the head is not whole. */
+/* The length of the reply whose head has come; 0: the head is not complete. */
 static size_t
 length_of_reply(size_t got)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs one operation of ours NUMBER times, and nothing else. callgrind counts the
- * instructions of two runs with different numbers; one operation costs the difference of the counts
- * divided by the difference of the numbers. Place: bench/instructions.lua, for the table
- * bench/instructions.tsv.
+ * What: runs one operation of the library NUMBER times, and nothing else. callgrind counts the
+ * instructions of two runs with different numbers. The number of instructions of one operation is
+ * the difference of the counts, divided by the difference of the numbers. Place:
+ * bench/instructions.lua runs it, to make the table bench/instructions.tsv.
  *
  *     count OPERATION NUMBER
  *     count                     names the operations

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: measures a server's rate with more and more open connections, more than one process may
- * have: several workers share them, each with raw epoll. One run takes all steps:
+ * What: measures a server's rate with more and more open connections. They are more than one
+ * process may have, so several workers share them, each with raw epoll. A run takes these steps:
  *
  *     open connections -> each asks once, until each has had a reply -> each asks again and again,
  *     -d seconds count -> wait for the last replies -> a line, and a pause -> open more connections
@@ -9,14 +9,15 @@
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
  *                  [-a]
  *
- * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause of -q
- * seconds after it nothing is under way, so that the server's memory can be looked at. Before the
- * seconds that count there is a line {"connections", "begins"}. With -a there is a line
- * {"connections", "counted"} after them. While the load goes on its reader sends SIGUSR1 to count
- * once more (because others used the CPUs), or SIGUSR2 to go on. Connections come from 127.0.0.1 to
- * .8, as one address has ports for 28,000 only. The first reply of each worker must have status
- * 200, and all others its length. A connection that is refused, reset or closed, and a wrong reply,
- * is an error.
+ * The line of results is {"connections", "connect_seconds", "requests", "seconds", "errors"}. In
+ * the pause of -q seconds after it nothing is under way, so that the server's memory can be
+ * measured. Before the seconds that count there is a line {"connections", "begins"}. With -a there
+ * is a line {"connections", "counted"} after these seconds, and the load goes on until the reader
+ * of the lines sends SIGUSR1, to count once more (because other processes used the CPUs), or
+ * SIGUSR2, to go on with the next step. Connections come from 127.0.0.1 to 127.0.0.8, because one
+ * address has only 28,000 ports. The first reply of each worker must have the status 200, and all
+ * others must have its length. A connection that is refused, reset or closed is an error, and so is
+ * a wrong reply.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -66,19 +67,19 @@ struct options {
 
 /* Memory that the workers and their parent share. */
 struct shared {
-    _Atomic unsigned turn;    /* phases that the parent has begun */
-    enum phase phase;         /* the last phase begun */
-    unsigned connections;     /* of the step that the phase is in */
-    _Atomic unsigned arrived; /* workers that are done with the phase */
-    _Atomic uint64_t replies; /* of the last COUNTING */
+    _Atomic unsigned turn;    /* how many phases the parent has begun */
+    enum phase phase;         /* the phase that was begun last */
+    unsigned connections;     /* how many connections the present step has */
+    _Atomic unsigned arrived; /* how many workers have ended the phase */
+    _Atomic uint64_t replies; /* how many replies came in the last COUNTING */
     _Atomic uint64_t errors;
-    _Atomic uint64_t end_ns; /* of COUNTING */
+    _Atomic uint64_t end_ns; /* when COUNTING ends */
 };
 
 struct connection {
-    int fd; /* -1: lost */
+    int fd; /* the socket; -1: the connection is lost */
     bool connected;
-    bool waiting; /* for a reply */
+    bool waiting; /* whether it waits for a reply */
     size_t got;
 };
 
@@ -93,11 +94,11 @@ struct worker {
     int epoll_fd;
     char request[REQUEST_MAX];
     size_t request_len;
-    size_t reply_len; /* 0: not known yet */
+    size_t reply_len; /* the length of a reply; 0: no reply has come */
     bool asking;
     uint64_t now_ns;
     uint64_t progress_ns;
-    uint64_t replies; /* since counting began */
+    uint64_t replies; /* how many replies came since counting began */
 };
 
 static char reply[REPLY_MAX + 1];
@@ -211,7 +212,8 @@ start_connect(struct worker *worker, struct connection *connection)
     worker->connecting++;
     connection->connected = false;
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* A reset leaves no TIME_WAIT. connect chooses the port, because it knows both addresses. */
+    /* Close with a reset, which leaves no TIME_WAIT. Let connect choose the port, because it knows
+     * both addresses. */
     if (connection->fd < 0 ||
         setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0 ||
         setsockopt(connection->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0 ||
@@ -290,7 +292,7 @@ take(struct worker *worker, struct connection *connection)
     }
 }
 
-/* Wait for events for at most wait_ms, and handle them. */
+/* Wait for events, for at most wait_ms, and handle them. */
 static void
 turn(struct worker *worker, int wait_ms)
 {
@@ -316,7 +318,7 @@ turn(struct worker *worker, int wait_ms)
     }
 }
 
-/* This worker's share of a step's connections. */
+/* The part of a step's connections that this worker has. */
 static unsigned
 share_of(const struct worker *worker, unsigned connections)
 {
@@ -341,7 +343,7 @@ ask_all(struct worker *worker)
     for (unsigned i = 0; i < worker->opened; i++) {
         if (worker->connections[i].fd >= 0 && !worker->connections[i].waiting)
             ask(worker, &worker->connections[i]);
-        if (i % EVENTS_MAX == 0) /* read the first replies before all have asked */
+        if (i % EVENTS_MAX == 0) /* read the first replies before all requests are sent */
             turn(worker, 0);
     }
 }
@@ -364,8 +366,9 @@ count_replies(struct worker *worker)
     atomic_fetch_add(&worker->shared->replies, worker->replies);
 }
 
-/* A connection that has its reply waits until all have theirs: some servers answer known
- * connections a dozen times before a new one. */
+/* Do what the phase demands. In GREETING a connection that has its reply waits until all
+ * connections have theirs, because some servers answer known connections a dozen times before they
+ * answer a new one. */
 static void
 do_phase(struct worker *worker, enum phase phase, unsigned connections)
 {

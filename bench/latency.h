@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Latencies in buckets that are at most 1/64 of their value wide, for the raw clients here.
+ * A histogram of latencies, for the clients of this folder that use raw epoll. The width of a
+ * bucket is at most 1/64 of its latencies.
  */
 #ifndef LATENCY_H
 #define LATENCY_H
@@ -24,7 +25,7 @@ latency_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Record the latency of `replies` replies that came together. */
+/* Record a latency that `replies` replies have, which came together. */
 static inline void
 latency_record(struct latencies *latencies, uint64_t ns, unsigned replies)
 {

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The physical limit that a load generator is compared with: raw epoll, level triggered, one
- * thread, one outstanding request a connection, or -P of them in one write. In order:
+ * The physical limit with which a load generator is compared: it uses raw epoll, level triggered,
+ * in one thread, and each connection has one outstanding request, or -P requests in one write. A
+ * run, in order:
  *
  *   ramp      connect all sockets, 16 at a time                        -> connect_seconds
  *   probe     one request on one connection: the reply's status must be 200; learn its length
  *   warm-up   -w seconds of load that are not counted
  *   measure   -d seconds, or until each socket has had its -n replies  -> requests, seconds, ...
  *
- * It receives and sends by recv and send, which cost the kernel less than read and write. After the
- * probe replies are counted by their length only, and the bytes of long ones are thrown away by the
- * kernel. A connection that is refused, reset or closed, or that brings more than was asked for, is
- * one error and is not replaced. Of pipelined requests all replies must have come before the next
- * are sent; their latency is that of the last. As a limit it sends a request after each reply; as a
- * client that must not be the limit it sends them in batches (-b), which costs the kernel less.
- * cpu_user and cpu_sys are this process's CPU seconds within the measured time, bytes what came
- * within it. */
+ * It uses recv and send, because they take the kernel less time than read and write. After the
+ * probe, replies are counted only by their length, and the kernel throws the bytes of long replies
+ * away. A connection that is refused, reset or closed, or that brings more bytes than expected, is
+ * one error, and is not replaced. If requests are pipelined, all their replies must have come
+ * before the next requests are sent; their latency is that of the last reply. If this program is
+ * the limit for a load generator, it sends a request after each reply. If it measures a server, and
+ * must not be the limit itself, it sends requests in batches (-b), which takes the kernel less
+ * time. cpu_user and cpu_sys are the CPU seconds of this process within the measured time; bytes is
+ * how many bytes came within it. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,18 +53,18 @@ struct options {
     char ip[INET_ADDRSTRLEN];
     const char *target;
     uint32_t sockets;
-    uint32_t depth;   /* requests in one write */
-    uint32_t batch;   /* connections that are read before the next requests are sent on them */
-    uint64_t queries; /* per socket; 0: run for .seconds */
+    uint32_t depth;   /* how many requests are sent in one write */
+    uint32_t batch;   /* how many connections are read before the next requests are sent on them */
+    uint64_t queries; /* how many requests a socket sends; 0: the run lasts .seconds */
     double seconds;
-    double warmup; /* < 0: not given */
+    double warmup; /* below 0: -w was not given */
 };
 
 struct connection {
     int fd;
     bool connected;
-    size_t missing; /* bytes of the replies that have not come yet */
-    uint64_t left;  /* replies that still count, with -n */
+    size_t missing; /* how many bytes of the replies have not come yet */
+    uint64_t left;  /* with -n: how many replies still count */
     uint64_t sent_ns;
 };
 
@@ -70,16 +72,17 @@ struct client {
     struct options options;
     struct connection *connections;
     int epoll_fd;
-    char *requests; /* as many as are sent in one write */
+    char *requests; /* the bytes of all requests that one write sends */
     size_t request_len;
     size_t reply_len;
-    struct connection *due[BATCH_MAX]; /* their replies have come, and the next requests wait */
+    /* connections whose replies have come, and whose next requests wait */
+    struct connection *due[BATCH_MAX];
     uint32_t due_count;
     bool measuring;
-    uint32_t opened; /* sockets created so far */
+    uint32_t opened; /* how many sockets were created so far */
     uint32_t connecting;
     uint32_t connects;
-    uint32_t busy; /* connections with outstanding requests */
+    uint32_t busy; /* how many connections have outstanding requests */
     uint64_t replies;
     uint64_t bytes;
     uint64_t errors;
@@ -255,7 +258,7 @@ seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* True when nothing has happened for so long that waiting on is pointless. */
+/* Whether nothing has happened for so long that waiting any longer makes no sense. */
 static bool
 stalled(const struct client *client)
 {
@@ -298,7 +301,7 @@ start_connect(struct client *client, struct connection *connection)
         die("socket", strerror(errno));
     }
 
-    /* A reset leaves no TIME_WAIT, so that the next run finds its ports free. */
+    /* Close with a reset, which leaves no TIME_WAIT, so that the next run finds free ports. */
     if (setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0) {
         die("setsockopt", strerror(errno));
     }
@@ -333,7 +336,8 @@ finish_connect(struct client *client, struct connection *connection, uint32_t ev
     client->connects++;
 }
 
-/* Wait once, in the ramp or under load. Returns the number of events; 0 also when a signal came. */
+/* Wait once, in the ramp or under load. Returns the number of events; it is also 0 when a signal
+ * came. */
 static int
 wait_events(struct client *client, struct epoll_event *events)
 {
@@ -389,7 +393,7 @@ ramp(struct client *client)
     }
 }
 
-/* The length of the head that starts at reply, checked; 0 when more is needed. */
+/* Check the head that begins at reply. Returns its length; 0: it is not complete. */
 static size_t
 probe_head(size_t *body_len)
 {
@@ -530,8 +534,9 @@ count_replies(struct client *client, struct connection *connection)
     }
 }
 
-/* Copying long replies here would hide what they cost the server: the kernel throws them away. A
- * byte more than is missing is asked for, so that one too many shows. */
+/* Receive bytes. The kernel throws those of a long reply away (MSG_TRUNC), because the time for
+ * copying them would hide how much time the server takes. One byte more than is missing is
+ * requested, so that an excess byte is noticed. */
 static ssize_t
 receive(const struct connection *connection)
 {
@@ -561,7 +566,8 @@ readable(struct client *client, struct connection *connection)
         connection->missing = 0;
         count_replies(client, connection);
     } else {
-        /* With -n a connection that has had all its replies is no longer busy, yet may close. */
+        /* With -n a connection that has had all its replies is not busy any more, but it may be
+         * closed later. */
         client->busy -= connection->left > 0;
         fail(client, connection,
              got < 0    ? strerror(errno)
@@ -570,7 +576,8 @@ readable(struct client *client, struct connection *connection)
     }
 }
 
-/* Keep the load up until end_ns or until no connection is busy. False when nothing moves. */
+/* Keep up the load until end_ns, or until no connection is busy. False: nothing has happened for
+ * too long. */
 static bool
 load(struct client *client, uint64_t end_ns)
 {
@@ -657,7 +664,7 @@ print_results(const struct client *client)
            client->cpu_sys);
 }
 
-/* -P copies of the request. */
+/* Make -P copies of the request. */
 static void
 build_requests(struct client *client)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
- * one recv and one send, and nothing else. It does not parse: whatever one recv brings counts as
- * one request, so a client must keep at most one outstanding on a connection.
+ * The physical limit with which a web server is compared: it uses raw epoll, level triggered, in
+ * one thread, with one recv and one send for each request, and does nothing else. It does not
+ * parse: the bytes of one recv count as one request, so a client may have only one outstanding
+ * request on a connection.
  *
- * Its reply has as many bytes as that of sxe-httpd, with a Date that stands still.
+ * Its reply has as many bytes as that of sxe-httpd, with a Date that never changes.
  *
- * Pipelined requests are counted by their length, which -r tells it: a read of k times as many
- * bytes is answered by k replies in one write. A client must send them whole, all of the same
+ * Pipelined requests are counted by their length, which -r gives: if a read brings k times as many
+ * bytes, k replies are sent in one write. A client must send whole requests, all of the same
  * length.
  *
- * With -w each reply comes so many seconds after its request, as of a handler that sleeps; the
- * replies wait in a ring, since they are due in the order of their requests. */
+ * With -w each reply is sent so many seconds after its request, like the reply of a handler that
+ * sleeps. The replies wait in a ring, because they are due in the order of their requests. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,21 +34,22 @@ enum {
     BACKLOG = 4096,
     ACCEPT_BATCH = 64,
     EVENTS_MAX = 512,
-    REQUEST_MAX = 65536, /* bytes of one read */
-    REQUEST_MIN = 16,    /* "GET / HTTP/1.0\r\n" */
+    REQUEST_MAX = 65536, /* the most bytes of one read */
+    REQUEST_MIN = 16,    /* the shortest request, "GET / HTTP/1.0\r\n" */
     BODY_MAX = 1048576,
-    REPLIES_MAX = 16 * 1048576, /* bytes of one write */
-    WAITING_MAX = 131072        /* replies that are not due yet */
+    REPLIES_MAX = 16 * 1048576, /* the most bytes of one write */
+    WAITING_MAX = 131072        /* the most replies that are not due yet */
 };
 
 struct options {
     struct sockaddr_in address;
-    const char *text; /* repeated, it is the body */
+    const char *text; /* this text, repeated, is the body */
     size_t body_len;
-    size_t request_len; /* 0: a read is one request */
-    double wait;        /* seconds before each reply */
-    bool shared;        /* others listen on the same port */
-    bool keep_alive;    /* the reply says so, for clients of HTTP/1.0 */
+    size_t request_len; /* the length of a request; 0: a read is one request */
+    double wait;        /* how many seconds each reply waits */
+    bool shared;        /* whether other processes listen at the same port */
+    /* whether the reply says "Connection: keep-alive", for clients of HTTP/1.0 */
+    bool keep_alive;
 };
 
 struct waiting {
@@ -60,12 +62,12 @@ struct server {
     int listen_fd;
     bool accepting;
     size_t request_len;
-    size_t read_len; /* a multiple of it */
+    size_t read_len; /* the most bytes of a read, a multiple of request_len */
     double wait;
-    struct waiting *ring; /* of WAITING_MAX; NULL: replies do not wait */
-    uint32_t first;       /* counts up for ever */
+    struct waiting *ring; /* a ring of WAITING_MAX replies; NULL: replies do not wait */
+    uint32_t first;       /* the number of the first reply that waits; it only grows */
     uint32_t last;
-    char *replies; /* as many as one read can ask for */
+    char *replies; /* as many replies as one read can request */
     size_t reply_len;
 };
 
@@ -243,7 +245,7 @@ listen_on(const struct sockaddr_in *wanted, bool shared)
         die("socket");
     }
 
-    /* Accepted sockets inherit TCP_NODELAY, which saves a system call for each of them. */
+    /* Accepted sockets inherit TCP_NODELAY, so that it need not be set for each of them. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
         (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) != 0)) {
@@ -315,7 +317,8 @@ accept_batch(struct server *server)
         if (fd >= 0 && watch(server, fd) != 0) {
             close(fd);
         } else if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
-            /* Level triggered, a connection that cannot be accepted would be reported for ever. */
+            /* epoll is level triggered, so a connection that cannot be accepted would be reported
+             * for ever. */
             stop_accepting(server);
             return;
         } else if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
@@ -324,7 +327,7 @@ accept_batch(struct server *server)
     }
 }
 
-/* How many requests len bytes are; 0 when the last one is not whole. */
+/* How many requests these len bytes are; 0: the last request is not complete. */
 static size_t
 count_requests(const struct server *server, size_t len)
 {
@@ -335,8 +338,8 @@ count_requests(const struct server *server, size_t len)
     return len % server->request_len == 0 ? len / server->request_len : 0;
 }
 
-/* Drop a connection that brings a part of a request, or does not take a whole reply: keeping parts
- * would be no limit. */
+/* Drop a connection that brings an incomplete request, or does not accept a whole reply: a program
+ * that kept the rest would not be the limit. */
 static void
 reply(struct server *server, int fd, size_t len)
 {
@@ -354,7 +357,7 @@ now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* A client that goes away before its reply has come is not expected. */
+/* Handle a connection that ends. A client that leaves before its reply has come is not expected. */
 static void
 reply_later(struct server *server, int fd)
 {
@@ -366,7 +369,8 @@ reply_later(struct server *server, int fd)
     server->ring[server->last++ % WAITING_MAX] = (struct waiting){fd, now() + server->wait};
 }
 
-/* Send the replies that are due. Returns the milliseconds until the next one is; -1: none waits. */
+/* Send the replies that are due. Returns how many milliseconds later the next one is due; -1: no
+ * reply waits. */
 static int
 reply_due(struct server *server)
 {

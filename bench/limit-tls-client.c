@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limit that a load generator over TLS is compared with: limit-client with OpenSSL between recv
- * and send. Raw epoll, level triggered, one thread, one outstanding request a connection. In order:
+ * The limit with which a load generator over TLS is compared: limit-client with OpenSSL between
+ * recv and send. It uses raw epoll, level triggered, in one thread, and each connection has one
+ * outstanding request. A run, in order:
  *
  *   ramp      connect all sockets and shake hands, 16 at a time          -> connect_seconds
  *   warm-up   -w seconds of load that are not counted
  *   measure   -d seconds, or until each socket has had its -n replies    -> requests, seconds, ...
  *
- * With -q a connection asks once, with the end of its handshake, and is then idle. When all are,
- * the JSON line is printed, and they stay open so many seconds.
+ * With -q a connection sends one request, with the end of its handshake, and is then idle. When all
+ * connections are idle, the JSON line is printed, and they stay open for -q seconds.
  *
  * With -f each request has a connection of its own: connect, handshake, request, reply, reset. The
- * request leaves together with the end of the handshake. With -r those connections resume the
- * session of the one before in their place, and the warm-up lasts until each place has one.
+ * request is sent together with the end of the handshake. When a connection ends, the next one
+ * takes its place. With -r it resumes the TLS session of the connection that had the place before,
+ * and the warm-up lasts until each place has a session.
  *
- * Every reply is checked: its status must be 200, its head as long as the first one's, and its body
- * that of -e, byte by byte (without -e: as long as the first reply's Content-Length). A connection
- * that is refused, reset or closed is an error and is not replaced, but with -f. The JSON line says
- * which version and cipher the last handshake agreed on, and how many handshakes within the
- * measured time were full and resumed. The server's certificate is not verified. */
+ * Every reply is checked. Its status must be 200, and its head as long as that of the first reply.
+ * Its body must equal the file of -e; without -e it must be as long as the first reply's
+ * Content-Length. A connection that is refused, reset or closed is an error, and only with -f it is
+ * replaced. The JSON line says which version and cipher the last handshake agreed on, and how many
+ * handshakes within the measured time were full and how many were resumed. The server's certificate
+ * is not verified. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -53,12 +56,13 @@ struct options {
     const char *body_path;
     uint32_t sockets;
     uint32_t batch;
-    uint32_t queries; /* per socket; 0: run for .seconds */
-    bool is_fresh;    /* a connection for each request */
+    uint32_t queries; /* how many requests a socket sends; 0: the run lasts .seconds */
+    bool is_fresh;    /* whether each request has a connection of its own */
     bool resumes;
     double seconds;
     double warmup;
-    double quiet; /* > 0: connections ask once and stay open so many seconds */
+    /* above 0: connections send one request, and then stay open for so many seconds */
+    double quiet;
 };
 
 enum state { FREE, CONNECTING, SHAKING, READY, ASKED };
@@ -67,31 +71,32 @@ struct connection {
     int fd;
     enum state state;
     SSL *ssl;
-    SSL_SESSION *session; /* for the next connection in this place */
-    size_t got;           /* bytes of the present reply */
-    uint32_t left;        /* replies that still count, with -n */
+    SSL_SESSION *session; /* the TLS session for the next connection in this place */
+    size_t got;           /* how many bytes of the present reply have come */
+    uint32_t left;        /* with -n: how many replies still count */
     uint64_t start_ns;
 };
 
 struct client {
     struct options options;
     struct connection *connections;
-    struct connection *due[BATCH_MAX]; /* their replies have come, and the next requests wait */
+    /* connections whose replies have come, and whose next requests wait */
+    struct connection *due[BATCH_MAX];
     uint32_t due_count;
     int epoll_fd;
     SSL_CTX *context;
     BIO *bio;
     char request[REQUEST_MAX];
     size_t request_len;
-    size_t head_len; /* of the first reply; 0: none has come */
+    size_t head_len; /* the length of the first reply's head; 0: no reply has come */
     size_t body_len;
-    char *body; /* NULL: any */
+    char *body; /* the expected body; NULL: any body is good */
     bool loading;
     bool measuring;
     uint32_t opened;
     uint32_t shaking;
     uint32_t connects;
-    uint32_t with_session; /* places that have a session to resume */
+    uint32_t with_session; /* how many places have a session to resume */
     uint32_t busy;
     uint64_t replies;
     uint64_t bytes;
@@ -240,7 +245,7 @@ build_request(void)
     client.request_len = (size_t)len;
 }
 
-/* A ticket came: keep it for the next connection in this place. */
+/* The server sent a ticket: keep its session for the next connection in this place. */
 static int
 keep_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -346,7 +351,7 @@ start(struct connection *connection)
     client.shaking++;
 }
 
-/* Send what OpenSSL has made. False: the connection is over. */
+/* Send the bytes that OpenSSL has written. False: the connection is over. */
 static bool
 send_stage(struct connection *connection)
 {
@@ -383,8 +388,9 @@ ask(struct connection *connection)
     (void)send_stage(connection);
 }
 
-/* OpenSSL takes a session of TLS 1.3 for used up after one handshake, but some servers send no
- * ticket after a handshake that resumed: a copy may be used again. */
+/* Offer the session for resumption. OpenSSL lets a session of TLS 1.3 be used for only one
+ * handshake, but some servers send no new ticket after a handshake that resumed. So offer a copy,
+ * and keep the session. */
 static void
 offer_ticket(const struct connection *connection)
 {
@@ -396,7 +402,7 @@ offer_ticket(const struct connection *connection)
     }
 }
 
-/* The socket is connected: send the client's hello. */
+/* The socket is connected: begin the handshake by sending the ClientHello. */
 static void
 begin_handshake(struct connection *connection, uint32_t events)
 {
@@ -417,7 +423,7 @@ begin_handshake(struct connection *connection, uint32_t events)
     (void)send_stage(connection);
 }
 
-/* False: the handshake goes on, or has failed. */
+/* Go on with the handshake. True: it is done. False: it goes on, or has failed. */
 static bool
 shake(struct connection *connection)
 {
@@ -444,7 +450,7 @@ shake(struct connection *connection)
 
 /* ---- Replies ---- */
 
-/* Learn the lengths of head and body. The head must come in one record. */
+/* Learn the lengths of head and body from the first reply. Its head must come in one record. */
 static void
 learn(const char *bytes, size_t len)
 {
@@ -469,7 +475,7 @@ learn(const char *bytes, size_t len)
     client.head_len = (size_t)(end - head) + 4;
 }
 
-/* Whether these bytes are right at this place of a reply. */
+/* Whether these bytes are right at the offset `at` of a reply. */
 static bool
 is_right(size_t at, const char *bytes, size_t len)
 {
@@ -486,7 +492,7 @@ is_right(size_t at, const char *bytes, size_t len)
            (client.body == NULL || memcmp(&client.body[at - client.head_len], bytes, len) == 0);
 }
 
-/* A whole reply has come. */
+/* Count a reply, of which all bytes have come. */
 static void
 count_reply(struct connection *connection)
 {
@@ -504,7 +510,7 @@ count_reply(struct connection *connection)
     }
 }
 
-/* Have the connections whose replies came ask again. */
+/* Send the next requests on the connections whose replies have come. */
 static void
 ask_due(void)
 {
@@ -521,7 +527,7 @@ ask_due(void)
     client.due_count = 0;
 }
 
-/* Take the plain text of all records. False: the connection is over. */
+/* Read the plain text of all records that have come. False: the connection is over. */
 static bool
 take(struct connection *connection)
 {

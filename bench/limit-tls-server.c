@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limit that a web server over TLS is compared with: limit-server with OpenSSL between recv and
- * send. Raw epoll, level triggered, one thread, one recv and one send an event, no parsing:
- * whatever a record brings counts as one request.
+ * The limit with which a web server over TLS is compared: limit-server with OpenSSL between recv
+ * and send. It uses raw epoll, level triggered, in one thread, with one recv and one send for each
+ * event. It does not parse: the bytes of a record count as one request.
  *
- * It has one certificate, the session cache is off, and tickets are sealed by OpenSSL's own keys,
- * one for each handshake. With -1 a reply is the last of its connection: it leaves together with
- * close_notify, and the socket is closed. With -m OpenSSL frees the buffers of a connection that
- * has no record in them. */
+ * It has one certificate, and no session cache. It sends one ticket for each handshake, sealed with
+ * a key of OpenSSL. With -1 a connection gets only one reply: it is sent together with
+ * close_notify, and the socket is closed. With -m OpenSSL frees the buffers of a connection while
+ * they have no record. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ struct options {
     const char *certificate;
     const char *key;
     const char *cipher;
-    bool one_request; /* a connection */
+    bool one_request; /* whether a connection gets only one reply */
     bool saves_memory;
 };
 
@@ -40,7 +40,7 @@ struct server {
     int listen_fd;
     SSL_CTX *context;
     BIO *bio;
-    SSL **connections; /* by descriptor */
+    SSL **connections; /* the connections, indexed by descriptor */
     size_t connection_count;
 };
 
@@ -223,7 +223,7 @@ accept_batch(struct server *server)
 
 /* ---- Requests ---- */
 
-/* Answer all requests that came. False: the connection is over. */
+/* Answer all requests that have come. False: the connection is over. */
 static bool
 talk(const struct server *server, SSL *ssl)
 {

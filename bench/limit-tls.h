@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenSSL on one recv and one send an event, for the limit programs of TLS: all connections share a
- * BIO, which reads what the last recv brought and gathers what the next send takes. A program calls
- * SSL_read until it wants more bytes, so none of a recv are left here.
+ * OpenSSL with one recv and one send for each event, for the limit programs of TLS. All connections
+ * share a BIO: OpenSSL reads from it the bytes that the last recv brought, and writes to it the
+ * bytes that the next send will send. A program calls SSL_read until OpenSSL needs more bytes, so
+ * no bytes of a recv are left in the BIO.
  */
 #ifndef LIMIT_TLS_H
 #define LIMIT_TLS_H
@@ -15,7 +16,9 @@
 
 enum {
     TLS_IN_MAX = 65536,
-    TLS_OUT_MAX = 65536, /* of a flight of a handshake, or of a reply with its close_notify */
+    /* the most bytes that OpenSSL writes at once: in a handshake, or a reply with its
+     * close_notify */
+    TLS_OUT_MAX = 65536,
     TLS_RECORD_MAX = 16384
 };
 
@@ -68,7 +71,7 @@ tls_bio_ctrl(BIO *bio, int what, long number, void *pointer)
     return what == BIO_CTRL_FLUSH;
 }
 
-/* NULL: no memory. */
+/* Make the BIO. NULL: no memory. */
 static inline BIO *
 tls_bio_new(void)
 {
@@ -85,7 +88,7 @@ tls_bio_new(void)
     return bio;
 }
 
-/* TLS 1.3 only, X25519, and one cipher, so that all programs compute the same. */
+/* Allow only TLS 1.3, X25519 and one cipher, so that all programs compute the same. */
 static inline bool
 tls_set_algorithms(SSL_CTX *context, const char *cipher)
 {
@@ -96,7 +99,7 @@ tls_set_algorithms(SSL_CTX *context, const char *cipher)
            SSL_CTX_set1_groups_list(context, "X25519") == 1;
 }
 
-/* An SSL on the shared BIO. NULL: no memory. */
+/* Make an SSL that uses the shared BIO. NULL: no memory. */
 static inline SSL *
 tls_new(SSL_CTX *context, BIO *bio)
 {
@@ -109,7 +112,7 @@ tls_new(SSL_CTX *context, BIO *bio)
     return ssl;
 }
 
-/* Free an SSL whose session may be resumed, although no close_notify came. */
+/* Free an SSL. Its session may be resumed, although no close_notify came. */
 static inline void
 tls_free(SSL *ssl)
 {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: S9, 30 million records of 32 bytes in a pool, 1 GB, looked up by their keys in random
- * order: by binary search, by a hash table, and by the same with 16 look-ups under way at a time.
+ * What: the benchmark S9. A pool has 30 million records of 32 bytes, which are 1 GB. They are
+ * looked up by their keys, in random order: by binary search, by a hash table, and by the hash
+ * table with 16 look-ups under way at a time.
  *
  *     lookup [-r records] [-n rounds] bsearch | hash | hash-16 | -
  *
- * With "-" the program prints a line when all is made, then reads the way of each round from
- * standard input, a line each: so rounds of all ways can be measured in turns.
+ * With "-" the program prints a line when it has built everything. Then it reads lines from
+ * standard input, each of which names the way of a round. So rounds of all ways can be measured in
+ * turn.
  *
- * Keys are 64 bits, spread evenly but not equally, and the records are in the order of their keys,
- * as bsearch wants them. The hash table probes linearly; at most half of its slots are taken. A
- * slot has 32 bits: the index of a record and, in the bits above it, as much of the key's hash as
- * there is room for, so that hardly a record is read in vain.
+ * Keys have 64 bits. They are spread evenly, but not at equal distances, and the records are in the
+ * order of their keys, as bsearch needs them. The hash table probes linearly, and at most half of
+ * its slots are used. A slot has 32 bits: the index of a record, and above it as many bits of the
+ * key's hash as there is room for, so that a wrong record is hardly ever read.
  *
- * Each round looks up another part of all records, in random order, which was made before; what is
- * found is checked. Rounds of bsearch are at most half a million look-ups long. A round's line has
- * the nanoseconds that each look-up took; the last line has the bytes of the records, of what the
- * pool has beside them, and of the table.
+ * Each round looks up another part of the records, in a random order that was made before, and
+ * checks what it finds. A round of bsearch has at most half a million look-ups. The line of a round
+ * has the nanoseconds that a look-up took. The last line has the bytes of the records, of the
+ * pool's other memory, and of the table.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +35,7 @@ enum {
     RECORDS = 30000000,
     ROUNDS = 7,
     BATCH = 16,
-    GAP = 600, /* keys are so far apart, on the average */
+    GAP = 600, /* the mean distance of two keys */
     SEARCHES_MAX = 500000,
     STATES = 1
 };
@@ -45,14 +47,14 @@ struct record {
     char value[24];
 };
 
-static struct record *records; /* a pool */
-static uint32_t number;        /* of records */
+static struct record *records; /* the elements of a pool */
+static uint32_t number;        /* the number of records */
 static uint32_t *slots;
 static unsigned slots_log2;
-static uint32_t *order;  /* ids, shuffled */
-static unsigned id_bits; /* of a slot; above them are bits of the hash */
+static uint32_t *order;  /* the ids of all records, in a random order */
+static unsigned id_bits; /* how many bits of a slot are an id; the bits above are bits of a hash */
 
-/* Mixes all bits into all: the finalizer of MurmurHash3. */
+/* Mix all bits of the value, with the finalizer of MurmurHash3. */
 static uint64_t
 mix(uint64_t value)
 {
@@ -67,8 +69,9 @@ key_of(uint32_t id)
     return (uint64_t)id * GAP + mix(id) % GAP;
 }
 
-/* The i-th record in a random order that has each record once: a four-round Feistel network on the
- * smallest even number of bits, repeated until the result is a record's number. */
+/* The i-th record in a random order that has each record once. It is a Feistel network of four
+ * rounds, on the smallest even number of bits that is enough, which is repeated until the result is
+ * the number of a record. */
 static uint32_t
 shuffled(uint32_t i)
 {
@@ -107,7 +110,8 @@ find_sorted(uint64_t key)
     return bsearch(&key, records, number, sizeof(*records), compare);
 }
 
-/* The upper bits choose a slot, lower ones are stored in it. */
+/* The hash of a key. Its upper bits choose a slot, and some of its lower bits are stored in the
+ * slot. */
 static uint64_t
 hash_of(uint64_t key)
 {
@@ -150,8 +154,8 @@ find_hashed(uint64_t key)
 
 /* ---- Building ---- */
 
-/* Allocate memory in huge pages, if the system has them on demand: 30 million random places are
- * more than the translations of small pages can be cached for. */
+/* Allocate memory in huge pages, if the system gives them on request. With small pages, the
+ * translations of so many random addresses would not fit into the CPU's cache. */
 static void *
 reserve(size_t size)
 {
@@ -196,11 +200,12 @@ make_table(void)
 {
     size_t size;
 
-    id_bits = 32u - (unsigned)__builtin_clz(number); /* no id is all ones, as NO_RECORD is */
+    /* so that no id has all bits set, as NO_RECORD has */
+    id_bits = 32u - (unsigned)__builtin_clz(number);
     slots_log2 = 32u - (unsigned)__builtin_clz(number * 2 - 1);
     size = sizeof(*slots) << slots_log2;
     slots = reserve(size);
-    memset(slots, 0xff, size); /* NO_RECORD */
+    memset(slots, 0xff, size); /* all slots become NO_RECORD */
     for (uint32_t id = 0; id < number; id++) {
         const uint64_t hash = hash_of(records[id].key);
         uint32_t slot = first_slot(hash);
@@ -233,7 +238,8 @@ look_up(const struct record *(*find)(uint64_t), uint32_t first, uint32_t count)
     }
 }
 
-/* Prefetch all slots, then all records of a batch, before the first is used. */
+/* Look up a batch of keys: prefetch the slots of all, then the records of all, before the first is
+ * used. */
 static void
 look_up_batches(uint32_t first, uint32_t count)
 {
@@ -264,7 +270,7 @@ is_way(const char *how)
     return strcmp(how, "bsearch") == 0 || strcmp(how, "hash") == 0 || strcmp(how, "hash-16") == 0;
 }
 
-/* Run a round on another part of the records than that of the round before. */
+/* Run a round. It looks up another part of the records than the round before. */
 static void
 run_round(const char *how, uint32_t round, uint32_t rounds)
 {
@@ -284,7 +290,7 @@ run_round(const char *how, uint32_t round, uint32_t rounds)
     fflush(stdout);
 }
 
-/* Run the rounds that standard input asks for. Returns 1 if a line names no way. */
+/* Run the rounds that lines of standard input name. Returns 1 if a line names no way. */
 static int
 run_asked(uint32_t rounds)
 {

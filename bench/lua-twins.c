@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: shows what a script costs: one server, whose handler is a script's or a C function that
- * does the same. bench.lua's row "lua" puts load on one after the other.
+ * What: shows how much time a script takes, with twins: two servers that send the same replies. The
+ * handler of one is in a script, and that of the other is a C function. bench.lua's row "lua" loads
+ * one after the other.
  *
  *     lua-twins PORT SCRIPT   the script returns the handler; a script that returns nothing opens
  *                             its own socket, and is given the port
  *     lua-twins PORT hello | router | 2010
  *
- * It prints where it listens. The replies of twins have the same bytes, but for their dates.
+ * It prints where it listens. The replies of twins have the same bytes, except for the dates in
+ * them.
  */
 #include <stdio.h>
 #include <stdlib.h>

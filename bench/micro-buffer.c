@@ -6,7 +6,7 @@
  *         bench/micro-buffer.c build/release/libsxe.a -lev -lm -o /tmp/micro-buffer &&
  * /tmp/micro-buffer
  *
- * Each figure is the best of a few rounds, each of some 10 ms or more.
+ * Each figure is the best of a few rounds. A round takes some 10 ms or more.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ best_of(double (*measure)(const char *needle), const char *needle)
     return best;
 }
 
-/* ns for a take with its give, the same chunk again and again. */
+/* How many ns it takes to take a chunk and give it back; it is the same chunk again and again. */
 static double
 take_give(const char *unused)
 {
@@ -63,7 +63,7 @@ take_all_give_all(const char *unused)
     return (double)(sxe_time_ns() - began) / TIMES;
 }
 
-/* ns to append 100 bytes. */
+/* How many ns it takes to append 100 bytes. */
 static double
 add_100(const char *unused)
 {
@@ -83,7 +83,7 @@ add_100(const char *unused)
     return (double)began / TIMES;
 }
 
-/* ns to print a status line. */
+/* How many ns it takes to print a status line. */
 static double
 print_line(const char *unused)
 {
@@ -103,7 +103,7 @@ print_line(const char *unused)
     return (double)began / (TIMES / 10);
 }
 
-/* Seconds for all of the text, whose last bytes are the needle. */
+/* How many seconds it takes to search the whole text, whose last bytes are the needle. */
 static double
 search(void *(*find)(const void *, size_t, const void *, size_t), const char *needle)
 {
@@ -129,7 +129,8 @@ search_nocase(const char *needle)
     return search(sxe_find_nocase, needle);
 }
 
-/* Words of English letter frequencies, in lines: every prefix of a needle turns up often. */
+/* Fill the text with words that have the letter frequencies of English, in lines, so that every
+ * prefix of a needle is found often. */
 static void
 fill_text(void)
 {

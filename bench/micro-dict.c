@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures a dict beside LMDB and Redis, in the same run, where they are installed: ns for a get
- * and a put of a value of 100 bytes with one client, keys in random order; what snapshots cost;
- * whether readers in other processes ever see half a value; and how many calls of processes that
- * meet at one lock say -EAGAIN, with and without sxe_dict_set_wait.
+ * Measures a dict, and in the same run LMDB and Redis, if they are installed: the ns of a get and
+ * of a put with a value of 100 bytes, by one client, with keys in random order; the time that
+ * snapshots take; whether readers in other processes ever see half a value; and how many calls
+ * return -EAGAIN when processes need the same lock, with and without sxe_dict_set_wait.
  *
  *     gcc -O2 -Ilib-sxe-log -Ilib-sxe-pool -Ilib-sxe-dict bench/micro-dict.c build/release/libsxe.a
  *
  *     micro-dict [peers | snapshot | readers | waits]...     all of them without a word
  *
- * LMDB: a transaction for each put; "no sync" has MDB_NOSYNC and MDB_WRITEMAP, which is what a dict
- * promises (safe from kill -9, not from a power cut); "sync" writes to the disk. Redis: over a unix
- * socket, one command at a time, nothing saved; the server is started here.
+ * LMDB: each put is a transaction. "no sync" uses MDB_NOSYNC and MDB_WRITEMAP; like a dict, it is
+ * then safe from kill -9, but not from a power cut. "sync" writes to the disk. Redis: this program
+ * starts a server that saves nothing, and sends it one command at a time over a unix socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,8 +85,8 @@ compare_times(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* ns of one operation, of `number` in random order: the median of SLICES slices, so that moments in
- * which the machine does something else do not count. */
+/* The ns of one of `number` operations in random order. It is the median of SLICES slices, so that
+ * moments in which the machine does something else do not count. */
 static double
 measure(bool (*operate)(void *, uint32_t), void *subject, uint32_t number)
 {
@@ -272,10 +272,10 @@ measure_lmdb(const char *name, unsigned flags, uint32_t puts)
 
 struct redis {
     int fd;
-    char answer[256]; /* to BATCH puts, at most */
+    char answer[256]; /* the answer to at most BATCH puts */
 };
 
-/* Send a command, and read `wanted` bytes of answers. False: a failure, or more bytes came. */
+/* Send a command, and read `wanted` bytes of answers. False: an error, or more bytes came. */
 static bool
 ask(struct redis *redis, const char *command, size_t size, size_t wanted)
 {
@@ -328,7 +328,7 @@ redis_put(void *subject, uint32_t number)
     return ask(subject, command, put_command(command, number), OK_SIZE);
 }
 
-/* Store many keys with each command: a million commands would take 20 seconds. */
+/* Store many keys with each command, because a million commands would take 20 seconds. */
 static void
 redis_load(struct redis *redis)
 {
@@ -358,7 +358,7 @@ start_redis(const char *path)
     _exit(127);
 }
 
-/* Connect to the server; -1: it did not come up. */
+/* Connect to the server. -1: it did not start. */
 static int
 connect_to(const char *path)
 {
@@ -455,7 +455,7 @@ measure_snapshot(void)
 struct tally {
     uint64_t reads;
     uint64_t torn;
-    uint64_t again; /* calls that had to be made again */
+    uint64_t again; /* how many calls had to be made again */
     uint64_t writes;
 };
 
@@ -523,7 +523,7 @@ measure_readers(void)
     sxe_dict_close(dict);
 }
 
-/* ---- Processes that meet at one lock ---- */
+/* ---- Processes that need the same lock ---- */
 
 #define CROWD 6u
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures parsing a head: with our parser, in each way to scan, http-parser and llhttp, in one
- * run.
+ * Measures parsing a head, in one run: with our parser, in each way in which it can scan, with
+ * http-parser, and with llhttp.
  *
- * All record the target and the fields as spans, and say where the body ends and whether the
- * connection stays; ours checks the target and the host too. Making the parser ready for the next
- * message is part of the cost. "silent" is theirs without any callback, which finds nothing but
- * errors. Each figure is the best of some rounds, taken in turns, so that a busy moment hits all
- * alike.
+ * All parsers record the target and the fields as spans, and tell where the body ends and whether
+ * the connection stays open; ours also checks the target and the host. The time includes preparing
+ * the parser for the next message. "silent" is a peer without any callback, which finds nothing but
+ * errors. Each figure is the best of several rounds. Rounds of all parsers take turns, so that a
+ * busy moment affects all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,8 @@ enum { ROUNDS = 40, ROUND_BYTES = 1 << 20, WAYS = 3, REQUEST_MAX = 8192 };
 static char large[REQUEST_MAX];
 static struct sxe_http_field fields[100];
 
-/* 4 KB: the browser's, with more fields of middling size and one long cookie. */
+/* Make a request of 4 KB: the browser's request, with more fields of medium size and a long
+ * cookie. */
 static void
 make_large(void)
 {
@@ -75,7 +76,7 @@ parse_ours(const char *data, size_t length, size_t times)
     }
 }
 
-/* A parser that is measured: ours with these CPU features, or that of a peer. */
+/* A parser that is measured: ours with these features of the CPU, or that of a peer. */
 struct contestant {
     const char *name;
     unsigned features;

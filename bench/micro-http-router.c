@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures finding a route: ns for a path, with 1 route and with 100 that are like the interface
- * of a code hosting service. After `make`:
+ * Measures how many ns it takes to find the route for a path, with 1 route, and with 100 routes
+ * that are like the interface of a code hosting service. After `make`:
  *
  *     gcc -O2 -DSXE_LOG_NO_2010 -Ilib-sxe-log -Ilib-sxe-http bench/micro-http-router.c \
  *         build/release/libsxe.a
  *
- * The best of RUNS is shown.
+ * The best of RUNS runs is shown.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static const struct {
     {"not found", "/repos/octocat/hello-world/nothing"},
 };
 
-/* ns to find a path. */
+/* How many ns it takes to find the route for a path. */
 static double
 measure(const struct sxe_http_router *router, const char *path)
 {
@@ -166,7 +166,7 @@ handle(struct sxe_http_request *request, struct sxe_http_response *response)
     return SXE_HTTP_DONE;
 }
 
-/* A router with the first `number` routes. */
+/* Make a router with the first `number` routes. */
 static struct sxe_http_router *
 make_router(unsigned number)
 {

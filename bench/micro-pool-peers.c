@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures a shared pool beside what others use for the same: as a free list (allocate, use, free)
- * and as a queue, within one process and between two on two cores.
+ * Measures a shared pool and its peers (pool-peers.h), as a free list (allocate, use, free) and as
+ * a queue, within one process, and between two processes on two cores.
  *
  *     micro-pool-peers             both
  *     micro-pool-peers PART...     lists, queues
  *
- * Peers that are not installed are left out, with a note. None of them survives the death of a
- * process in the middle of an operation; only the robust mutex does, but the list under it would
- * have to be made again.
+ * Peers that are not installed are left out, with a note. If a process dies in the middle of an
+ * operation, the peers are unusable; only the robust mutex is not, but the list that it protects
+ * would have to be built again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "parts.h"
 #include "pool-peers.h"
 
-/* ---- A handful at a time ---- */
+/* ---- Several at a time ---- */
 
 enum { HANDFUL = 32 };
 
@@ -175,7 +175,7 @@ lists(void)
 #endif
 }
 
-/* ---- Queues: 64 bytes from one to the other ---- */
+/* ---- Queues: 64 bytes from one process to the other ---- */
 
 static char message[MESSAGE_SIZE + 1] =
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -190,7 +190,8 @@ take_and_spin(const struct pool *pool, unsigned old_state, unsigned new_state)
     return id;
 }
 
-/* Sleep when nothing came for some 5 us; for 1 ms at most, so as to see the end of the run. */
+/* Take an element. If none comes for some 5 us, sleep, but for at most 1 ms, so that the end of the
+ * run is noticed. */
 static unsigned
 take_or_sleep(const struct pool *pool, unsigned old_state, unsigned new_state)
 {
@@ -389,7 +390,7 @@ both_by_ring(struct board *board, void *subject)
 }
 #endif
 
-/* When the run is over: until then both sides sleep where they must. */
+/* The time at which the run is over: until then both sides may sleep. */
 static struct timespec
 end_of_run(void)
 {
@@ -438,7 +439,8 @@ both_by_mqueue(struct board *board, void *subject)
     return done;
 }
 
-#define RPUSH "*3\r\n$5\r\nRPUSH\r\n$1\r\nq\r\n$64\r\n" /* the message, and an end of line */
+/* a text of the message's length and an end of line follow */
+#define RPUSH "*3\r\n$5\r\nRPUSH\r\n$1\r\nq\r\n$64\r\n"
 #define LPOP  "*2\r\n$4\r\nLPOP\r\n$1\r\nq\r\n"
 
 static size_t

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures what sharing a pool costs and gains: alone, between two processes on two cores, and
+ * Measures what sharing a pool costs, in one process and between two processes on two cores, and
  * whether readers ever see half of a write.
  *
  *     micro-pool-shared             all of it
  *     micro-pool-shared PART...     alone, together, torn
  *
- * An element is 64 bytes here. Of many short runs the best is shown. The turn's time is set, as a
- * loop does; a program without one pays for reading the clock with each change, shared or not.
+ * An element has 64 bytes here. The best of many short runs is shown. The time of the turn is set,
+ * as a loop sets it. A program without a loop would have to read the clock in each change, shared
+ * or not.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -56,7 +57,8 @@ nothing(const struct pool *pool, unsigned id)
     __asm__ volatile("" : : "r"(id));
 }
 
-/* ns an operation: ids in order, or scattered (steps of a number without a factor in common). */
+/* How many ns an operation takes, with ids in order, or scattered: then the ids are steps of a
+ * number that has no common factor with the number of elements. */
 static inline __attribute__((always_inline)) double
 time_run(const struct pool *pool, void (*operate)(const struct pool *, unsigned), unsigned step)
 {
@@ -117,7 +119,7 @@ alone(void)
     measure_alone(1000000);
 }
 
-/* ---- Together: two processes that do nothing else than change the same pool ---- */
+/* ---- Together: two processes that only change the same pool ---- */
 
 static uint64_t
 take_and_free_all_the_time(struct board *board, void *subject)
@@ -160,10 +162,10 @@ together(void)
     }
 }
 
-/* ---- Torn: two read what a third writes ---- */
+/* ---- Torn: two processes read the elements that a third one writes ---- */
 
 #define TORN_ELEMENTS 16u
-#define TORN_READS    UINT64_C(50000000) /* each of two */
+#define TORN_READS    UINT64_C(50000000) /* how often each of the two processes reads */
 #define TORN_WORDS    (MESSAGE_SIZE / sizeof(uint64_t))
 
 static uint64_t
@@ -181,7 +183,7 @@ write_until_read(struct board *board, void *subject)
     return done;
 }
 
-/* Counts values that are torn as `other`; elements that are being written are read again. */
+/* Count torn values as `other`. Elements that are being written are read again. */
 static uint64_t
 read_many(struct board *board, void *subject)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures a pool, by its size: ns for a change of state, a touch, and an allocation with its
- * release, of elements in the order of their ids and in random order; and bytes for an element
- * beside its own. "clock" is what a change costs where no loop has set the turn's time, so that
- * each stamp reads the clock.
+ * Measures pools of different sizes: how many ns a change of state takes, a touch, and an
+ * allocation with its release, of elements in the order of their ids and in random order; and how
+ * many bytes the pool needs for an element, besides its own bytes. "clock" is a change of state in
+ * a program in which no loop has set the time of the turn, so that each stamp reads the clock.
  *
  *     micro-pool             pools of a thousand to ten million elements, a line each
  *     micro-pool ELEMENTS    one of so many, an operation a line
  *
- * An element is 64 bytes here and is not touched itself. The best of RUNS is shown.
+ * An element has 64 bytes here, which are not touched. The best of RUNS runs is shown.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,8 @@ touch(struct subject *subject, unsigned id)
     sxe_pool_touch(subject->array, id);
 }
 
-/* The id is not used, because the pool chooses the element; only its making costs time. */
+/* The id is not used, because the pool chooses the element. Only the time for making the id
+ * counts. */
 static void
 allocate_and_free(struct subject *subject, unsigned id)
 {
@@ -97,7 +98,7 @@ measure(struct subject *subject, unsigned (*choose)(struct subject *),
     return (double)best / OPERATIONS;
 }
 
-struct costs { /* ns */
+struct costs { /* the times are in ns */
     double change;
     double change_random;
     double touch;

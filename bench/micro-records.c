@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * 30 million records of 1 GB in a pool, with an index of links beside it: each is looked up once,
- * in random order, by one thread. The time is memory's: two places far away for a record.
+ * A pool has 30 million records, 1 GB in all, and an index of links beside it. One thread looks
+ * each record up once, in random order. The time is that of the memory: each look-up reads two
+ * distant addresses.
  *
  *     gcc -O2 -Ilib-sxe-log -Ilib-sxe-pool bench/micro-records.c build/release/libsxe.a
  */
@@ -27,7 +28,8 @@ record_key(uint32_t number)
     return (number + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The Fibonacci hash of what already is one: the keys are odd multiples, so mix them again. */
+/* The place of a key in the index. The keys are odd multiples of a constant already, so another
+ * Fibonacci hash would not spread them: mix their bits. */
 static uint32_t
 record_place(uint64_t key)
 {
@@ -48,7 +50,8 @@ find_record(const struct record *records, const uint32_t *index, uint64_t key)
     }
 }
 
-/* A full period: an odd multiplier and an odd addend, modulo 2^25; what is too large is skipped. */
+/* The next number in a sequence that has each number once. The generator has a full period modulo
+ * 2^25, because its multiplier and its addend are odd; numbers that are too large are skipped. */
 static uint32_t
 next_number(uint32_t number)
 {

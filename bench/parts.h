@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a benchmark that has parts. Its command line names those to run; without a name it is all.
+ * What: runs the parts of a benchmark that its command line names, or all parts if it names none.
  *
  *     static const struct part parts[] = {{"lists", lists}, {"queues", queues}};
  *     run_parts(parts, SXE_COUNT(parts), argc, argv);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what others use in place of a shared pool: a free list under a mutex, rings of libck, a
- * message queue of POSIX, lists of a Redis on a unix socket. Each is used in its own best way, so
- * far as counting messages allows. A peer that is not installed is left out: HAS_CK_RING,
- * start_redis.
+ * What: peers of shared pools, which other programs use in their place: a free list under a mutex,
+ * rings of libck, a message queue of POSIX, lists in a Redis on a unix socket. Each is used in the
+ * way that is fastest for it, as far as that lets messages be counted. A peer that is not installed
+ * is left out: see HAS_CK_RING and start_redis.
  */
 #ifndef POOL_PEERS_H
 #define POOL_PEERS_H
@@ -19,7 +19,7 @@
 
 #include "pool-two.h"
 
-#define PEER_ELEMENTS 256u /* of lists and rings, a power of 2 */
+#define PEER_ELEMENTS 256u /* the number of elements of lists and rings, a power of 2 */
 
 /* ---- A free list under a mutex ---- */
 
@@ -82,7 +82,7 @@ ring_give(struct ring *ring, uint32_t id)
         ck_pr_stall();
 }
 
-/* An id, or PEER_ELEMENTS: there is none. */
+/* Take an id. PEER_ELEMENTS: the ring has none. */
 static inline uint32_t
 ring_take(struct ring *ring)
 {
@@ -92,7 +92,7 @@ ring_take(struct ring *ring)
                                                                    : PEER_ELEMENTS;
 }
 
-/* A ring with all ids in it (free ones), and one with none. */
+/* Two rings: `free`, which has all ids at the beginning, and `ready`, which has none. */
 struct rings {
     struct ring free;
     struct ring ready;
@@ -128,7 +128,7 @@ open_queue(void)
     return queue;
 }
 
-/* ---- Redis: RESP, written here, many commands at once ---- */
+/* ---- Redis: its protocol RESP, of which many commands are sent at once ---- */
 
 struct redis {
     pid_t server;
@@ -156,7 +156,7 @@ stop_redis(const struct redis *redis)
     rmdir(redis->directory);
 }
 
-/* False: not installed, or it does not answer within 5 s. */
+/* Start a Redis. False: it is not installed, or it does not answer within 5 s. */
 static inline bool
 start_redis(struct redis *redis)
 {
@@ -193,10 +193,10 @@ start_redis(struct redis *redis)
     return false;
 }
 
-#define REDIS_DEPTH 64u /* commands that are sent before the first answer is waited for */
+#define REDIS_DEPTH 64u /* how many commands are sent before the first answer is read */
 
 /* Send a command `depth` times, and read the answers. *matter counts the answers that are a number
- * or a text, so not nil ("$-1"). False: an error. */
+ * or a text; nil ("$-1") does not count. False: an error. */
 static inline bool
 ask_redis(int fd, const char *command, size_t size, unsigned depth, uint64_t *matter)
 {
@@ -220,7 +220,7 @@ ask_redis(int fd, const char *command, size_t size, unsigned depth, uint64_t *ma
             if (first == '\0')
                 first = byte;
             else if (first == '$' && !in_message && byte == '-')
-                first = '_'; /* nil */
+                first = '_'; /* the answer is nil */
             else if (byte == '\n' && first == '$' && !in_message)
                 in_message = true;
             else if (byte == '\n') {

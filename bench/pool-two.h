@@ -6,10 +6,11 @@
  *         while (goes_on(board)) ...done++; return done; }
  *     double a_second = run_together((worker[]){take, take}, 2, pool);
  *
- * On a machine where others work, too, most runs are spoilt: one of the two is not on its core, and
- * the other has the pool for itself. So there are many short runs, the workers themselves look at
- * the clock, and what counts is the best of the runs in which nobody was sent off its core; if
- * there is none, the middle one of all, and print_rate shows it with a '~'.
+ * If other processes use the machine, too, most runs are spoilt: one of the workers is not on its
+ * core, and the other has the pool for itself. So there are many short runs, and the workers
+ * themselves read the clock. The result is the best of the runs in which no worker was taken off
+ * its core. If there is no such run, it is the middle one of all, and print_rate shows it with a
+ * '~'.
  */
 #ifndef POOL_TWO_H
 #define POOL_TWO_H
@@ -33,17 +34,18 @@
 #define TWO_RUN_NS  (4 * SXE_NS_PER_MS)
 #define TWO_WORKERS 4
 
-#define MESSAGE_SIZE 64u /* of elements */
+#define MESSAGE_SIZE 64u /* the size of an element, in bytes */
 
 struct board {
-    uint32_t ready; /* workers that wait for the start */
+    uint32_t ready; /* how many workers wait for the start */
     uint32_t phase; /* 0: wait, 1: go on, 2: stop */
     uint64_t end_ns;
     uint8_t filler[48];
     struct {
         uint64_t done;
-        uint64_t other; /* a second count, of what did not succeed, or was wrong */
-        uint64_t ns;    /* ns that the worker took */
+        /* a second count of the worker: of operations that failed, or of wrong values */
+        uint64_t other;
+        uint64_t ns; /* how many ns the worker took */
         uint64_t spoilt;
         uint8_t filler[32];
     } counts[TWO_WORKERS];
@@ -51,9 +53,9 @@ struct board {
 
 typedef uint64_t (*worker)(struct board *board, void *subject);
 
-static unsigned two_self; /* which worker this process is */
+static unsigned two_self; /* the number of the worker that this process is */
 
-/* Like goes_on, for operations that take long: looks at the clock each time. */
+/* Like goes_on, but reads the clock in each call, for operations that take long. */
 static inline bool
 goes_on_slowly(struct board *board)
 {
@@ -72,8 +74,8 @@ goes_on(struct board *board)
     return __atomic_load_n(&board->phase, __ATOMIC_RELAXED) == 1;
 }
 
-/* Called when there was nothing to take: make room for the other thread of the core, and after a
- * while for the other process, if both have only one core. */
+/* Called when there was nothing to take. It lets the other thread of the core work, and after a
+ * while also the other process, which may be on the same core. */
 static inline void
 wait_for_other(unsigned *tries)
 {
@@ -152,7 +154,8 @@ start_run(struct board *board, unsigned workers)
     __atomic_store_n(&board->phase, 1, __ATOMIC_RELEASE);
 }
 
-/* Operations a second of all workers together; negative if the run was disturbed. */
+/* Run the workers once. Returns the operations a second of all of them together; negative if the
+ * run was disturbed. */
 static inline double
 run_once(struct board *board, const worker *workers, unsigned number, void *subject)
 {
@@ -185,7 +188,7 @@ compare_rates(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The best rate of many runs; negative: all were spoilt, and it is the middle one of all. */
+/* The best rate of many runs. Negative: all runs were spoilt; then it is the middle rate of all. */
 static inline double
 run_together(const worker *workers, unsigned number, void *subject)
 {
