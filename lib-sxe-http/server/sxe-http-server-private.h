@@ -83,7 +83,8 @@ struct sxe__http_connection {
     uint64_t window;
     uint32_t requests;
     uint8_t phase;
-    bool is_inside;  /* a handler or callback is running; its caller checks the outcome */
+    /* a handler or callback is running; whoever called it looks at the connection afterwards */
+    bool is_inside;
     bool is_waiting; /* paused until the kernel took the output */
     bool is_trusted; /* the socket's peer is one of config.trusted */
     /* each request has a client of its own: the peer, or the client that its PROXY header names, is

@@ -183,7 +183,7 @@ look_at_head(struct sxe__http_slot *slot)
         status = sxe__http_forward(slot, status);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->connection->is_forwarding ? 0 : slot->used;
-    else if (status == 0 && slot->is_body_whole) /* the client may wait for "100 Continue" */
+    else if (status == 0 && slot->is_body_whole) /* send 100 (Continue) if the client waits */
         (void)!sxe__http_body_await(slot);
     return status;
 }
