@@ -15,8 +15,8 @@
  *     client <== part <== upstream      a slow reader makes the sender wait, in either direction
  *
  *     | answer | when                                                                           |
- *     | 400    | its path has an escaped slash or dots with ";" (encoded_slash); the request     |
- *     |        | cannot be sent on, for example a forwarded host that is none                    |
+ *     | 400    | the path has an escaped slash or dots with ";" (encoded_slash); the request     |
+ *     |        | cannot be sent on, for example because its forwarded host is no host            |
  *     | 431    | the head is too long with the fields that are added                             |
  *     | 500    | the struct sxe_http_proxy is invalid: see sxe_http_proxy_check                  |
  *     | 501    | the method is TRACE                                                             |

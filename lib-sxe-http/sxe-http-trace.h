@@ -12,8 +12,9 @@
  *              in all servers          sender, our parent   02 the trace id is random
  *
  * Strict, as W3C Trace Context, 3.2 says: small hexadecimal digits; no id of zeros; version 00 has
- * exactly 55 bytes. Version ff is invalid; of others the first 55 bytes are read as those of 00, if
- * a dash follows or nothing. sxe_http_trace_write writes version 00, with the two flags above.
+ * exactly 55 bytes. Version ff is invalid; of other versions the first 55 bytes are read as in
+ * version 00, if a dash or nothing follows them. sxe_http_trace_write writes version 00, with the
+ * two flags above.
  *
  * Limits: tracestate is passed on unread, unless it has more than SXE_HTTP_TRACE_STATE_MAX bytes:
  * then it is dropped.

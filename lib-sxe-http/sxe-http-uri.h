@@ -27,8 +27,8 @@
  *     /%c3%a9%20    /%C3%A9%20 other escapes stay, with capitals; so do %2F, %5C and %00
  *     /a/           /a/        a slash at the end stays
  *
- * sxe_http_decode_path decodes it, and refuses what would read as another path: an escaped slash, a
- * backslash, a NUL.
+ * sxe_http_decode_path decodes such a path, and refuses all that would read as another path: an
+ * escaped slash, a backslash, a NUL.
  *
  * Limits: the caller's room. A result is never longer than its source, so it may overwrite it;
  * except in the functions that escape.
