@@ -3,10 +3,10 @@
  * What: commands of Redis as bytes, and replies as values of Lua.
  *
  *     encode           a command's name and arguments as bytes
- *     slot             of a key, in a cluster
+ *     slot             the slot of a key, in a cluster
  *     new_reader       what keeps the bytes and the values of a reply that is not whole
  *     feed, next       bytes in, replies out
- *     number           of the replies that came out
+ *     number           how many replies came out
  *
  * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are bytes of the string that
  * was fed last, as long as all elements end in it; otherwise of a copy that grows. The reader's

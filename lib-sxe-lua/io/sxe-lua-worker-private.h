@@ -125,7 +125,8 @@ struct sxe__lua_workers {
 
 /* ---- sxe-lua-worker-link.c ---- */
 
-/* A worker with one reference. NULL with errno: ENOMEM, or EAGAIN, there are too many. */
+/* A worker with one reference. NULL with errno ENOMEM, or with EAGAIN: there are too many
+ * workers. */
 struct sxe__lua_worker *sxe__lua_worker_new(void);
 void sxe__lua_worker_release(struct sxe__lua_worker *worker);
 
