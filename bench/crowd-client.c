@@ -431,7 +431,8 @@ start_worker(const struct options *options, struct shared *shared, unsigned me)
     work(options, shared, me);
 }
 
-/* The signals that tell how to go on; they are waited for, and nothing else happens at them. */
+/* The signals that tell how to go on. The program waits for them, and handles them in no other
+ * way. */
 static sigset_t
 the_answers(void)
 {

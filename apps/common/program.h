@@ -20,8 +20,8 @@ void program_begin(const sigset_t *held);
 bool program_ignores(int signal_number);
 
 /* Give this signal a handler that does nothing. Programs that this program runs then get the
- * signal's default action; they would inherit SIG_IGN. A signal that is ignored already stays
- * ignored. */
+ * signal's default action; if the signal were ignored instead, they would inherit that. A signal
+ * that is ignored already stays ignored. */
 void program_disarm(int signal_number);
 
 #endif

@@ -62,8 +62,8 @@ create_inflating(bool is_gzip)
 
 /* Prepare for the first byte of the data, or of gzip's next member. 0, or -EBADMSG: zlib's format
  * has ended, but more bytes follow. If the first byte cannot begin zlib's format, expect data
- * without a format: some servers send deflate so (RFC 9110, 8.4.1.2). In zlib's format this byte
- * names the method 8 and a window of at most 7. */
+ * without a format: some servers send deflate in this way (RFC 9110, 8.4.1.2). In zlib's format
+ * this byte names the method 8 and a window of at most 7. */
 static int
 begin_member(struct inflating *inflating)
 {

@@ -248,7 +248,8 @@ start_script(void)
     return result;
 }
 
-/* The program ends because nothing is left to do. Explain that if the user may expect more. */
+/* The program ends because nothing is left to do. If the user may expect more, explain why it
+ * ends. */
 static void
 tell_why_it_ends(void)
 {

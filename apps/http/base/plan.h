@@ -56,8 +56,8 @@ enum load_stop {
 /* A stage of --stages: the rate changes evenly until the stage's end. The first stage begins at
  * 0/s, each other one at the rate at which the stage before it ended. */
 struct load_stage {
-    /* the stage's end, in ns after the load's begin; if it equals that of the stage before, the
-     * rate changes at once */
+    /* the stage's end, in ns after the start of the load; if it equals that of the stage before,
+     * the rate changes at once */
     uint64_t end_ns;
     double rate; /* the rate at the stage's end, in queries a second over all workers */
 };
@@ -145,7 +145,7 @@ struct load_plan {
     double replay_speed;
     uint64_t think_ns;    /* how long a socket waits between a reply and its next query */
     uint64_t deadline_ns; /* a query that waited longer for a socket is shed; 0: no limit */
-    unsigned depth;       /* most queries in flight on a socket; 2 or more is pipelining */
+    unsigned depth;       /* the most queries in flight on a socket; 2 or more is pipelining */
     unsigned ramp;        /* how many sockets may connect at a time, over all workers */
     double ramp_rate;     /* how many sockets connect in a second; 0: as fast as they can */
     /* how long a connect, and the oldest query in flight on a socket, may take */
@@ -230,14 +230,14 @@ load_plan_is_level(const struct load_plan *plan)
            !(plan->rate > plan->rate_end);
 }
 
-/* When a stage begins, in ns after the load's begin. */
+/* When a stage begins, in ns after the start of the load. */
 static inline uint64_t
 load_plan_stage_ns(const struct load_plan *plan, unsigned stage)
 {
     return stage == 0 ? 0 : plan->stages[stage - 1].end_ns;
 }
 
-/* Find the stage at ns after the load's begin; stages_number: after the last stage. */
+/* Find the stage at ns after the start of the load; stages_number: after the last stage. */
 static inline unsigned
 load_plan_stage_at(const struct load_plan *plan, uint64_t ns)
 {

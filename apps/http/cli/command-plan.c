@@ -30,8 +30,7 @@
 #define MANY          10000000 /* warn if -n is larger: the user may mean a total */
 #define OUT_OF_MEMORY "out of memory"
 
-/* --warmup auto takes at most as long as -d. But it may always take LEAST, and never more than
- * MOST. */
+/* --warmup auto may take as long as -d, but at least LEAST, and at most MOST. */
 #define WARMUP_LEAST_NS (2 * SXE_NS_PER_SECOND)
 #define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
 

@@ -72,7 +72,7 @@ struct load_command {
     struct load_plan plan; /* the plan of the run that LOAD_COMMAND_RUN makes */
     /* for LOAD_COMMAND_RUN: the plan's requests if a script makes them; otherwise NULL */
     struct load_requests *script;
-    struct load_typed typed; /* this member and all after it are private; the plan points to it */
+    struct load_typed typed; /* this member and all after it are private; the plan points to them */
     struct load_expect expect;
     struct load_local_addresses local_addresses;
     struct load_template_options request;
@@ -109,7 +109,7 @@ const char *load_command_look_up(const struct load_command *command, const struc
  * text after the rate. 0, or -1: the text begins with no such rate. */
 int load_command_rate(const char *text, double *rate, const char **after);
 
-/* Parse stages such as "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
+/* Parse stages such as "0:10s,5k:1m" into a plan that has no stages yet. NULL, or what is wrong. */
 const char *load_stages_parse(struct load_plan *plan, const char *text);
 
 /* load_command_stages puts --stages, if given, into the plan. Call load_command_check_stages before

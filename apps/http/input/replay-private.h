@@ -102,8 +102,7 @@ struct load_replay {
     uint64_t bad;    /* how many of `lines` are not requests */
     uint64_t bad_at; /* the number of the first line that is not a request; lines count from 1 */
     char bad_text[80];
-    /* how many lines have no request that could be sent, because the client sent none to a
-     * server */
+    /* how many lines have no request to send, because their client sent none to a server */
     uint64_t unasked;
 
     struct load_texts texts;         /* for a log: each different "GET /target" */

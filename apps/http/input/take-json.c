@@ -187,7 +187,7 @@ read_json_escape(struct json *json, char bytes[4])
     return code == BAD ? 0 : put_code_point(bytes, code);
 }
 
-/* Read the next byte or escape of a string. Returns how many bytes of the value it is; 0: the
+/* Read the next byte or escape of a string. Returns how many bytes it has in the value; 0: the
  * string has ended, or is broken. */
 static unsigned
 read_bytes(struct json *json, char bytes[4], bool *is_broken)

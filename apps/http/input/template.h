@@ -15,8 +15,8 @@
  *
  * Several URLs or requests take turns. A request file has raw requests (CRLF or LF, told apart by
  * their Content-Length; empty lines and lines of # between them), which are sent as they are, but
- * for three things: placeholders work, with the Content-Length that results; lines end with CRLF;
- * and Host is added if it is missing.
+ * for three things: placeholders are replaced, and Content-Length becomes the length that results;
+ * lines end with CRLF; and Host is added if it is missing.
  *
  * Fields: "Name: value" replaces a field that this program adds (Host, User-Agent, Accept); "Name:"
  * leaves that field out, except that Host is then empty. Content-Length is counted here.

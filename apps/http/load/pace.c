@@ -168,8 +168,8 @@ seconds_of_area(const struct load_pace *pace, double area)
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
-/* The area under the rate from the start of the run to a time `seconds` after the begin of the
- * present piece. */
+/* The area under the rate from the start of the run to a time `seconds` after the present piece
+ * began. */
 static double
 area_in(const struct load_pace *pace, double seconds)
 {

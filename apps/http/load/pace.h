@@ -29,14 +29,14 @@ struct load_pace {
      * shard */
     double rate;
     double rate_end;
-    uint64_t start_ns; /* when the present piece begins, in ns after the load's begin */
+    uint64_t start_ns; /* when the present piece begins, in ns after the start of the load */
     /* how long the present piece is; UINT64_MAX: the piece has no end, and the rate is constant */
     uint64_t length_ns;
     double start_area; /* the area under the rate in all pieces before the present one */
     const struct load_stage *stages; /* the stages after the present piece */
     unsigned stages_left;
-    /* the area under the rate up to the next arrival, counted from the begin, or from the time at
-     * which the rate was set. Below 0: the arrival was due before that time. */
+    /* the area under the rate up to the next arrival, counted from the start of the load, or from
+     * the time at which the rate was set. Below 0: the arrival was due before that time. */
     double area;
     double stride;    /* for fixed arrivals: this shard has one of every `stride` arrivals */
     uint64_t last_ns; /* the time of the arrival that was returned last */
@@ -55,7 +55,7 @@ uint64_t load_random_below(uint64_t state[2], uint64_t n);
 void load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned shard,
                     unsigned shards);
 
-/* Return the next arrival, in ns after the load's begin; never earlier than the one before it.
+/* Return the next arrival, in ns after the start of the load; never earlier than the one before it.
  * UINT64_MAX: there is none, because the rate stays 0. */
 uint64_t load_pace_next(struct load_pace *pace);
 
@@ -63,8 +63,8 @@ uint64_t load_pace_next(struct load_pace *pace);
  * fraction. */
 double load_pace_expected(const struct load_plan *plan, uint64_t before_ns);
 
-/* Skip all arrivals before before_ns (in ns after the load's begin), in constant time, and return
- * their number. For Poisson arrivals this is the expected number. */
+/* Skip all arrivals before before_ns (in ns after the start of the load), in constant time, and
+ * return their number. For Poisson arrivals this is the expected number. */
 uint64_t load_pace_skip(struct load_pace *pace, uint64_t before_ns);
 
 /* Let no query arrive from at_ns on, until a rate is set. If the last returned arrival is later

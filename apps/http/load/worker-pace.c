@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: does what is planned for a time: the events of the heap, changes of the rate, the begin of
+ * What: does what is planned for a time: the events of the heap, changes of the rate, the start of
  * the run.
  */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a worker from begin to end: it allocates memory, opens its sockets, waits for the parent's
- * GO, runs, and reports the result.
+ * What: a worker from its start to its end: it allocates memory, opens its sockets, waits for the
+ * parent's GO, runs, and reports the result.
  */
 #include "worker.h"
 

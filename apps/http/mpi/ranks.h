@@ -5,7 +5,7 @@
  * into it. The coordinator judges the worker of each rank separately.
  *
  * Shape: if a rank makes the result suspect, the verdict's reason begins with the rank's name:
- * "rank 2 on node2: waited 12.0 % of the time for a CPU ..."; In the report each rank is a part of
+ * "rank 2 on node2: waited 12.0 % of the time for a CPU ...". In the report each rank is a part of
  * the run (struct load_part), as each file of the command merge is.
  */
 #ifndef LOAD_RANKS_H

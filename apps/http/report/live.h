@@ -6,8 +6,8 @@
  * trial; it writes to stderr.
  *
  * Shape: rate and percentiles are those of the last full second. They are computed from the
- * difference between the counts at its end and at its begin. Colours are used unless NO_COLOR is
- * set. Lines are never wider than the terminal.
+ * difference between the counts at its end and at its beginning. Colours are used unless NO_COLOR
+ * is set. Lines are never wider than the terminal.
  */
 #ifndef LOAD_LIVE_H
 #define LOAD_LIVE_H

@@ -16,7 +16,7 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-/* the begins of the parts may differ by at most this part of the measured time */
+/* the times at which the parts began may differ by at most this part of the measured time */
 #define APART_MOST 0.05
 
 /* ---- Files ---- */
@@ -184,10 +184,10 @@ make_merged_plan(struct load_merge *merge, const struct load_plan *asked)
 
 /* When the parts of a trial were measured, by their machines' wall clocks. */
 struct span {
-    uint64_t first_ns;     /* the earliest begin */
-    uint64_t last_ns;      /* the latest begin */
-    uint64_t end_ns;       /* the latest end */
-    uint64_t first_end_ns; /* the earliest end */
+    uint64_t first_ns;     /* when the first part began */
+    uint64_t last_ns;      /* when the last part began */
+    uint64_t end_ns;       /* when the last part ended */
+    uint64_t first_end_ns; /* when the first part ended */
 };
 
 static uint64_t
@@ -311,7 +311,7 @@ add_merged_trial(struct load_merge *merge, struct load_run *run, struct sum *sum
     for (unsigned i = 0; i < merge->number; i++)
         if (!add_merged_file(sum, &merge->files[i], number, err))
             return false;
-    /* The time of the sum is from the earliest begin to the latest end. */
+    /* The time of the sum is from the start of the first part to the end of the last. */
     sum->trial->result->elapsed_ns = sum->span.end_ns - sum->span.first_ns;
     judge_span(&sum->trial->verdict, &sum->span);
     load_merge_suspect(merge, &sum->trial->verdict);

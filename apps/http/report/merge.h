@@ -4,10 +4,10 @@
  * `sxe-http merge A.json B.json ...`; the sum is a run like any other, so all outputs can print it.
  *
  * Shape: trial i of the sum is the sum of the trials i of all files. load_result_add adds them up,
- * as it adds up the workers of one run. The time of a trial is from the earliest begin to the
- * latest end, by the wall clocks of the machines. Each file is a part of the run (struct
- * load_part), with its own verdict. The sum's verdict has the reasons of all these verdicts, with
- * the names of the files.
+ * as it adds up the workers of one run. The time of a trial is from the start of the
+ * first part to the end of the last, by the wall clocks of the machines. Each file is a part of the
+ * run (struct load_part), with its own verdict. The sum's verdict has the reasons of all these
+ * verdicts, with the names of the files.
  *
  *     A.json  trial 1, trial 2 ...   --shard 1/2     -.
  *     B.json  trial 1, trial 2 ...   --shard 2/2     -'-> trial 1, trial 2 ... -> total

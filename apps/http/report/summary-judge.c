@@ -61,8 +61,8 @@ add_local_hint(struct load_sheet *sheet, const struct load_plan *plan)
 
 #define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
-/* The first of the figures to show for times. In a closed loop these are service times, which equal
- * the response times. */
+/* The first of the figures of times to show: of service times in a closed loop, where they equal
+ * the response times; otherwise of response times. */
 static enum load_figure
 first_time(const struct load_plan *plan)
 {
@@ -197,8 +197,8 @@ add_thresholds(struct load_sheet *sheet, const struct load_run *run)
 
 /* ---- Pages of several queries ---- */
 
-/* Print a level, and which percentile of a single query it is. That percentile gets so many
- * decimals that its distance to 100 % has two significant digits, such as 99.986. */
+/* Print a percentile of pages, and which percentile of single queries has the same time. The latter
+ * gets so many decimals that its distance to 100 % has two significant digits, such as 99.986. */
 static void
 add_level(struct load_sheet *sheet, const struct load_fanout_level *level)
 {

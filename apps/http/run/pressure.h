@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: tells in which part of a period some process of this machine waited for a CPU, from the
- * kernel's pressure stall information (PSI). Place: the parent reads the file at the begin and at
+ * kernel's pressure stall information (PSI). Place: the parent reads the file at the start and at
  * the end of the measurement; the part is a figure of the verdict.
  *
  * Shape: `total` in the first line of the file is the time since boot, in us:

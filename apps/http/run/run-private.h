@@ -95,7 +95,7 @@ struct load_parent {
     struct load_result *shared; /* 2 * number results: the result and the mark of each process */
     struct load_process processes[LOAD_PROCESSES_MAX];
 
-    struct load_pressure pressure; /* the CPU pressure at the begin of the measurement */
+    struct load_pressure pressure; /* the CPU pressure at the start of the measurement */
 };
 
 /* ---- run-parent.c ---- */

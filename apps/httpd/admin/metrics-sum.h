@@ -50,7 +50,7 @@ struct metrics_sum {
     uint64_t broken;
     uint64_t lost_lines;
     uint64_t lua_errors;
-    uint64_t starts; /* how many workers were started since the begin */
+    uint64_t starts; /* how many workers were started since the server began */
     uint64_t cpu_ns;
     unsigned workers_number;
     /* The workers that are alive, ordered by their number (place). */

@@ -79,7 +79,7 @@ struct httpd_tls_options {
 struct httpd_options {
     const char *ip;
     unsigned short port;
-    const char *unix_path; /* NULL: listen at ip and port only */
+    const char *unix_path; /* a unix socket at which to listen, too; NULL: there is none */
     unsigned socket_mode;  /* the permissions of the socket file; 0: those that the umask gives */
     struct httpd_place places[HTTPD_LISTEN_MAX];
     unsigned places_number;

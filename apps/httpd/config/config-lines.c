@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the text of a configuration file as tokens of Lua, and stores the lines of its keys.
+ * Reads the text of a configuration file as tokens of Lua, and stores the lines of its keys. The
+ * place of a key is a hash of the keys that lead to it.
  */
 #include "config-lines.h"
 

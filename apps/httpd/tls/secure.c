@@ -68,8 +68,8 @@ verify_of_options(const struct httpd_tls_options *tls, enum httpd_clients client
     return tls->is_optional ? SXE_TLS_OPTIONAL : SXE_TLS_REQUIRED;
 }
 
-/* Read the files, and make the TLS context for listeners that treat clients so. 0, or -EINVAL after
- * a message. */
+/* Read the files, and make the TLS context for listeners with this demand on clients. 0, or -EINVAL
+ * after a message. */
 static int
 open_for_clients(const struct httpd_options *options, enum httpd_clients clients)
 {
