@@ -34,8 +34,8 @@ begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, ui
     return 0;
 }
 
-/* Make the request "GET /target ...": the line's own text, and after it all that the request for
- * "/" of the same method has after its target. */
+/* Make the request "GET /target ..." of the line's text. What comes after the target is copied from
+ * the request for "/" of the same method. */
 static void
 join_request_texts(struct load_replay *replay, const struct load_text *text,
                    struct load_query *query)

@@ -175,9 +175,9 @@ allocate_worker_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
     /* How many events the heap may have at a time. Each socket has at most one REOPEN, TIMEOUT and
-     * HELD, and, with a think time, `depth` QUERYs. The run has at most one of RAMP, START, LOOK,
-     * DRAINED and PATIENCE, and two of END: one at the time of the plan, one when the parent ends
-     * the run. That is 7; 8 leaves one spare. */
+     * HELD, and, with a think time, `depth` QUERYs. The run has at most one each of RAMP, START,
+     * LOOK, DRAINED and PATIENCE, and two of END: one at the time that the plan says, and one when
+     * the parent ends the run. That is 7; 8 leaves one spare. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 

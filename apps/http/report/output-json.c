@@ -214,7 +214,7 @@ write_left_out(struct load_json *json, const struct load_left_out *left_out)
     load_json_close(json, '}');
 }
 
-/* Write when the trial began, by the wall clock, so that the begins on several machines can be
+/* Write when the trial began, by the wall clock, so that the starts on several machines can be
  * compared. */
 static void
 write_began(struct load_json *json, const struct load_run *run, const struct load_result *result)

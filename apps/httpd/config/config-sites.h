@@ -113,8 +113,8 @@ void config_passwords_watch(const struct config_sites *sites);
 /* Whether a route has a file of passwords. sites may be NULL. */
 bool config_has_passwords(const struct config_sites *sites);
 
-/* Open the directories of routes, make the upstreams, and prepare to check passwords. usual has the
- * settings of files, and usual_tls the settings of upstreams, that a route does not have itself. If
+/* Open the directories of routes, make the upstreams, and prepare to check passwords. usual and
+ * usual_tls are the settings of files and of upstreams for routes that have none of their own. If
  * there are upstreams, http, the configuration of the server, is set up for them. Call it before
  * sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual,

@@ -52,7 +52,7 @@ extern struct supervisor {
     bool is_fresh_wanted; /* whether on_renew has to be called for the next load */
     /* whether the load in progress replaces all workers, and not only missing ones */
     bool is_renewing;
-    /* whether children are started when one has ended, because there are too many */
+    /* whether there are too many children, so that others are started when one has ended */
     bool is_waiting;
     bool is_changed;  /* whether a watched file has changed since the last load began */
     bool is_retrying; /* whether the start at start_ns is a further attempt to load a change */
