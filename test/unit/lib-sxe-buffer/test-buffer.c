@@ -602,6 +602,7 @@ START_TEST(free_chunks_and_room_are_poisoned)
     ck_assert(readable(data - SXE_CHUNK_FRONT));
     ck_assert(readable(data - 1));
     ck_assert(!readable(data));
+    ck_assert_msg(!readable(data + 28), "the next chunk, which was never taken");
     ck_assert_int_eq(sxe_buffer_add(&buffer, "abc", 3), 0);
     ck_assert(readable(data + 2));
     ck_assert(!readable(data + 3));
