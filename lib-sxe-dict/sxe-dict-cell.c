@@ -10,7 +10,7 @@
 
 #define NS_PER_S 1e9
 
-/* ---- The cells of a shard: blocks of 2^shift ids go round the shards ---- */
+/* ---- The cells of a shard: blocks of 2^shift ids are dealt to the shards in turn ---- */
 
 uint32_t
 sxe__dict_capacity(const SXE_DICT *dict, uint32_t shard)

@@ -339,8 +339,8 @@ cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__
     return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
 }
 
-/* For a put that finds no more room. If the put lacks room only because a snapshot sees the old
- * version, end a snapshot. Returns whether a snapshot was ended. */
+/* If a put finds no room only because a snapshot sees the old version, end a snapshot. Returns
+ * whether a snapshot was ended. */
 static bool
 is_unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
                  const struct sxe__dict_view *old)

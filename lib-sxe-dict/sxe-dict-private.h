@@ -398,7 +398,8 @@ void sxe__dict_unlock_all(const SXE_DICT *dict);
 bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
 /* Put a version, whose cells are filled, into the table; or take a version out of it. A version
- * that was taken out or replaced becomes OLD if a snapshot reads it, otherwise FREE. Return 0. */
+ * that was taken out or replaced becomes OLD if a snapshot reads it, otherwise FREE. Both return
+ * 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
@@ -439,13 +440,13 @@ void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expire
 
 /* ---- Snapshots ---- */
 
-/* Whether the snapshot has not been ended. A caller that reads a shard asks under that shard's
- * lock: while it holds the lock, no version that the snapshot reads is freed there. */
+/* Whether the snapshot is active: no process has ended it. A caller that reads a shard asks under
+ * that shard's lock: while it holds the lock, no version that the snapshot reads is freed there. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
 
-/* How many snapshots have ended. One that was being taken when its process died counts as ended.
- * Call it under the lock of a shard, so that no snapshot begins meanwhile. The number never
- * falls. */
+/* How many snapshots have ended. A snapshot that was being taken when its process died counts as
+ * ended. Call this under the lock of a shard, so that no snapshot begins meanwhile. The number
+ * never falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
 /* End the snapshot in a slot, if the slot still has that epoch. */

@@ -175,7 +175,7 @@ expire_one_entry(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now
 }
 
 /* If an entry may have expired, go on with the round over all cells of the shard until an entry is
- * removed. 1: one was; 0: no entry had expired; -EAGAIN: the round is not over. */
+ * removed. 1: an entry was removed; 0: no entry had expired; -EAGAIN: the round is not over. */
 static int
 expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 {

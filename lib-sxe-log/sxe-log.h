@@ -246,7 +246,8 @@ struct sxe_log_frame {
     SXE_LOG_IF(SXE_CHECKED, level, sxe_log_enter, (id), __VA_ARGS__)
 #define SXE_LOG_LEAVE_AT(level, id, ...) \
     SXE_LOG_IF(SXE_CHECKED, level, sxe_log_leave, (id), __VA_ARGS__)
-/* End the process if the condition does not hold; checked 0: only in checked builds. */
+/* End the process if the condition does not hold. checked: whether the condition is checked in this
+ * build. */
 #define SXE_LOG_ASSERT_AT(checked, id, text, condition, ...)                                  \
     SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
                (id), text, __VA_ARGS__)

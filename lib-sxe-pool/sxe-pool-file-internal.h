@@ -34,7 +34,7 @@
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
 struct sxe__pool_slot {
-    uint32_t generation; /* counts the users of this slot; never 0 once used */
+    uint32_t generation; /* grows with each user of this slot; never 0 once the slot was used */
     uint32_t process;    /* process id, for messages only; 0: the process closed the pool */
     uint64_t watched;    /* one bit per state; the last bit is for all states from 63 on */
 };
@@ -71,8 +71,9 @@ struct sxe__pool_head {
      * `timeouts`, `watching` and the `watched` of slots. */
     uint8_t boot[16]; /* id of the boot in which the pool was opened last */
     uint64_t disk; /* the number that the kernel gave the pool's disk in that boot; 0: not known */
-    uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
-    uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
+    uint64_t time_offset_ns; /* the pool's time minus the monotonic clock; wraps */
+    /* the wall clock minus the pool's time, when the pool was opened last */
+    uint64_t wall_offset_ns;
     /* at the last close: checksum of all that sxe__pool_sum covers */
     uint64_t sum;
     /* not SXE__POOL_IN_USE: all users closed the pool, and the file is complete on the disk */
@@ -103,7 +104,7 @@ struct sxe__pool_opening {
     bool has_begun;        /* whether this call fills the file, and may empty it on failure */
     bool is_file;          /* whether the pool has a name, and may outlive its users */
     bool has_others;       /* whether other processes use the pool now */
-    uint64_t namespace_ns; /* this process's monotonic clock - the machine's, wrapping */
+    uint64_t namespace_ns; /* this process's monotonic clock minus the machine's; wraps */
     bool is_restored;      /* whether the file's damaged head was replaced by its copy */
     /* the fixed part of the head: read from the file and checked, or planned from the spec */
     struct sxe__pool_head head;

@@ -73,7 +73,7 @@ ends_in_zeros(const struct sxe_cidr *network)
     return true;
 }
 
-/* Parse "10.0.0.0/8" or an address. This function writes a zero byte over the slash in `text`. */
+/* Parse "10.0.0.0/8" or an address. This function overwrites the slash in `text` with a NUL. */
 static bool
 parse_cidr(struct sxe_cidr *network, char *text)
 {

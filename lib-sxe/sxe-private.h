@@ -40,7 +40,7 @@
 #include "sxe-work.h"
 #include "sxe.h"
 
-/* zero bytes before the read buffer; 16, so that the buffer stays aligned */
+/* NUL bytes before the read buffer: 16, so that the buffer stays aligned */
 #define SXE__READ_FRONT   16
 #define SXE__STAGE_SIZE   (64u * 1024u)
 #define SXE__STAGE_VECTOR 16
@@ -138,7 +138,7 @@ struct sxe__held {
 };
 
 /* The larger part of a context, allocated by sxe_init: a library that dlopen loads gets little
- * thread-local memory. tools/lint.sh checks its size. */
+ * thread-local memory. tools/lint.sh checks the size of the thread-local part. */
 struct sxe__tables {
     struct sxe_config config; /* the configuration, with the defaults that sxe_init filled in */
     struct sxe__held held[SXE__HELD_MAX];
@@ -203,7 +203,7 @@ struct sxe__context {
     unsigned
         held_max; /* when held[] has this many entries, all are sent; below 2: nothing is held */
     char *stages; /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
-    /* room for a chunk's bytes, or a datagram's, after SXE__READ_FRONT zero bytes */
+    /* room for a chunk's bytes, or a datagram's, after SXE__READ_FRONT NUL bytes */
     char *read_buffer;
     char *read_memory;
 
@@ -324,7 +324,7 @@ void sxe__accept_start(void);
 /* ---- sxe-queue.c: unsent output in chunks ---- */
 
 bool sxe__queue_is_empty(const SXE *s);
-size_t sxe__queue_room(const SXE *s); /* how many bytes the queue surely takes now */
+size_t sxe__queue_room(const SXE *s); /* how many bytes the queue can certainly take now */
 SXE_MUST_USE int sxe__queue_bytes(SXE *s, const void *data, size_t length); /* 0 or -ENOBUFS */
 SXE_MUST_USE int sxe__queue_borrowed(SXE *s, const void *data, size_t length,
                                      SXE_OUT_EVENT_SENT on_sent);

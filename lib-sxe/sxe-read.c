@@ -18,7 +18,7 @@ sxe__drop_unread(SXE *s)
 {
     if (s->in.chunk != SXE_NONE)
         sxe_buffer_give_back(&s->in, CONTEXT->chunks);
-    /* Make the buffer empty, but let it point to readable memory with zero bytes before it: that is
+    /* Make the buffer empty, but let it point to readable memory that NUL bytes precede: that is
      * the contract of SXE_BUF_USED. */
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, 0, 0);
 }

@@ -225,8 +225,8 @@ take_held(void)
     return NULL;
 }
 
-/* Send all held output. may_call: whether on_sent may be called; it may not inside a call by the
- * program. Then queues, whose flush calls on_sent, are flushed later. */
+/* Send all held output. may_call: false inside a call by the program, in which on_sent must not be
+ * called. Then queues are flushed later, because flushing a queue calls on_sent. */
 static void
 send_held(bool may_call)
 {
@@ -304,7 +304,7 @@ sxe__drop_held(SXE *s)
     held_of(s)->socket = NULL;
 }
 
-/* Before socket s writes: send the staged output of the other socket now, without calling any
+/* Before socket s writes: send the staged output of any other socket now, without calling a
  * callback. */
 static void
 flush_other_socket(SXE *s)

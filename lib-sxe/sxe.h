@@ -155,12 +155,12 @@ struct sxe_config {
         NULL, 0, 0, 0, 0, 0, 0, {0}, false, false, NULL \
     }
 
-/* Before sxe_init, any number of times: how many sockets (listeners too) this part of the program
- * needs (the numbers are added up), and how many bytes of sxe_extra each gets (the largest counts).
- */
+/* Register what a part of the program needs; call this before sxe_init, any number of times.
+ * connections: how many sockets, listeners included; the numbers of all calls are added up.
+ * extra_size: how many bytes sxe_extra gives each socket; the largest number counts. */
 SXE_PUBLIC void sxe_register(unsigned connections, unsigned extra_size);
 
-/* Before sxe_init: replaces the configuration of this thread's loop. Copies. */
+/* Replace the configuration of this thread's loop; call this before sxe_init. *config is copied. */
 SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 
 /* The present configuration, for a part of the program that wants to change only some fields of it.
@@ -205,8 +205,8 @@ SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
-/* Datagrams: each on_read gets one whole datagram, even one larger than chunk_size; it is gone when
- * on_read returns. sxe_listen opens the socket at once. */
+/* Make a socket for datagrams. Each on_read gets one whole datagram, even one larger than
+ * chunk_size; the datagram is gone when on_read returns. sxe_listen opens the socket at once. */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
 /* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A
