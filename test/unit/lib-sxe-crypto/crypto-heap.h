@@ -16,7 +16,7 @@ void *__real_realloc(void *old, size_t size);
 
 static struct {
     unsigned number, nth; /* allocations so far, and the one that fails; 0: none */
-    bool is_lasting;      /* so do all after it */
+    bool is_lasting;      /* all allocations after that one fail, too */
     bool has_struck;
     long live;
 } heap;

@@ -108,8 +108,9 @@ START_TEST(a_finalizer_may_close_the_object_of_a_call)
 }
 END_TEST
 
-/* OpenSSL's part of an object that is dropped is 500 bytes to 5 KB, Lua's 50: without being told
- * the collector would wait for 80,000 of them beside 4 MB of the script's own. */
+/* OpenSSL's part of an object is 500 bytes to 5 KB, Lua's part 50 bytes. If the collector were not
+ * told of OpenSSL's part, it would wait for 80,000 dropped objects in a script with 4 MB of its
+ * own. */
 START_TEST(the_collector_keeps_up_with_objects_that_are_dropped)
 {
     long live, of_one;

@@ -40,7 +40,7 @@ static const char d[] = "/d";
 static struct sxe_http_client *client;
 static int listener;
 static unsigned short port;
-static enum sxe_http_refusal refusal; /* as the last on_done reported it */
+static enum sxe_http_refusal refusal; /* the refusal that the last on_done reported */
 
 /* ---- The client ---- */
 

@@ -44,14 +44,14 @@ static struct {
     struct sxe_http_files *others; /* files of a route; deleted with the site */
     struct sxe_http *http;
     unsigned open_before;
-    unsigned done; /* number of replies */
-    int result;    /* of the last reply */
+    unsigned done; /* how many replies have ended */
+    int result;    /* the result of the last reply */
 } site;
 
 static struct {
     unsigned status;
     size_t head_length;
-    size_t length; /* of the body */
+    size_t length; /* bytes of the body */
     char *body;
     char text[REPLY_SIZE];
 } reply;

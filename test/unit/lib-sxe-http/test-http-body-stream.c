@@ -129,7 +129,7 @@ START_TEST(reading_may_begin_late)
     EXPECT_BODY("he", false);
     EXPECT_BODY("llo", true);
     finish(peer);
-    /* A request without a body, too. */
+    /* A request without a body is read like the others. */
     say(peer, POST("", ""));
     EXPECT_OF("later", "/", 0);
     EXPECT_NOTHING();

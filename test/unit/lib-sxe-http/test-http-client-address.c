@@ -71,7 +71,7 @@ static const struct {
     {F, ASK("Forwarded: for=10.0.0.3, for=10.0.0.2;proto=https, for=10.0.0.1;proto=http\r\n"),
      "10.0.0.3 - h"},
     {F, ASK("Forwarded: for=1.2.3.4, for=\"[::ffff:10.0.0.1]\"\r\n"), "1.2.3.4 - h"},
-    /* The walk ends at what is hidden, and before what is no element. */
+    /* The walk ends at a hidden element, and before a text that is no element. */
     {F, ASK("Forwarded: for=1.2.3.4, for=_a;host=i;proto=https\r\n"), "127.0.0.1 https i"},
     {F, ASK("Forwarded: for=1.2.3.4, for=unknown, for=10.0.0.1\r\n"), "10.0.0.1 - h"},
     {F, ASK("Forwarded: for=1.2.3.4, host=i\r\n"), "127.0.0.1 - i"},

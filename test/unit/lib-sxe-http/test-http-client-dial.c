@@ -130,7 +130,7 @@ START_TEST(calls_of_a_name_share_connections)
     EXPECT_DONE(a, 0, "1");
     get(b);
     expect_request(peer, "GET", b);
-    close(peer); /* sent again, on a new connection, to the address that is known */
+    close(peer); /* the call is sent again, on a new connection, to the address that is known */
     peer = take_at(0, b);
     answer(peer, "2");
     EXPECT_DONE(b, 0, "2");
@@ -220,7 +220,7 @@ START_TEST(a_name_that_cannot_be_connected_to_fails_calls)
     EXPECT_DONE(a, names[_i].result, "");
     ck_assert_str_eq(failure, names[_i].failure);
     ck_assert_uint_eq(links_in(SXE__HTTP_LINK_FREE), 16);
-    if (_i != 1) { /* that is known now */
+    if (_i != 1) { /* the failure is known now */
         ck_assert_int_eq(sxe_http_client_send(client, &call, NULL), names[_i].result);
     }
     turn(1);

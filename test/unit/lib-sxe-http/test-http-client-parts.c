@@ -332,7 +332,7 @@ START_TEST(a_post_takes_no_connection_that_has_been_idle_for_long)
     get_by("POST", b);
     second = take_post(-1);
     PEER_EXPECT_SILENCE(first);
-    get(c); /* the youngest connection, though any would do */
+    get(c); /* this call takes the youngest connection, though any would do */
     expect_request(second, "GET", c);
     answer(second, "");
     EXPECT_DONE(c, 0, "");

@@ -198,7 +198,8 @@ START_TEST(a_connect_of_the_programs_own_goes_to_the_proxy)
     peer = accept_client();
     PEER_EXPECT(peer, "CONNECT far.example:25 HTTP/1.1\r\nHost: s.example\r\n\r\n");
     say(peer, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno");
-    EXPECT_DONE(call.user, 0, "no"); /* it may be the program's wish to see it */
+    /* the refusal is the response: the program may want to see it */
+    EXPECT_DONE(call.user, 0, "no");
     close(peer);
     stop_proxy();
 }
@@ -255,7 +256,7 @@ START_TEST(a_request_that_finds_its_tunnel_closed_is_sent_in_another)
     peer = take_connect("");
     say(peer, ESTABLISHED);
     PEER_EXPECT(peer, "GET /b HTTP/1.1\r\nHost: s.example\r\n\r\n");
-    close(peer); /* not again: this connection is new */
+    close(peer); /* the call is not sent again: this connection is new */
     EXPECT_DONE(b, -ECONNRESET, "");
     ck_assert_str_eq(failure, ""); /* not the proxy's fault, as far as we know */
     stop_proxy();

@@ -30,7 +30,7 @@ static unsigned sent;
 static unsigned ended;
 static int peers[PEERS];
 static unsigned peers_number;
-static unsigned state; /* of the random numbers */
+static unsigned state; /* the state of the random numbers */
 
 /* The client only passes this pointer on, so any address will do. */
 static struct sxe_tls *const tls = (struct sxe_tls *)(uintptr_t)&clients;
@@ -225,7 +225,7 @@ play_a_round(void)
     if (below(5) == 0)
         fake_time_advance(below(300) * SXE_NS_PER_MS);
     turn(1);
-    sched_yield(); /* look-ups have threads */
+    sched_yield(); /* let the threads of look-ups run */
     serve_peers();
 }
 

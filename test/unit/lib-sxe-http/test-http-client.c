@@ -216,7 +216,7 @@ END_TEST
 
 static const struct broken {
     const char *name;
-    const char *bytes; /* after these bytes the peer closes */
+    const char *bytes; /* the peer closes after these bytes */
     int result;
     enum sxe_http_refusal refusal;
 } brokens[] = {

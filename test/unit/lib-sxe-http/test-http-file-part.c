@@ -7,7 +7,7 @@
 
 enum { SMALL = 1000, LARGE = 200000 };
 
-/* One is kept in memory, the other sent by sendfile. */
+/* A small file is kept in memory, a large one is sent by sendfile. */
 static const size_t sizes[] = {SMALL, LARGE};
 
 static const char *

@@ -10,7 +10,7 @@
 #include "sxe-cidr.h"
 
 static struct sxe_cidr_list trusted;
-static uint64_t next_bits; /* of the next id that is made; the first one has 1 */
+static uint64_t next_bits; /* the bits of the next id that is made; those of the first id are 1 */
 
 static uint64_t
 count_up(void)
@@ -60,7 +60,7 @@ static const struct {
     {"127.0.0.1", "x-id:  4bf92f35-77b3.4da6/~!#$%()*+,:;=?@[]^_`{|}  \r\n",
      "4bf92f35-77b3.4da6/~!#$%()*+,:;=?@[]^_`{|}"},
     {"10.0.0.0/8, ::/0, 127.0.0.0/8", ID(X64 X64), X64 X64},
-    /* Not believed, or not harmless. */
+    /* Ids that are not believed, or not harmless. */
     {NULL, ID("a"), MADE},
     {"10.0.0.0/8, ::1, unix", ID("a"), MADE},
     {"127.0.0.1", "", MADE},

@@ -32,7 +32,8 @@ static const struct {
     /* A field that Connection names is dropped, but not one that the proxy adds. */
     {HEAD("Connection: X-Forwarded-For, Via, close\r\nVia: 1.1 b\r\nCookie: a=b\r\n"),
      HEAD("Cookie: a=b\r\n" WHO)},
-    /* Fields of clients that say who asked; and the same, as CGI programs read them. */
+    /* Fields by which clients say for whom they ask; and names that CGI programs take for these
+     * fields. */
     {HEAD("Forwarded: for=1.2.3.4\r\nX-Forwarded-For: 1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\n"
           "X-Forwarded-Host: evil\r\nX-Forwarded-Proto: https\r\nX_Forwarded_For: 1.2.3.4\r\n"
           "X-Forwarded_Proto: https\r\nX_REAL_IP: 1.2.3.4\r\nX-Forwarded-Port: 1\r\n"
@@ -172,7 +173,7 @@ START_TEST(the_start_of_a_path_is_replaced)
     serve_proxy_with(usual, 1, (struct sxe_http_config){.router = router}, NULL);
     peer = client();
     say(peer, paths[_i].sent);
-    if (paths[_i].expected == NULL) { /* it is not a path of this route */
+    if (paths[_i].expected == NULL) { /* the path is not one of this route */
         EXPECT_STATUS(peer, "404 Not Found", LINES(TEXT, ""), "404 Not Found\n");
     } else {
         server = take_request(0, paths[_i].expected);
@@ -359,7 +360,8 @@ START_TEST(a_client_without_address_and_host_is_passed_on_without_them)
 }
 END_TEST
 
-/* Paths that an upstream which decodes them reads as others, past the routes of this server. */
+/* An upstream that decodes these paths reads them as other paths, past the routes of this
+ * server. */
 static const char *const paths_of_two_readings[] = {
     "/a/..;/admin",    "/a/.;/b",           "/a/..;x=1/admin",
     "/a/%2e%2e;/b",    "/a/..%3b/b",        "/..;",

@@ -115,7 +115,7 @@ START_TEST(an_end_that_does_not_read_makes_the_other_wait)
 {
     int window = 65536;
     size_t sent = 0;
-    int ends[2]; /* the first one sends */
+    int ends[2]; /* ends[0] sends, ends[1] receives */
 
     make_content(LONG_SIZE);
     serve_proxy(usual, 1);
@@ -264,7 +264,7 @@ START_TEST(beyond_tunnels_max_the_answer_is_503)
     peers[1] = client();
     say(peers[1], ASK);
     EXPECT_REPLY(peers[1], unavailable);
-    say(peers[1], GET("/b")); /* a request is no tunnel */
+    say(peers[1], GET("/b")); /* a plain request needs no place of a tunnel */
     close(take_request(0, SENT("GET /b")));
     close(peers[0]);
     close(peers[1]);

@@ -94,7 +94,7 @@ END_TEST
 static struct {
     unsigned asked;
     unsigned done;
-    int result; /* of the last request */
+    int result; /* the result of the last request */
 } run;
 
 static void

@@ -14,7 +14,7 @@
 
 /* ---- Complete replies ---- */
 
-static unsigned reply_with; /* the status */
+static unsigned reply_with; /* the status with which the handler replies */
 
 static enum sxe_http_verdict
 reply_hello(struct sxe_http_request *request, struct sxe_http_response *response)

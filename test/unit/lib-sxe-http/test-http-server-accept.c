@@ -114,8 +114,8 @@ number_like(unsigned how)
     return connections_in(waits[how].state);
 }
 
-/* Of each pair of states the connection that came first into its state goes first, and both go
- * before a newcomer. */
+/* Of each pair of states, the connection that came first into its state is closed first, and both
+ * are closed before a newcomer. */
 START_TEST(whatever_they_wait_for_the_longest_waiting_makes_room)
 {
     unsigned older = (unsigned)_i / WAITS, younger = (unsigned)_i % WAITS;
@@ -139,8 +139,8 @@ END_TEST
 
 #define ATTACKERS 20
 
-/* All places but one wait in one way, and as many others come in the same way: a client is served
- * that came before them. */
+/* All connections but one wait in the same way, and as many newcomers come and wait in that way: a
+ * client that came before the newcomers is served. */
 START_TEST(a_newcomer_is_the_last_to_go)
 {
     int held[ATTACKERS], more[ATTACKERS], good;
@@ -254,7 +254,7 @@ START_TEST(who_has_a_request_under_way_makes_no_room)
 }
 END_TEST
 
-/* They keep their ends open, and time stands still. */
+/* The refused clients keep their ends open, and time stands still. */
 START_TEST(who_is_told_that_there_is_no_place_takes_none)
 {
     int peers[3 * SXE__HTTP_SPARE];
@@ -344,7 +344,8 @@ reply_90_kb(struct sxe_http_request *request, struct sxe_http_response *response
     return sxe_http_reply(response, 200, NULL, large, 90000);
 }
 
-/* Sixteen are examined at a time: those that may not go hide the others once. */
+/* The server examines sixteen connections at a time. Those that must not be closed hide the others
+ * only once. */
 START_TEST(many_that_make_no_room_do_not_hide_one_that_does)
 {
     enum { READERS = 17 };
@@ -471,7 +472,7 @@ START_TEST(who_is_refused_takes_no_place_of_others)
     fake_os_say_peer("192.0.2.2");
     two = client();
     expect_served(two);
-    /* All places are taken: the next client gets that of the refused one. */
+    /* All places are taken: the next client gets the place of the refused one. */
     fake_os_say_peer("192.0.2.3");
     three = client();
     expect_served(three);

@@ -33,7 +33,7 @@ static struct sxe_cidr_list proxies;
 static struct {
     unsigned begun;
     unsigned done;
-    unsigned good;     /* done with result 0 */
+    unsigned good;     /* requests that ended with result 0 */
     unsigned answered; /* complete replies that clients received */
 } run;
 

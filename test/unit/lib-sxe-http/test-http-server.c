@@ -407,7 +407,7 @@ START_TEST(each_done_is_called_once)
     close(peer);
     EXPECT("drained", NULL, 0);
     EXPECT("stopped", NULL, 0);
-    sxe_http_stop(site.http, push_drained); /* it has ended already */
+    sxe_http_stop(site.http, push_drained); /* draining has ended already */
     EXPECT("drained", NULL, 0);
     end_site();
 }

@@ -290,7 +290,7 @@ START_TEST(whoever_leaves_http_is_let_alone)
     say(peer, upgrades[_i]);
     if (_i == 3) {
         EXPECT_OF("later", "/", 0);
-        /* Is handled in the next turn, when the connection has left HTTP. */
+        /* This call is handled in the next turn, when the connection has left HTTP. */
         sxe_http_resume(site.request);
         site.response->on_done = NULL;
         upgrade(site.response);

@@ -10,7 +10,7 @@
 #include "sxe-cidr.h"
 
 static int servers[UPSTREAMS];
-static bool is_broken[UPSTREAMS]; /* it closes each connection without a reply */
+static bool is_broken[UPSTREAMS]; /* this upstream closes each connection without a reply */
 
 static void
 begin(struct sxe_http_upstream_config config, unsigned number)
@@ -92,7 +92,7 @@ START_TEST(addresses_take_turns_by_their_weights)
     ck_assert_uint_eq(counts[0], 10);
     ck_assert_uint_eq(counts[1], 30);
     ck_assert_uint_eq(counts[2], 10);
-    for (unsigned i = 0; i < 20; i++) { /* no address gets its share in a row */
+    for (unsigned i = 0; i < 20; i++) { /* requests for one address do not follow each other */
         unsigned now = ask(peer, GET("/a"));
 
         ck_assert(now != before || now == 1);
@@ -140,7 +140,8 @@ START_TEST(idle_addresses_take_turns)
 }
 END_TEST
 
-/* With each path, or value of the field, the same address, and each address for about its part. */
+/* Each path, or value of the field, always leads to the same address, and each address gets about
+ * its share of them. */
 START_TEST(a_key_always_leads_to_the_same_address)
 {
     const struct sxe_http_upstream_config hash = {.balance = _i == 0 ? SXE_HTTP_BALANCE_PATH
@@ -168,7 +169,7 @@ START_TEST(a_key_always_leads_to_the_same_address)
                 counts[answered]++;
             } else if (round == 1 || first[key] != 1) {
                 ck_assert_uint_eq(answered, first[key]);
-            } else { /* its keys go to all others */
+            } else { /* the keys of this address go to all others */
                 ck_assert_uint_ne(answered, 1);
                 counts[answered] += 1000;
             }
@@ -379,7 +380,7 @@ START_TEST(an_address_that_fails_its_checks_is_left_out_until_it_passes_some)
     answer_checks(bad[_i]);
     answer_checks(bad[_i]);
     ck_assert(!state_of(1).is_down);
-    answer_checks(OK_HEAD(0)); /* not in a row */
+    answer_checks(OK_HEAD(0)); /* the failures are not in a row */
     for (unsigned i = 0; i < 3; i++)
         answer_checks(bad[_i]);
     ck_assert(state_of(1).is_down);

@@ -279,7 +279,7 @@ END_TEST
 
 static const struct {
     const char *part;
-    ssize_t length; /* of what it decodes to */
+    ssize_t length; /* the length of the decoded part, or an error */
     const char *decoded;
 } parts[] = {
     {"", 0, ""},

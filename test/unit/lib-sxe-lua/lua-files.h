@@ -84,7 +84,7 @@ enum { FILES = 1 }; /* the number of sxe.file's group of works, which is require
 
 static int pipe_fds[2];
 static struct sxe_work keepers[SXE_WORK_THREADS];
-static unsigned kept_number; /* how many of them have ended */
+static unsigned kept_number; /* how many of these works have ended */
 
 static inline void
 keep_thread(struct sxe_work *work)

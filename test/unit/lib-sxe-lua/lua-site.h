@@ -13,7 +13,7 @@
 
 #include "lua-state.h"
 
-#undef SXE_LOG_CONTROL /* each library has its own */
+#undef SXE_LOG_CONTROL /* each library has its own control */
 
 #include "http-site.h"
 #include "sxe-lua-http-private.h"

@@ -187,7 +187,7 @@ static const struct refusal {
      "larger than the limit of 67108864 bytes (64 MiB)"},
 };
 
-/* In the global `handle`, a light userdata. */
+/* Set the global `handle` to a light userdata. */
 static int
 l_handle(lua_State *L)
 {

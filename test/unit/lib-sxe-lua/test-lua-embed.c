@@ -290,7 +290,7 @@ START_TEST(a_state_starts_once_and_only_with_a_loop)
     ck_assert_int_eq(sxe_init(), 0);
     ck_assert_int_eq(sxe_lua_init(lua), 0);
     ck_assert_int_eq(sxe_lua_init(lua), -EINVAL);
-    ck_assert_int_eq(sxe_run(), 0); /* nothing keeps it running */
+    ck_assert_int_eq(sxe_run(), 0); /* nothing keeps the loop running */
     ck_assert_int_eq(sxe_fini(), 0);
     state_stop();
 }

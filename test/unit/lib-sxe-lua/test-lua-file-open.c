@@ -214,7 +214,7 @@ START_TEST(who_waits_for_one_that_is_closed_is_told)
                "task.start(function() add(f:close()) end)\n"
                "task.start(function() local g <close> = f end)");
     until("log == '2closed 3closed closed '");
-    ck_assert_int_eq(number("opened()"), 3); /* with those of the pipe */
+    ck_assert_int_eq(number("opened()"), 3); /* this file, and two of the pipe */
     let_threads_go();
     until("log:find '1nil' and opened() == 0");
     run_script("assert(file.read(at 'a') == 'x') log = 'written'");

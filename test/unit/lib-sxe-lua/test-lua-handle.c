@@ -80,7 +80,7 @@ make_bare(lua_State *L)
     return 1;
 }
 
-/* A handle of a class that was not registered, or of one that does not exist. */
+/* Push a handle of a class that was not registered, or that does not exist. */
 static int
 make_unknown(lua_State *L)
 {
@@ -88,7 +88,7 @@ make_unknown(lua_State *L)
     return 1;
 }
 
-/* owner(index): an owner of what full(index) returns; without an index of nothing. */
+/* owner(index): an owner of what full(index) returns; without an index, an owner of nothing. */
 static int
 make_owner(lua_State *L)
 {

@@ -119,7 +119,7 @@ static const struct {
     {"('('):rep(99999):gsub('%b()', '')", STEPS, CPU},
     {"coroutine.wrap(function() ('a'):rep(400):find('.-.-.-b') end)()", STEPS, CPU},
     {"('a'):rep(1 << 20):find(('a'):rep(1 << 19) .. 'b', 1, true)", NULL, NULL},
-    /* Loops of C's */
+    /* Loops in C functions */
     {"table.move({}, 1, 1 << 60, 2)", CPU, NULL},
     {"table.insert(setmetatable({}, {__len = function() return 1 << 60 end}), 1, 1)", CPU, NULL},
     {"table.remove(setmetatable({}, {__len = function() return 1 << 60 end}), 1)", CPU, NULL},
@@ -136,7 +136,7 @@ static const struct {
     {"return (''):rep(1 << 62)", NULL, NULL},
     {"return ('x'):rep(1 << 40)", MEMORY, "resulting string too large"},
     {"os.date(('%c'):rep(99999))", "too long for a sandbox", NULL},
-    /* The parser's */
+    /* Loops of the parser */
     {"load('return ' .. ('a and '):rep(10000) .. 'a')", NULL, CPU},
     {"assert(load(('goto a '):rep(9000) .. '::a::'))", NULL, NULL},
     {"assert(load(('goto a '):rep(30000) .. '::a::'))", "load takes at most 65536 bytes", CPU},

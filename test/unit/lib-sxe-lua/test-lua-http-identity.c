@@ -90,7 +90,7 @@ END_TEST
     "http.serve{ip = '127.0.0.1', handler = function(req) local h = req.headers " \
     "return (h.traceparent or '-') .. ' ' .. (h.tracestate or '-') end}"
 
-/* Serve at the first server what the body makes of `ask(options)`, which asks another server. */
+/* Start a first server with this body as its handler, in which ask(options) asks another server. */
 static void
 serve_traced(const char *options, const char *body)
 {

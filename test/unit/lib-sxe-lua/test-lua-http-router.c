@@ -416,7 +416,7 @@ START_TEST(what_is_wrong_is_said_when_the_script_is_loaded)
 }
 END_TEST
 
-/* ---- Others below a prefix ---- */
+/* ---- Other routers below a prefix ---- */
 
 START_TEST(functions_and_routers_answer_below_a_prefix)
 {

@@ -123,7 +123,7 @@ l_count_ready(lua_State *L)
     return 0;
 }
 
-/* peer.forget(): nobody is told of new elements in a watched state. */
+/* peer.forget(): from now on no process is told of new elements in a watched state. */
 static int
 l_forget(lua_State *L)
 {
@@ -605,7 +605,8 @@ static const struct story waits[] = {
     {JOBS WAITING "wait('a', math.huge) wait('b', 99) task.sleep(0.5) require('peer').put()\n"
                   "task.sleep(0.2) require('peer').put()",
      "a 0 0;b 1 0;"},
-    /* The process that put it was killed before it told us; once a second we look anyhow. */
+    /* The process that put the element was killed before it told us; once a second we look without
+     * being told. */
     {JOBS WAITING "local peer = require 'peer' wait('a', 9) task.sleep(1.2)\n"
                   "task.sleep(0) peer.forget() peer.put()\n",
      "a 0 2;"},
@@ -614,7 +615,7 @@ static const struct story waits[] = {
                   "say(peer.watched() ~= 0) t:cancel() t:join() say(peer.watched())\n"
                   "wait('b', 1):join() say(peer.watched())",
      "true;a cancelled 0;0;b timeout 1;0;"},
-    /* Two elements came, of which one was reported. */
+    /* Two elements came, and only one of them was reported. */
     {JOBS WAITING "local peer = require 'peer' wait('a', 9) wait('b', 9) task.sleep(0.5)\n"
                   "peer.put() peer.put() task.sleep(0.1) say(world.now_ms() < 700)",
      "a 0 0;b 1 0;true;"},

@@ -22,11 +22,11 @@
 
 int sxe_lua_main(int argc, char **argv);
 
-enum { WAIT_TURNS = 10000 }; /* of 2 ms at most; then the test fails */
+enum { WAIT_TURNS = 10000 }; /* turns of 2 ms at most; after them the test fails */
 
 static int terminal = -1; /* our end of the pseudo-terminal */
 static char screen[65536];
-static size_t looked; /* up to here the text was compared already */
+static size_t looked; /* the output up to here was compared already */
 static size_t shown;
 static unsigned ends;
 static char home[64];

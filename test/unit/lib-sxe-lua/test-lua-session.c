@@ -9,7 +9,7 @@
 #include "sxe-crypto.h"
 #include "test-main.h"
 
-/* pass(seconds): the clocks move. */
+/* pass(seconds): advance the clocks. */
 static int
 pass(lua_State *L)
 {

@@ -102,7 +102,7 @@ l_start_in_collection(lua_State *L)
     lua_newtable(L);
     lua_gc(L, LUA_GCRESTART);
     lua_pushboolean(L, true);
-    lua_rawseti(L, -2, 1); /* allocates without a step of the collector */
+    lua_rawseti(L, -2, 1); /* this line allocates without a step of the collector */
     lua_pushvalue(L, 1);
     ck_assert_uint_ne(sxe__lua_start(L, 0, false, NULL, NULL), 0);
     return 0;
@@ -453,7 +453,7 @@ END_TEST
 
 START_TEST(in_a_sandbox_scripts_leave_tasks_to_others)
 {
-    /* Each script has 16 tasks with its own, and all leave 16 of the 64. */
+    /* Each script has 16 tasks of its own, and all scripts together leave 16 of the 64. */
     static const char *const expected[] = {"n == 15", "n == 15", "n == 15", "n == 2", "n == 0"};
     char text[200];
 

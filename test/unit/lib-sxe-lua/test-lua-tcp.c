@@ -17,7 +17,7 @@
 
 #include "fake-time.h"
 #include "sxe-lua-task-private.h"
-#undef SXE_LOG_CONTROL /* each library has its own */
+#undef SXE_LOG_CONTROL /* each library has its own control */
 #include "sxe-private.h"
 #include "test-main.h"
 
@@ -232,7 +232,7 @@ START_TEST(bytes_that_came_before_a_reset_go_with_the_connection)
         run_script("assert(not c:close()) assert(not c:read())");
     if (_i == 1)
         run_script("do local x <close> = c end assert(not c:read())");
-    net_stop(); /* _i 2: they are freed with the state */
+    net_stop(); /* for _i 2 the connections are freed with the state */
 }
 END_TEST
 

@@ -205,7 +205,8 @@ END_TEST
 START_TEST(without_memory_a_connection_is_refused)
 {
     tls_start(script_tls());
-    run_task("assert(tcp.connect('127.0.0.1', ports.good)):close()"); /* allocates the slots */
+    /* this connection allocates the slots */
+    run_task("assert(tcp.connect('127.0.0.1', ports.good)):close()");
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
     run_task("local ok, why = " CONNECT " assert(not ok and why == 'tls: not enough memory', why)");
     fake_os_reset();
@@ -225,7 +226,7 @@ static const char *const connecting[] = {
     "local conn <close> = tcp.connect('127.0.0.1', ports.good) "
     "start_tls(conn, '127.0.0.1', {tls = {ca = directory .. 'authority.pem'}}) done = true"};
 
-/* start_tls is a function that sxe.client has of C. */
+/* start_tls is a C function that sxe.client uses. */
 #define FIND_START_TLS                                                                    \
     "local function find(f, seen) for i = 1, 250 do local k, v = debug.getupvalue(f, i) " \
     "if not k then return nil end "                                                       \

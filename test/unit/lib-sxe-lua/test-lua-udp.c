@@ -14,7 +14,8 @@
 #include "fake-time.h"
 #include "test-main.h"
 
-/* The C library's function, as with a hosts file that lists ::1 before 127.0.0.1 for localhost. */
+/* Replaces the C library's function: as with a hosts file that lists ::1 before 127.0.0.1 for
+ * localhost. */
 int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
             struct addrinfo **list)

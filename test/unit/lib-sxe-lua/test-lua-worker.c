@@ -48,7 +48,8 @@ l_has_reply(lua_State *L)
     return 1;
 }
 
-/* await_reply(worker): wait until there is one. The loop, which would take it, does not turn. */
+/* await_reply(worker): wait until a reply waits for the loop, which does not turn and so does not
+ * take it. */
 static int
 l_await_reply(lua_State *L)
 {
@@ -102,7 +103,8 @@ l_threads(lua_State *L)
     return 1;
 }
 
-/* memory(after): that allocation of Lua fails, and all later ones do; nil: none fails. */
+/* memory(after): let the allocation of Lua after so many others fail, and all later ones; nil: none
+ * fails. */
 static int
 l_memory(lua_State *L)
 {
@@ -125,7 +127,7 @@ static void
 begin_state(void)
 {
     add_global("done", l_done);
-    lua->config.slice_ms = 10; /* workers have it, too */
+    lua->config.slice_ms = 10; /* workers have this slice, too */
     sxe_log_set_level(SXE_LOG_WARNING);
     add_global("has_reply", l_has_reply);
     add_global("has_call", l_has_call);
@@ -234,7 +236,7 @@ static const char *const stories[] = {
     "local v = new('return function(n) return n end', {cpu_ms = 50})\n"
     "fails('exceeded 50 ms of CPU', v:call(spin)) assert(v:call(10) == 10)",
 
-    /* what a worker's state has not */
+    /* what a worker's state lacks */
     "local w = new('') \n"
     "fails('sxe.spawn does not work in a worker', w:call(function() require 'sxe.spawn' end))\n"
     "fails('os.exit does not work in a worker', w:call(function() os.exit(3) end))\n"
@@ -245,7 +247,7 @@ static const char *const stories[] = {
     "assert(w:call(function() local w <close> = require 'sxe.worker'.new{code = ''}\n"
     "    return w:call(function() return 7 end) end) == 7)",
 
-    /* ends of workers that do not want to */
+    /* ends of workers whose scripts go on */
     "for _, code in ipairs{'while true do end',\n"
     "    'while true do pcall(function() while true do end end) end',\n"
     "    'while true do pcall(table.sort, {3, 2, 1}, function() while true do end end) end',\n"
@@ -385,7 +387,7 @@ END_TEST
 /* ---- Faults ---- */
 
 static const char *const faults[] = {
-    /* no thread: when the loop runs, and when it begins */
+    /* the system gives no thread: while the loop runs, and when it begins */
     "local early = worker.new{code = ''} local early_too = worker.new{code = ''} early_too:stop()\n"
     "fail_calls 'pthread_create' fails('Resource temporarily unavailable', worker.run(fib, 1))\n"
     "fails('Resource temporarily unavailable', early:call(fib, 1)) assert(early.status == "
@@ -554,7 +556,8 @@ START_TEST(a_state_that_ends_ends_its_workers)
                       "forgot = nil collectgarbage() planned:send 'x'");
     net_stop();
     state_start();
-    run_script(PRELUDE "w = new('') w:send 'x' v = new('') v:stop()"); /* no loop ever runs */
+    /* this state never has a loop */
+    run_script(PRELUDE "w = new('') w:send 'x' v = new('') v:stop()");
     state_stop();
 }
 END_TEST

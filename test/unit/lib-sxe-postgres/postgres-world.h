@@ -21,7 +21,7 @@
 #include "sxe-postgres-private.h"
 #include "sxe-postgres.h"
 
-static const char *pq_failing; /* a call; NULL: none fails */
+static const char *pq_failing; /* the name of the call that fails; NULL: none fails */
 
 static inline bool
 pq_strikes(const char *name)

@@ -43,7 +43,7 @@ static char root[] = "/tmp/sxe-store-XXXXXX";
 
 static struct {
     unsigned number, nth; /* calls so far, and the one that fails; 0: none */
-    unsigned times;       /* that follow, and fail too */
+    unsigned times;       /* how many calls after that one fail, too */
     int result;
     bool has_struck;
     const char *only; /* calls of this name alone are counted; NULL: all */
@@ -160,7 +160,8 @@ world_start_at_once(void)
     net_open_before = fake_os_open_fds();
     state_start_with(&(struct sxe_lua_config){
         .tasks = 64, .memory_max = 12 << 20, .argc = 2, .argv = argv, .store = sxe_store_open});
-    /* The first script makes the coroutine in which all run; one that exists is not counted. */
+    /* The first script makes the coroutine in which all scripts run, and lines are counted only in
+     * coroutines that are made after count_lines. */
     count_lines("build/coverage/lua/store.info");
     run_script(PRELUDE);
 }

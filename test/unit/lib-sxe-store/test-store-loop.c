@@ -12,7 +12,7 @@
 /* ---- A thread that is kept in a call of LMDB ---- */
 
 static int gate[2];
-static const char *kept_in; /* the name of the call */
+static const char *kept_in; /* the name of the call in which a thread is kept */
 static _Atomic unsigned arrived;
 
 static void
@@ -160,7 +160,7 @@ START_TEST(a_state_ends_while_a_thread_commits)
     until_arrived();
     state_stop();
     let_go();
-    while (fake_os_open_fds() > world_open_before + 2) /* the gate */
+    while (fake_os_open_fds() > world_open_before + 2) /* the gate has two descriptors */
         turn_slowly(1);
     close_gate();
     world_end();
@@ -184,7 +184,7 @@ START_TEST(a_state_ends_before_a_thread_commits)
     turn_slowly(1);
     state_stop();
     let_go();
-    while (fake_os_open_fds() > world_open_before + 2) /* the gate */
+    while (fake_os_open_fds() > world_open_before + 2) /* the gate has two descriptors */
         turn_slowly(1);
     close_gate();
     world_end();
