@@ -105,8 +105,7 @@ worker_on_wake(struct ev_loop *loop, struct ev_async *watcher, int events)
 
 /* ---- Beginning ---- */
 
-/* Start the thread: 0 or an error. When the first thread is started, the loop begins to listen to
- * its workers. */
+/* Start the thread: 0 or an error. With the first thread the loop begins to listen to workers. */
 static int
 start_worker(struct sxe__lua_workers *workers, struct sxe__lua_worker *worker)
 {
