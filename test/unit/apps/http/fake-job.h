@@ -30,7 +30,7 @@ static struct {
     unsigned full;               /* how often rank 0's relay finds a channel full */
     unsigned silent;             /* the rank that does not send BYE; 0: none */
     bool was_clean;
-    pid_t relay; /* of rank 0 */
+    pid_t relay; /* the relay of rank 0 */
     int channel; /* private */
 } job;
 

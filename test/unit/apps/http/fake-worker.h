@@ -25,10 +25,10 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-#define FAKE_FASTER 200 /* times the real clock */
+#define FAKE_FASTER 200 /* how many times as fast as the real clock */
 
 static struct {
-    int ready_error;             /* sent with READY; the worker ends after it */
+    int ready_error;             /* this error is sent with READY, and the worker ends */
     uint64_t queries;            /* DONE is sent after this many queries; 0: at STOP */
     uint64_t queries_after_mark; /* queries from the mark until DONE; only if queries is 0 */
     unsigned bad_shard;          /* the shard whose do_...() are called: from 1 on; 0: all */
@@ -44,14 +44,14 @@ static struct {
 struct fake_worker_state {
     const struct load_worker *worker;
     double rate;
-    uint64_t now_ns; /* of the real clock */
+    uint64_t now_ns; /* the present time of the real clock */
     double due;      /* queries that are due and not counted yet */
-    uint64_t end_ns; /* of the real clock; 0: no end was set */
+    uint64_t end_ns; /* the end by the real clock; 0: no end was set */
     uint64_t queries;
 
     /* The queue; times are in seconds of the worker's clock */
     double at_s;
-    double arrival_s; /* of the next query; HUGE_VAL: none */
+    double arrival_s; /* when the next query arrives; HUGE_VAL: none does */
     double free_s;
     uint64_t random[2];
     double *queue; /* a ring [FAKE_QUEUE]: when each query in flight arrived */

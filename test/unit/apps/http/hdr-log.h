@@ -20,7 +20,7 @@
 #define HDR_BYTES_MAX   (1 << 20)
 
 struct hdr_bucket {
-    uint64_t from; /* inclusive, as is `to` */
+    uint64_t from; /* both from and to are inclusive */
     uint64_t to;
     uint64_t count;
 };

@@ -75,7 +75,7 @@ struct act {
 struct client {
     int fd; /* -1: closed */
     size_t unread;
-    bool is_unread; /* the server does not read it */
+    bool is_unread; /* the server does not read this connection */
     char bytes[65536];
 };
 
@@ -92,14 +92,14 @@ static struct world {
     /* The source of requests */
     const char *request; /* each request, if there is no next() */
     int (*next)(struct load_requests *, uint64_t sequence, struct load_query *query);
-    uint64_t sequences[ACTS_MAX]; /* as next() was asked for them */
+    uint64_t sequences[ACTS_MAX]; /* the sequence numbers for which next() was called */
     unsigned asked;
 
     /* The parent */
     int control;
     int workers_end;
     bool holds_go;
-    uint64_t go_ns; /* from READY to GO */
+    uint64_t go_ns; /* the time from READY to GO */
     unsigned ready;
     unsigned marked;
     unsigned done;

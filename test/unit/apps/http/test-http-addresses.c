@@ -66,7 +66,8 @@ START_TEST(a_row_says_that_source_excludes_its_address)
 
     make_addresses();
     plan = *made.run.plan;
-    plan.local_addresses = (const struct load_local_addresses *)&plan; /* is not looked into */
+    /* the pointer is not followed */
+    plan.local_addresses = (const struct load_local_addresses *)&plan;
     made.run.plan = &plan;
     load_sheet_init(&sheet, stdout);
     load_summary_addresses(&sheet, &made.run);

@@ -200,7 +200,7 @@ static const struct {
     {CHUNKED "0\r\n\r\n" REPLY, 1, "ok 0  errors 4  in", "bad reply 4"},
 };
 
-static const char *kind; /* of the server's replies */
+static const char *kind; /* the kind of the server's replies */
 
 static bool
 of_that_kind(int fd, unsigned nth)

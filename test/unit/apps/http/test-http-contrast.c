@@ -21,7 +21,7 @@
 struct scene {
     bool is_interleaved; /* trials of both sides in turn, or one side after the other */
     unsigned trials;     /* for each side */
-    double slower;       /* factor of b's times */
+    double slower;       /* by which factor b's times are longer */
 };
 
 static uint64_t chance[2];

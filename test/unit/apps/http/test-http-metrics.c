@@ -563,7 +563,7 @@ END_TEST
 static const struct {
     enum fake_call call;
     int error;
-    unsigned left; /* connections */
+    unsigned left; /* how many connections are left */
 } troubles[] = {
     {FAKE_SEND, EPIPE, 0},
     {FAKE_RECV, ECONNRESET, 0},

@@ -32,7 +32,7 @@ static void
 set_up(void)
 {
     set_up_run();
-    signal(SIGPIPE, SIG_IGN); /* as the program ignores it */
+    signal(SIGPIPE, SIG_IGN); /* the program ignores this signal, too */
     snprintf(path, sizeof(path), "/tmp/sxe-monitor-%d", (int)getpid());
     plan.jsonl = path;
     result = calloc(2, sizeof(*result));
@@ -287,7 +287,7 @@ START_TEST(without_its_address_nothing_is_run)
 }
 END_TEST
 
-/* ---- None ---- */
+/* ---- Neither lines nor metrics ---- */
 
 START_TEST(where_nobody_asked_there_is_none)
 {

@@ -23,7 +23,7 @@ static struct {
     int rank;
     int ranks;
     bool is_stuck; /* a message that is sent never arrives */
-    int error;     /* of MPI_Test */
+    int error;     /* the error of MPI_Test */
     bool is_there; /* a message is waiting */
     int length;
     char *receiving; /* the buffer of the pending receive */

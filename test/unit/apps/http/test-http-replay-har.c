@@ -328,7 +328,7 @@ START_TEST(there_are_as_many_fields_as_a_request_may_have)
             length += (size_t)snprintf(text + length, 40, "%s{\"name\": \"a\", \"value\": \"b\"}",
                                        i == 0 ? "" : ",");
         snprintf(text + length, 40, "]}}]}}");
-        ck_assert(replay_text(text) == (number <= 252)); /* with two fields of sxe-http */
+        ck_assert(replay_text(text) == (number <= 252)); /* sxe-http adds two fields */
         if (number <= 252)
             load_replay_free(replay);
     }

@@ -289,7 +289,7 @@ END_TEST
 static const struct {
     const char *title;
     unsigned kinds;
-    unsigned clients[3]; /* of three workers */
+    unsigned clients[3]; /* how many clients each of three workers has */
     unsigned sum;
 } clients[] = {
     {"all fit", 2, {64, 63, 1}, 128},

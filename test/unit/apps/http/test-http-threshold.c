@@ -45,7 +45,7 @@ fill_result(void)
 
 static const struct {
     const char *text;
-    double figure; /* in the result above */
+    double figure; /* the figure in the result above */
     bool holds;
 } conditions[] = {
     {"p99<20ms", P99, true},

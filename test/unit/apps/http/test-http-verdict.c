@@ -408,7 +408,7 @@ START_TEST(what_was_spun_is_no_load)
     worker[2].spun_ns = 300 * MS;
     judge();
     ck_assert_uint_eq(verdict.number, 0);
-    ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* of the worker that was busiest */
+    ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* the CPU time of the busiest worker */
     ck_assert_double_eq_tol(verdict.spun, 0.5, 1e-9);
     load_verdict_add(&all, &verdict);
     ck_assert_double_eq_tol(all.spun, 0.5, 1e-9);

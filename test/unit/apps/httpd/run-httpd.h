@@ -58,8 +58,8 @@ fail_httpd_allocations(void)
     fake_os_sweep(kinds, 3, httpd_nth_allocation, true, ENOMEM);
 }
 
-/* Run it again and again, with memory for one allocation more each time, until it needs no more; it
- * must need more than `least`. Each time it ends with status 0, or says why not. */
+/* Run sxe-httpd again and again, with memory for one allocation more each time, until it needs no
+ * more; it must need more than `least`. Each time it ends with status 0, or says why not. */
 static inline void
 sweep_httpd_memory(const char **argv, unsigned least)
 {
@@ -81,7 +81,8 @@ be_httpd(const char **argv, int out, int err)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* so that it is not root, whoever runs the tests */
+    /* so that sxe-httpd is not root, whoever runs the tests */
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM);
     if (httpd_child.prepare != NULL)
         httpd_child.prepare();
     exit(main_of(sxe_httpd_main, argv));

@@ -335,7 +335,7 @@ START_TEST(the_duration_is_in_seconds_and_microseconds)
     peer = client();
     say(peer, "GET / HTTP/1.0\r\n\r\n");
     EXPECT_OF("later", "/", 0);
-    fake_time_advance(1023 * MS); /* each turn takes one more */
+    fake_time_advance(1023 * MS); /* each turn of the loop takes one ms more */
     turn(1);
     sxe_http_reply_text(site.response, 200, "");
     turn(5);

@@ -742,7 +742,7 @@ START_TEST(one_that_cannot_listen_any_more_says_so)
     admin_look(sxe_time_ns() + SECONDS(1), log_into_the_pipe);
     while (strstr(text, "cannot show the status on 127.0.0.1 port ") == NULL)
         ck_assert_int_gt(read(log_ends[0], text, sizeof(text) - 1), 0);
-    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0); /* it ended by itself */
+    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0); /* the child ended by itself */
     ck_assert_int_eq(info.si_code, CLD_EXITED);
     admin_end();
 }

@@ -265,7 +265,7 @@ START_TEST(f1_whatever_fails_at_the_beginning_ends_it_with_a_reason)
         RUN_HTTPD("-c", "10", "-p", "0", "-r", root, "--access-log", "/nonexistent/log");
         ck_assert_int_eq(ran.status, 1);
         check_has(ran.errors, "sxe-httpd: cannot ");
-        ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* which has libev's own descriptors */
+        ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* this loop has libev's own descriptors */
         ck_assert_uint_eq(fake_os_open_fds(), open);
     } while (strstr(ran.errors, "No such file") == NULL);
     ck_assert_uint_gt(nth, 10);
@@ -282,7 +282,7 @@ START_TEST(without_a_descriptor_for_its_loop_it_does_not_start)
     ck_assert_int_eq(ran.status, 1);
     check_has(ran.errors, "sxe-httpd: cannot start: Too many open files");
     fake_os_reset();
-    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* which has libev's own descriptors */
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* this loop has libev's own descriptors */
     ck_assert_uint_eq(fake_os_open_fds(), open);
 }
 END_TEST

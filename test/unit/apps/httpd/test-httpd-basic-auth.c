@@ -19,8 +19,8 @@
 static char directory[] = "/tmp/sxe-basic-auth-XXXXXX";
 
 struct hashes {
-    sem_t begun; /* posted by each hash */
-    sem_t may;   /* each computation of a hash waits for one */
+    sem_t begun; /* each computation of a hash posts this when it begins */
+    sem_t may;   /* each computation of a hash waits for this */
     unsigned number;
     unsigned nones; /* computations for the password "none" */
 };

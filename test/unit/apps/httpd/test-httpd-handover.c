@@ -103,7 +103,8 @@ START_TEST(the_end_of_the_other_is_seen)
 }
 END_TEST
 
-/* The kernel reports the message that the other did not read before what the other sent. */
+/* If the other process ends without having read a message, the kernel reports that before the
+ * messages that the other process sent. */
 START_TEST(what_the_other_sent_before_its_end_arrives)
 {
     ck_assert_int_eq(handover_say(ends[0], HANDOVER_SAY), 0);
@@ -293,7 +294,7 @@ START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
     ck_assert_int_eq(access(paths[0], F_OK), -1);
     ck_assert_int_eq(access(paths[1], F_OK), 0);
     ck_assert_int_eq(unlink(paths[2]), 0);
-    note_path(paths[2]); /* now the file of another socket */
+    note_path(paths[2]); /* the path is now the file of another socket */
     handover_remove_files();
     ck_assert_int_eq(access(paths[1], F_OK), -1);
     ck_assert_int_eq(access(paths[2], F_OK), -1);
@@ -665,7 +666,7 @@ START_TEST(one_that_is_replaced_or_gone_or_there_again_has_changed)
 }
 END_TEST
 
-/* As rsync --inplace --times does. */
+/* The file is written as rsync --inplace --times does it. */
 START_TEST(one_that_is_written_with_its_time_set_back_has_changed)
 {
     const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
@@ -709,7 +710,7 @@ START_TEST(files_of_a_failed_load_and_of_the_one_before_are_watched)
     changes_add("old");
     ck_assert(!changes_begin_load());
     changes_add("new");
-    ck_assert(!changes_begin_load()); /* it failed; so does the next one */
+    ck_assert(!changes_begin_load()); /* this load failed; the next one fails, too */
     write_file("old", "12");
     ck_assert(!changes_look());
     ck_assert(changes_look());

@@ -62,7 +62,8 @@ START_TEST(a_child_whose_supervisor_has_died_is_ended_by_an_alarm)
     ck_assert_ptr_nonnull(heartbeat);
     heartbeat_begin(heartbeat, getppid());
     ck_assert_uint_eq(alarm(0), 0);
-    heartbeat_begin(heartbeat, getpid()); /* the given parent is not its parent, so it is gone */
+    /* this process is not its own parent, so that parent counts as gone */
+    heartbeat_begin(heartbeat, getpid());
     ck_assert_uint_gt(alarm(0), 0);
     heartbeat_end_within(10000);
     /* The signal of the parent's death, which comes after its sockets were closed. */

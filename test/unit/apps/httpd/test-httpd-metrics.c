@@ -294,7 +294,7 @@ START_TEST(routes_are_sorted_with_the_slowest_first)
     count("/slow", SXE_HTTP_GET, 200, 900000);
     count("/middle", SXE_HTTP_GET, 200, 4000);
     count("/also", SXE_HTTP_GET, 200, 4700);
-    /* Of "/quick"; the next two lines set those of two more routes. */
+    /* The series of "/quick"; the loop below has those of "/quick2" and "/quick1". */
     part(0)->series[0].max_ns = 1;
     for (unsigned i = 0; i < 2; i++) {
         count(i == 0 ? "/quick2" : "/quick1", SXE_HTTP_GET, 200, 1);

@@ -258,7 +258,7 @@ START_TEST(an_unknown_user_has_the_hash_of_another_one)
 }
 END_TEST
 
-/* How many of 100 unknown users have hashes of the same kind in both. */
+/* How many of 100 unknown users have hashes of the same kind in both files. */
 static unsigned
 number_of_equal_choices(const struct passwords *one, const struct passwords *other)
 {
@@ -275,8 +275,8 @@ number_of_equal_choices(const struct passwords *one, const struct passwords *oth
     return number;
 }
 
-/* Else the hashes of an unknown user would take different times in the workers of a server, and
- * after a reload, and that of a user who exists would not. */
+/* Otherwise the hashes of an unknown user would take different times in the workers of a server,
+ * and after a reload, but that of a user who exists would not. */
 START_TEST(an_unknown_user_has_the_same_hash_in_each_process)
 {
     static const char text[] = "bob:" BCRYPT "\nann:" SHA256 "\nb:" SHA512 "\n";
@@ -286,7 +286,8 @@ START_TEST(an_unknown_user_has_the_same_hash_in_each_process)
     struct passwords *changed = read_text(salted, strlen(salted));
 
     ck_assert_uint_eq(number_of_equal_choices(one, again), 100);
-    ck_assert_uint_lt(number_of_equal_choices(one, changed), 60); /* nobody can compute it */
+    /* nobody can compute the choice */
+    ck_assert_uint_lt(number_of_equal_choices(one, changed), 60);
     passwords_free(one);
     passwords_free(again);
     passwords_free(changed);

@@ -36,17 +36,17 @@ static struct shared {
         _Atomic pid_t pid;
         _Atomic uint64_t since_ns;
         _Atomic unsigned heard; /* bits of the messages from the supervisor */
-        _Atomic bool has_said;  /* it has sent READY */
+        _Atomic bool has_said;  /* the child has sent READY */
         _Atomic unsigned slot;
     } children[LIVES_MAX];
     _Atomic unsigned loads;
     _Atomic pid_t orphan;
     _Atomic bool may_leave;
-    _Atomic unsigned ended_slots; /* bits */
+    _Atomic unsigned ended_slots; /* one bit for each slot whose child has ended */
     _Atomic bool is_deaf;         /* the supervisor receives no messages */
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
-    _Atomic bool is_end_short;  /* it stands still until no child is left */
+    _Atomic bool is_end_short;  /* the faked clock stands still until no child is left */
 } * shared;
 
 /* The supervisor sees children as short-lived, however long a busy machine takes to run them. */
@@ -1765,7 +1765,7 @@ START_TEST(only_a_reload_renews_the_configuration)
 }
 END_TEST
 
-/* A reload that could not be forked, or is given up, comes again as such. */
+/* A reload that could not be forked, or is given up, is tried again as a reload. */
 START_TEST(a_reload_that_comes_again_renews_the_configuration)
 {
     config.on_renew = note_renewal;

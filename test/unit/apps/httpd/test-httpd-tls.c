@@ -12,7 +12,7 @@
 #include "tls-site.h"
 
 static SSL_CTX *context;
-static SSL_SESSION *session; /* offered by the next client; NULL: none */
+static SSL_SESSION *session; /* the session that the next client offers; NULL: none */
 static bool keeps_session;
 static const char *client_name; /* name of the client's certificate; NULL: no certificate */
 static bool wants_staple;
@@ -22,7 +22,7 @@ static uid_t start_user;
 
 struct answer {
     char text[2048];
-    char name[64]; /* of the server's certificate */
+    char name[64]; /* the name in the server's certificate */
     bool is_resumed;
     bool has_staple;
 };
@@ -326,7 +326,7 @@ START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
     make_pair("a", CURVE, "DNS:a.example", NULL);
     make_pair("b", CURVE, "DNS:a.example", NULL);
     make_staple("a");
-    httpd_child.prepare = fake_os_reset; /* it may see that it is root */
+    httpd_child.prepare = fake_os_reset; /* sxe-httpd may see that it is root */
     START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
                 "--tls-staple", site_path("a", ".der"), "--tls-client-ca",
                 site_path("authority", ".pem"), "--tls-client", "optional", "--user", user, "-w",

@@ -223,7 +223,7 @@ START_TEST(routes_and_upstreams_of_a_file_speak_tls)
 END_TEST
 
 static const struct {
-    const char *name; /* of --proxy-tls-name */
+    const char *name; /* the value of --proxy-tls-name */
     const char *certificate;
     bool has_authority;
     enum way way;

@@ -383,7 +383,7 @@ END_TEST
 START_TEST(a_long_dump_of_a_dict_ends_with_a_signal)
 {
     leave_dict(put_many);
-    RUN_POOL("show", path); /* which closes the file */
+    RUN_POOL("show", path); /* this completes and closes the file */
     ran.prepare = interrupted;
     RUN_POOL("dump", path, "-s", "DIRTY");
     ended(128 + SIGINT, "key_hex=", "");
