@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whether a line of the log is one: NULL, or what is wrong with it. Written without looking
- * at the code that makes lines.
+ * What: checks a line of the log: NULL, or what is wrong with it. Written without looking at the
+ * code that makes lines.
  */
 #ifndef CHECK_LOG_H
 #define CHECK_LOG_H

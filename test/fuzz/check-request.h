@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the fuzzers of request sources share: a file of their input, and that what comes out
- * of a source is a request that a server reads as one.
+ * What: functions that the fuzzers of request sources share: one makes a file of the input, the
+ * other checks that a server reads the source's output as one request.
  */
 #ifndef CHECK_REQUEST_H
 #define CHECK_REQUEST_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations on buffers, from bytes, against plain arrays.
+ * The bytes are operations on buffers. The same operations run on plain arrays, which must then
+ * hold the same bytes.
  */
 #include <stdlib.h>
 

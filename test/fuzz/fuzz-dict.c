@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The first byte says what kind of dict, the others are operations on it and on a plain array of
- * entries; after each, the two must agree, and now and then in everything.
+ * The first byte chooses the kind of dict. The other bytes are operations, which run on the dict
+ * and on a plain array of entries: each operation must have the same result in both, and now and
+ * then all entries are compared.
  */
 #include "../unit/common/dict-model.h"
 

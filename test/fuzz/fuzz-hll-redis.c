@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A string of Redis: one that is accepted comes out again as a string with the same registers, in
- * sketches of each precision; one that is refused has a sentence and changes nothing.
+ * Any bytes as a string of Redis. A string that is accepted is written again with the same
+ * registers, in sketches of each precision. A string that is refused changes nothing, and a
+ * sentence says why.
  */
 #include <errno.h>
 #include <stdio.h>

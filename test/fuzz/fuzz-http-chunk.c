@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A chunked body, after a byte that says with which limits and one that says how it is cut. Data
- * and result must be the same whole, cut and byte by byte.
+ * A chunked body. The first byte chooses the limits, the second one chooses how the body is cut.
+ * Data and result must be the same if the body is read whole, cut, or byte by byte.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any lines as Set-Cookie fields: the jar stays within its limits, what it sends has no line end
- * but those that it was given, and a cookie that is set again does not become two.
+ * Any lines as Set-Cookie fields: the jar stays within its limits, the cookies that it sends have
+ * no line ends that the input did not have, and a cookie that is set again does not become two.
  */
 #include <stdint.h>
 #include <stdio.h>

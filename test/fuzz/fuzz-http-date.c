@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a date, and as a time: what is read is written and read as the same, any time is
- * written as the nearest that can be.
+ * Any bytes as a date, and as a time. A date that was read is written, and read again as the same
+ * time. Any time is written as the nearest time that a date can express.
  */
 #include <stdbool.h>
 #include <stdio.h>

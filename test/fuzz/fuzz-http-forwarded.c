@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any bytes as a line of Forwarded and of X-Forwarded-For: a good line is read as by the oracle;
- * what stands before an element never changes it; each element that is taken makes the rest
- * shorter, and a refused one changes nothing.
+ * bytes before an element never change it; each element that is taken makes the rest shorter; and a
+ * refused element changes nothing.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One message, whose first byte says whether it is a response, to us and to http-parser and llhttp:
- * they must agree, or a table of http-oracle.h say why not.
+ * A message, whose first byte says whether it is a response, is read by our parser, by http-parser
+ * and by llhttp: they must agree, or a table of http-oracle.h must say why not.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A message, after a byte that says of what kind and with which limits, and one that says how it is
- * cut. The result must be the same whole, cut and byte by byte, in each way to scan, and all that
- * was found must lie within the head.
+ * A message. The first byte chooses its kind and the limits, the second one chooses how the message
+ * is cut. In each way to scan, the result must be the same if the message is parsed whole, cut, or
+ * byte by byte, and all parts that were found must lie within the head.
  */
 #include <stdio.h>
 #include <stdlib.h>

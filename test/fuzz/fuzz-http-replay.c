@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as an access log or a HAR file: what is taken of it is valid, and in order.
+ * Any bytes as an access log or a HAR file: the requests that are taken from it are valid, and in
+ * order.
  */
 #include "replay.h"
 

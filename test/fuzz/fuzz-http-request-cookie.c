@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any lines as the Cookie fields of a request: the cookies are those that a second parser, which
- * splits a copy, finds; and a decoded value is never longer than it was.
+ * Any lines as the Cookie fields of a request: a second parser, which splits a copy of the lines,
+ * must find the same cookies, and decoding makes no value longer.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines are routes, "GET,PUT /users/{id}", then after an empty line requests, "GET /users/5";
- * a router must answer them as the list of all its routes does. So it must for the normal form of
- * each path, about which all layers must agree.
+ * The first lines are routes, "GET,PUT /users/{id}"; after an empty line come requests, "GET
+ * /users/5". A router must answer them as the list of all its routes does, also for the normal form
+ * of each path, about which all layers must agree.
  */
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a file of rows, CSV and JSON lines: each row has all columns, each value stands
- * inside of the text, and what is refused has a reason.
+ * Any bytes as a file of rows, CSV or JSON lines: each row has all columns, each value lies inside
+ * of the text, and a file that is refused has a reason.
  */
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any text as --stages: what is accepted is a line of rates whose arrivals come in order, and about
- * as many as the area under it says.
+ * Any text as --stages: the rates that are accepted make arrivals in order of time, about as many
+ * as the area under the rates.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any path on any JSON: what jansson finds in what it accepts. Any pattern on any bytes: what is
- * found stands inside of them. Input: the path or pattern up to a line feed, then the bytes.
+ * Any path on any JSON that jansson accepts finds the value that jansson finds. Any pattern on any
+ * bytes finds nothing outside of these bytes. Input: the path or pattern up to a line feed, then
+ * the bytes.
  */
 #include <jansson.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a request file, and as the target, a header and the body of a request: what is
- * accepted is valid, and stays so when its places are patched.
+ * Any bytes as a request file, and as the target, a header and the body of a request: a request
+ * that is accepted is valid, and stays valid when its placeholders are filled in.
  */
 #include "template.h"
 

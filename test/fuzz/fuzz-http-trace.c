@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a traceparent: what is read has digits only and no id of zeros, is written as
- * version 00, and is read again as the same.
+ * Any bytes as a traceparent. A value that is accepted has digits only and no id of zeros; it is
+ * written as version 00, and read again as the same.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any bytes as target, path, query and text to write: results stay within their room, a normal path
- * is normal, a file's name stays below the root, what is escaped comes back.
+ * stays as it is when it is normalised again, a file's name stays below the root, and a text that
+ * was escaped and decoded is the same.
  */
 #include <errno.h>
 #include <stdio.h>

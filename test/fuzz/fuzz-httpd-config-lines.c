@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reader of a configuration's lines gets any bytes: it ends, reads nothing else, and each line
- * that it names is one of the text.
+ * Any bytes as a configuration file, for the reader of its lines: the reader ends, reads nothing
+ * outside of the bytes, and names only lines that the file has.
  */
 #include "config-lines.c"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A text of fields: what is accepted has fields one after the other, aligned, none twice, and
- * comes out the same when it is written again; what is refused has a sentence.
+ * Any text as a list of fields. The fields of a text that is accepted follow each other, aligned
+ * and without repetition, and the text is the same when it is written again. A sentence says why a
+ * text is refused.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes are numbers of elements and states, then operations on a pool and on a plain array of
- * states; after each, the two must agree in everything.
+ * The first bytes are the numbers of elements and states. The other bytes are operations, which run
+ * on a pool and on a plain array of states: after each operation both must agree in everything.
  */
 #include <stdio.h>
 

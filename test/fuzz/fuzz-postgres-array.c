@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrays in PostgreSQL's text form. Input: a byte, then bytes. If the first one is even, the others
- * are a text: the scanner stays inside of it, and its lists are balanced if it ends well. If it is
- * odd, the others say what an array holds, which is written with quotes and escapes, and must be
- * scanned as it was.
+ * Arrays in PostgreSQL's text form. If the first byte is even, the others are a text: the scanner
+ * stays inside of the text, and its lists are balanced if it ends well. If the first byte is odd,
+ * the others say what an array holds: the array is written with quotes and escapes, and the scanner
+ * must find what it holds.
  */
 #include <stdint.h>
 #include <stdio.h>

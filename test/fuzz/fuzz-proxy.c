@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as a PROXY header: fewer bytes of the same header never mean another one, what follows
- * it does not matter, and what was read is written and read again as the same. As text: as a list
- * of networks.
+ * Any bytes as a PROXY header: a part of a header is never read as another header, bytes after the
+ * header make no difference, and a header that was read is written, and read again as the same. The
+ * bytes are also read as a list of networks.
  */
 #include <netinet/in.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Place: linked to test/fuzz/fuzz-<name>.c by the Makefile; run by tools/run-tests.sh in the root
  * of the tree.
  *
- * Limits: 256 files of at most 64 KiB. Inputs stand alone in memory, so that the address sanitizer
- * sees whoever reads past their end.
+ * Limits: 256 files of at most 64 KiB. Each input has a heap block of its exact size, so that the
+ * address sanitizer sees a read past its end.
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * usage: known-server LAW [PORT]    answer HTTP/1.1 on 127.0.0.1 as known-law.h says, on a free
  *                                   port unless it is given; prints "port N" when it listens.
  *
- * A load generator has to say of it what theory says. One thread, epoll and a timerfd; requests
- * have no body. Replies of one connection stay in order.
+ * The figures of a load generator about this server must be those of theory. One thread, epoll and
+ * a timerfd; requests have no body. Replies of one connection stay in order.
  */
 #include <errno.h>
 #include <netinet/in.h>

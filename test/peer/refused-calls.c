@@ -5,9 +5,9 @@
  *
  * Place: test/outside/httpd-confine.lua loads it with package.loadlib in the server under test.
  *
- * Shape: a function is called with three values and returns as many of them as say how it went:
- * 1 was refused (EPERM), 2 was made or failed otherwise. No function of Lua is called, so that it
- * works with any build of Lua.
+ * Shape: scripts call a function with three values. It returns one of them if the system call was
+ * refused (EPERM), two if the call was made or failed otherwise. The functions call none of Lua's,
+ * so that the module works with any build of Lua.
  */
 #include <errno.h>
 #include <linux/bpf.h>
