@@ -42,7 +42,7 @@ int __real_close(int fd);
 
 static struct named_host {
     int listener;
-    int filling; /* the connection that fills a deaf one's backlog */
+    int filling; /* the connection that fills the backlog of a deaf host */
 } hosts[HOSTS_MAX];
 static unsigned hosts_number;
 static atomic_uint hosts_asked; /* how many times getaddrinfo was called */

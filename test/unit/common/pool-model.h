@@ -42,7 +42,8 @@ struct pool_model {
     unsigned walk_state;
     uint64_t walk_last;  /* the order of the element that the walk met last */
     uint64_t walk_limit; /* the number of moves when the walk began */
-    SXE_POOL_SPEC spec;  /* how the pool was opened; without a name: a pool of one thread */
+    /* how the pool was opened; if it has no name, it is a pool of one thread */
+    SXE_POOL_SPEC spec;
     unsigned shards;
 };
 

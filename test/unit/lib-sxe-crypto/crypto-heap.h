@@ -15,7 +15,7 @@ void *__real_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
 
 static struct {
-    unsigned number, nth; /* allocations so far, and the one that fails; 0: none */
+    unsigned number, nth; /* how many allocations were made, and which one fails; 0: none */
     bool is_lasting;      /* all allocations after that one fail, too */
     bool has_struck;
     long live;

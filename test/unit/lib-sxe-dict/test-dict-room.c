@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* The action of another process right before a chosen access of a call to shared memory. */
-static unsigned accesses_left; /* until meanwhile(); 0: never */
+/* how many accesses come before meanwhile() is called; 0: it is not called */
+static unsigned accesses_left;
 static void (*meanwhile)(void);
 
 static inline void

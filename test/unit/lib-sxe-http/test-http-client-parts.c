@@ -134,7 +134,7 @@ START_TEST(the_program_is_asked_when_the_server_has_read)
     post_parts("POST", SXE_HTTP_CHUNKED);
     peer = accept_client();
     EXPECT("room", a, 0);
-    for (unsigned i = 0; i < 20; i++) { /* until the kernel is full */
+    for (unsigned i = 0; i < 20; i++) { /* at most until the kernel is full */
         ck_assert_int_eq(sxe_http_client_write(client, handle, part, BIG, false), 0);
         turn(5);
         if (event_count() == 0)

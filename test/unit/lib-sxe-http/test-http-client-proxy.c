@@ -279,7 +279,7 @@ END_TEST
 /* ---- Refusals ---- */
 
 static const struct {
-    const char *answer; /* the proxy then closes */
+    const char *answer; /* the proxy's answer; then it closes the connection */
     int result;
     const char *text;
     bool has_login;

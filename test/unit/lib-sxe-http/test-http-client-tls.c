@@ -11,7 +11,7 @@
 static struct sxe_tls *const tls = (struct sxe_tls *)(uintptr_t)&client;
 
 static int answer_of_tls;
-static bool shakes; /* a connection says that its handshake is not done */
+static bool shakes; /* whether a connection says that its handshake is not done */
 static unsigned uses;
 static char name_of_tls[64];
 

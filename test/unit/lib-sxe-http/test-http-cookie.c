@@ -10,7 +10,7 @@
 
 static const struct {
     const char *fields;
-    const char *pairs; /* as sxe_http_cookies_next finds them */
+    const char *pairs; /* the cookies as sxe_http_cookies_next finds them */
     const char *a;     /* the cookie a, decoded; NULL: there is none */
 } requests[] = {
     {"", "", NULL},

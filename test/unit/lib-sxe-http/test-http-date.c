@@ -60,7 +60,7 @@ END_TEST
 static const struct {
     const char *title;
     const char *text;
-    int64_t seconds; /* NONE: refused */
+    int64_t seconds; /* NONE: the text is refused */
 } dates[] = {
     {"IMF-fixdate", "Sun, 06 Nov 1994 08:49:37 GMT", EXAMPLE},
     {"asctime", "Sun Nov  6 08:49:37 1994", EXAMPLE},

@@ -51,7 +51,7 @@ static const struct {
           "For: 5\r\n" WHO)},
     {HEAD("Via: 1.0 a, 1.1 b\r\nX: \r\nX: 2\r\n"),
      HEAD("Via: 1.0 a, 1.1 b\r\nX: \r\nX: 2\r\n" WHO)},
-    /* One framing, and no expectation. */
+    /* The upstream gets one framing, and no expectation. */
     {"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 02\r\nContent-Length: 2\r\n"
      "Expect: 100-continue\r\n\r\nab",
      "POST /a HTTP/1.1\r\nHost: h\r\n" WHO "Content-Length: 2\r\n\r\nab"},

@@ -34,7 +34,7 @@ static const struct {
     const char *title;
     const char *target;
     const char *authority;
-    const char *path; /* NULL: refused */
+    const char *path; /* NULL: the target is refused */
     const char *query;
 } targets[] = {
     {"9112 3.2.1 a path", "/a/b", NULL, "/a/b", NULL},
@@ -81,7 +81,7 @@ END_TEST
 struct path_case {
     const char *title;
     const char *path;
-    const char *normal; /* NULL: refused */
+    const char *normal; /* NULL: the path is refused */
     int error;
 };
 
@@ -320,7 +320,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *decoded; /* NULL: refused */
+    const char *decoded; /* NULL: the text is refused */
     const char *of_form;
 } escapes[] = {
     {"", "", ""},

@@ -25,7 +25,7 @@ static const struct sxe_lua_inflate *net_inflate; /* how the state decompresses;
 static int (*net_store)(lua_State *L);            /* sxe_store_open; NULL: no sxe.store */
 static int (*net_postgres)(lua_State *L);         /* sxe_postgres_open; NULL: no sxe.postgres */
 static int (*net_crypto)(lua_State *L);           /* sxe_crypto_open; NULL: no sxe.crypto */
-static unsigned net_tasks;                        /* the limit of tasks; 0: 64 */
+static unsigned net_tasks;                        /* the limit of tasks; 0: 64 tasks */
 static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
 /* Load the script, call sxe_init(), then run the tasks that the script started. config may be

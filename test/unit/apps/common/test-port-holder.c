@@ -106,7 +106,7 @@ static const char tcp[] = TCP_HEAD                  /* the heading, in which the
     TCP_LINE("0100007F:1F40", "0A", "   33", "103") /* 127.0.0.1 */
     TCP_LINE("00000000:1F41", "0A", " 1000", "104") /* 0.0.0.0 */
     TCP_LINE("0200007F:1F42", "0A", "    0", "105") /* 127.0.0.2 */
-    TCP_LINE("0100007F:1F43", "0A", "    7", "999") /* in no process */
+    TCP_LINE("0100007F:1F43", "0A", "    7", "999") /* no process has this socket */
     TCP_LINE("010000:1F44", "0A", "    0", "103");  /* too short an address */
 
 static const char tcp6[] = TCP_HEAD                                           /* the heading */
@@ -120,9 +120,9 @@ static const char unix_sockets[] = UNIX_HEAD             /* the heading */
     UNIX_LINE("00000000", "  110", " /run/web.sock")     /* a connection */
     UNIX_LINE("00010000", "  111", " /run/web.sock.old") /* a longer name */
     UNIX_LINE("00010000", "  112", " /run/web.sock")     /* a listener */
-    UNIX_LINE("00010000", "  113", " /run/my web.sock")  /* with a blank */
+    UNIX_LINE("00010000", "  113", " /run/my web.sock")  /* a path with a blank */
     UNIX_LINE("00010000", "  114", " @web")              /* an abstract name */
-    UNIX_LINE("00010000", "  999", " @nobody")           /* in no process */
+    UNIX_LINE("00010000", "  999", " @nobody")           /* no process has this socket */
     "rubbish\n";
 
 static void
@@ -136,7 +136,7 @@ make_proc(void)
     make_file("net/unix", unix_sockets);
     make_file("uptime", "1 2\n");
     make_directory("self");
-    make_directory("1"); /* its fd directory cannot be read */
+    make_directory("1"); /* the fd directory of this process cannot be read */
     make_process("22", "sshd\n", 500);
     make_process("103", "nginx\n", 103);
     make_process("23", "nginx\n", 103); /* the parent of 103 */
@@ -376,7 +376,7 @@ START_TEST(we_ourselves_are_found_on_a_port)
             (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     fd = listen_at(address.sin6_family, (struct sockaddr *)&address, length);
     if (fd < 0 && _i == 1)
-        return; /* no IPv6 here */
+        return; /* this machine has no IPv6 */
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
     snprintf(says, sizeof(says), "port %u is in use by %s", ntohs(address.sin6_port), ourselves());

@@ -24,7 +24,7 @@ status_of(void (*end)(int how), int how)
 
     if (pid == 0) {
         end(how);
-        _exit(99); /* the signal did not end it */
+        _exit(99); /* the signal did not end this child */
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     return status;

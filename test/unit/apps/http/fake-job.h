@@ -23,7 +23,7 @@
 
 static struct {
     unsigned ranks;
-    int ends[JOB_RANKS][2];      /* between rank 0 and each other rank */
+    int ends[JOB_RANKS][2];      /* channels between rank 0 and each other rank */
     const char *more[JOB_RANKS]; /* an extra last word of that rank's command line; NULL: none */
     unsigned lost;               /* how many PINGs are lost */
     unsigned busy;               /* how many sends of END or BYE fail at first */

@@ -29,7 +29,7 @@
 
 static struct {
     int ready_error;             /* this error is sent with READY, and the worker ends */
-    uint64_t queries;            /* DONE is sent after this many queries; 0: at STOP */
+    uint64_t queries;            /* DONE is sent after this many queries; 0: when STOP comes */
     uint64_t queries_after_mark; /* queries from the mark until DONE; only if queries is 0 */
     unsigned bad_shard;          /* the shard whose do_...() are called: from 1 on; 0: all */
     void (*do_before_ready)(const struct load_worker *worker);

@@ -90,7 +90,7 @@ static struct world {
     int error; /* what load_worker_run returned */
 
     /* The source of requests */
-    const char *request; /* each request, if there is no next() */
+    const char *request; /* the request that is sent if there is no next() */
     int (*next)(struct load_requests *, uint64_t sequence, struct load_query *query);
     uint64_t sequences[ACTS_MAX]; /* the sequence numbers for which next() was called */
     unsigned asked;

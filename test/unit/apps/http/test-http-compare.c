@@ -18,7 +18,7 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 struct recipe {
-    double rate, p50, p99; /* factors of the default figures; p99 0: none */
+    double rate, p50, p99; /* factors of the default figures; p99 0: there is no p99 */
     unsigned trials;
     const char *more; /* further members of the JSON */
 };

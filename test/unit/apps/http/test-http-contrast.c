@@ -20,7 +20,7 @@
 
 struct scene {
     bool is_interleaved; /* trials of both sides in turn, or one side after the other */
-    unsigned trials;     /* for each side */
+    unsigned trials;     /* how many trials each side has */
     double slower;       /* by which factor b's times are longer */
 };
 

@@ -199,7 +199,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    int family; /* 0: it is refused */
+    int family; /* 0: the address is refused */
 } addresses[] = {
     {"9464", AF_INET},
     {"0", AF_INET},

@@ -48,7 +48,7 @@ static const struct {
     {"p99<20ms", 1000, 0, true, true, true},    /* clearly below the limit */
     {"p99<20ms", 1000, 2, true, true, true},    /* two late replies, where ten are allowed */
     {"p99<20ms", 1000, 3, false, true, true},   /* it holds, but not clearly */
-    {"p99<20ms", 1000, 15, false, true, false}, /* nor is it clear that it does not */
+    {"p99<20ms", 1000, 15, false, true, false}, /* it is not clear either that it does not hold */
     {"p99<20ms", 4000, 39, true, true, true},   /* near the limit: needs more replies */
     {"p99<20ms", 4000, 41, true, true, false},
     {"p99<20ms", 100, 19, false, false, false}, /* could be a single burst */

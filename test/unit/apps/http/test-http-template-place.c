@@ -98,8 +98,8 @@ compose(struct composed *composed, const char *text, uint64_t sequence, uint64_t
 
 static const struct {
     const char *target;
-    const char *field; /* NULL: none */
-    const char *body;  /* NULL: none */
+    const char *field; /* NULL: the request has no field */
+    const char *body;  /* NULL: the request has no body */
     const char *result;
 } patterns[] = {
     {"/{SEQ}", NULL, NULL, "GET /{SEQ} HTTP/1.1\r\nHost: h\r\n" AGENT "\r\n"},

@@ -55,7 +55,7 @@ tell_port(SXE *listener, int fd)
     ck_assert_int_eq(write(fd, &number, sizeof(number)), sizeof(number));
 }
 
-static struct sxe_tls *serving; /* kept until the server ends: its ticket keys are shared */
+static struct sxe_tls *serving; /* kept until the server ends, because its ticket keys are shared */
 static SXE *listener;
 
 /* Give the next connection to the other server. */

@@ -147,7 +147,7 @@ static const struct {
     const char *front;
     size_t letters;
     const char *after;
-    const char *says; /* the message for one letter more */
+    const char *says; /* the message if there is one letter more */
 } longest[] = {
     {"http://", 255, "/", "a host of 1 to 255 bytes"},
     {"http://h/", 4094, "", "longer than 4094 bytes"},

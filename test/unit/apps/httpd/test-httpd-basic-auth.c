@@ -22,7 +22,7 @@ struct hashes {
     sem_t begun; /* each computation of a hash posts this when it begins */
     sem_t may;   /* each computation of a hash waits for this */
     unsigned number;
-    unsigned nones; /* computations for the password "none" */
+    unsigned nones; /* how many hashes were computed for the password "none" */
 };
 static struct hashes *hashes;
 
@@ -238,7 +238,7 @@ START_TEST(who_was_right_is_remembered)
         expect_reply(client, CLOSED);
     }
     ck_assert_uint_eq(number_of_hashes(), 4);
-    ask(client, "/other", ANN_RIGHT); /* the users of another file */
+    ask(client, "/other", ANN_RIGHT); /* this route has the users of another file */
     expect_reply(client, OPEN);
     ck_assert_uint_eq(number_of_hashes(), 5);
     close(client);

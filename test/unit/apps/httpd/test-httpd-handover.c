@@ -503,7 +503,7 @@ packets(void)
 static const struct {
     int (*open)(void);
     enum fake_call call;
-    unsigned nth; /* the call that fails; 0: none */
+    unsigned nth; /* which call fails; 0: none */
     int result;
 } no_listeners[] = {
     {stream, FAKE_FCNTL, 0, -ENOTSOCK},          {packets, FAKE_FCNTL, 0, -ENOTSOCK},

@@ -606,7 +606,7 @@ START_TEST(lines_of_all_processes_are_sorted_and_the_oldest_left_out)
         for (unsigned n = 0; n < METRICS_LINES; n++)
             part(i)->lines[n] = (struct metrics_line){.sequence = n + 1, .unix_ms = 3 * n + i};
     }
-    part(0)->lines[METRICS_LINES - 1].sequence = 0; /* as while the line is being written */
+    part(0)->lines[METRICS_LINES - 1].sequence = 0; /* as if the line were being written */
     part(2)->lines[METRICS_LINES - 1].unix_ms = -1;
     metrics_add_up(&sum);
     ck_assert_uint_eq(sum.lines_number, METRICS_SUM_LINES);

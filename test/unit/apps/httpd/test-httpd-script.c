@@ -378,7 +378,7 @@ START_TEST(one_whose_memory_is_full_is_replaced)
                        "end");
     START_HTTPD("--lua", script, "--lua-memory", "8m", "--access-log", "log");
     ck_assert_str_eq(body(), "empty");
-    await_file("log"); /* the log is flushed once a second: one is over */
+    await_file("log"); /* the log is flushed once a second, so a second has passed then */
     check_has(ask(GET_LAST("/fill")), "\r\n\r\nfilled");
     await_body("empty");
     stop_httpd();

@@ -55,7 +55,7 @@ static bool is_life_short;
 /* The act of the nth child; returns its exit status. */
 typedef int (*life)(int link);
 static const life *lives;
-static int number; /* of this child */
+static int number; /* the number of this child */
 
 static char script[64] = "/nonexistent.lua";
 /* Ten seconds of real time, so that no child is killed while it writes its coverage. */
@@ -476,7 +476,7 @@ END_TEST
 static int
 fail_slowly(int link)
 {
-    shared->is_time_still = true; /* so that the child is not given up */
+    shared->is_time_still = true; /* the clock stands still so that the child is not given up */
     tell(SIGHUP);
     tell(SIGUSR1);
     ck_assert_uint_eq(hear(link), HANDOVER_REOPEN);
@@ -1676,7 +1676,8 @@ static int
 write_and_have_reloaded(int link)
 {
     say_ready(link);
-    shared->is_time_still = true; /* no look at the file comes before the signal */
+    /* the clock stands still so that no look at the file comes before the signal */
+    shared->is_time_still = true;
     write_file(module, "changed");
     tell(SIGHUP);
     await_end_of(1);

@@ -557,7 +557,7 @@ START_TEST(a_plain_port_that_is_taken_is_said)
                           "--http-redirect");
     stop_httpd();
     ck_assert_int_eq(redirect_plan(&options, NULL), 0);
-    ck_assert_int_lt(redirect_begin(&options, "nowhere", 443), 0); /* before sxe_init(), too */
+    ck_assert_int_lt(redirect_begin(&options, "nowhere", 443), 0); /* also before sxe_init() */
     redirect_delete();
 }
 END_TEST

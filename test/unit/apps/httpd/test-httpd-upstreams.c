@@ -181,7 +181,7 @@ END_TEST
 
 static const struct {
     const char *url;
-    const char *place; /* NULL: it is refused */
+    const char *place; /* NULL: the URL is refused */
     const char *path;
 } urls[] = {
     {"http://a:1", "a:1", NULL},
