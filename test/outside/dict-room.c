@@ -14,6 +14,14 @@
 
 enum { CELLS = 40, LONG = 300, STEPS_MAX = 5000000 };
 
+/* With the address sanitizer a call has ten times as many instructions: there only every third call
+ * is stepped through. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CALLS_STEP = 3 };
+#else
+enum { CALLS_STEP = 1 };
+#endif
+
 static SXE_DICT *
 open_of(unsigned cells, unsigned shards, bool evicts)
 {
@@ -181,7 +189,7 @@ step_through(const struct call *call)
  * version that a snapshot sees; the next put that finds no room frees all other cells. */
 START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 {
-    for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+    for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i += CALLS_STEP) {
         dict = open_of(CELLS, 2, calls[i].evicts);
         for (unsigned key = 0; key < 5; key++)
             ck_assert_int_eq(sxe_dict_put(dict, &key, sizeof(key), "first", 5, 0), 0);

@@ -33,7 +33,7 @@
 #else
 #    define IS_FAST 0
 #endif
-#define STRIDE       (!IS_FAST || sxe_test_is_thin() ? 397u : 1u)
+#define STRIDE       (!IS_FAST ? 1997u : sxe_test_is_thin() ? 397u : 1u)
 #define RANDOM_KILLS (!IS_FAST || sxe_test_is_thin() ? 50u : 150u)
 
 enum { FREE, BUSY, DONE, STATES };
