@@ -34,7 +34,8 @@ move_cell_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
                : sxe__dict_damaged(dict);
 }
 
-/* Move all cells of a version but the first to `state`: follow `more` cells - 1 times. */
+/* Move all cells of a version but the first to `state`: follow the links `more`, cells - 1
+ * times. */
 static int
 move_more_entries(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view,
                   uint32_t state)

@@ -460,8 +460,8 @@ bool sxe__dict_end_oldest(const SXE_DICT *dict);
 bool sxe__dict_end_dead(const SXE_DICT *dict);
 
 /* Look at up to *steps OLD cells of a shard, and free those that no snapshot sees. Returns how many
- * were freed, or -EUCLEAN; *steps becomes the number of steps left: not 0 when all cells were
- * looked at. */
+ * were freed, or -EUCLEAN. *steps becomes the number of steps left, which is above 0 only if all
+ * cells were looked at. */
 int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
 
 /* ---- As a whole ---- */

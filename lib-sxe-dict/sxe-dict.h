@@ -259,7 +259,7 @@ SXE_PUBLIC ssize_t sxe_dict_snapshot_get(const SXE_DICT_SNAPSHOT *snapshot, cons
                                          size_t key_size, void *value, size_t size);
 SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHOT *snapshot);
 
-/* ---- Copies in files: backup, restore, resize ---- Each writes a new file beside the target
+/* ---- Copies in files: backup, restore, resize ---- Each call writes a new file beside its target
  * (FILE.XXXXXX), syncs it to the disk, and renames it over the target: a process that is killed at
  * any moment leaves the old file or the new one, and perhaps a FILE.XXXXXX to be removed. Keys,
  * values, states, times to live and the metrics are copied; the order of use is not: the order of

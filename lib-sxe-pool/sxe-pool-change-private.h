@@ -165,8 +165,8 @@ sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
     return generation + (generation == 0);
 }
 
-/* Write the intent, its stamp last. The fence keeps the changes of the nodes after it; on x86 it
- * binds only the compiler. */
+/* Write the intent, its stamp last. The fence keeps the changes of the nodes after the intent; on
+ * x86 the fence binds only the compiler. */
 SXE__POOL_INLINE void
 sxe__pool_intend(const struct sxe__pool_site *site, uint32_t id,
                  const struct sxe__pool_place *place, const struct sxe__pool_parts *parts)

@@ -66,8 +66,8 @@ is_of_shard(const struct view *view, uint64_t id)
     return (id >> view->shift & view->mask) == view->shard;
 }
 
-/* first_id and the function after it go through a shard's ids in ascending order; after the last id
- * comes one that is too large. */
+/* first_id and next_id go through a shard's ids in ascending order; after the last id they return
+ * one that is too large. */
 static inline uint64_t
 first_id(const struct view *view)
 {

@@ -31,8 +31,8 @@
 #define SXE__POOL_CLOSED_BEFORE 1u /* closed by an earlier release, whose checksum covers less */
 #define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* closed; an older library takes it for IN_USE */
 
-/* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
- * locked. */
+/* A process that uses the pool. It holds one byte of the file locked: SXE__POOL_SLOT_BYTE + its
+ * index. */
 struct sxe__pool_slot {
     uint32_t generation; /* grows with each user of this slot; never 0 once the slot was used */
     uint32_t process;    /* process id, for messages only; 0: the process closed the pool */

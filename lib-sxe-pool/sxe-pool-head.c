@@ -42,7 +42,7 @@ sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char 
 
     if (opening->why == NULL)
         return -error;
-    /* Keep the end of a path that is too long: it says more than the beginning. */
+    /* If the path is too long, keep its end, which says more than its beginning. */
     const size_t length = strlen(opening->what);
     const size_t cut = length > WHAT_MAX ? length - WHAT_MAX : 0;
     const int used = snprintf(opening->why, SXE_POOL_WHY_SIZE, "pool %s%s: ", cut > 0 ? "..." : "",

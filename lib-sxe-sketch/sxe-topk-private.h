@@ -25,7 +25,8 @@
 
 struct sxe__topk_head {
     uint64_t total;
-    /* the count that no slot with a key is below; its upper 16 bits are the number of clearings */
+    /* no slot with a key has a lower count than this; the upper 16 bits are the number of
+     * clearings */
     uint64_t floor;
     uint64_t reserved[6];
 };

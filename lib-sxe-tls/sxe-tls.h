@@ -95,8 +95,8 @@ struct sxe_tls_config {
      * certificate */
     bool refuses_unknown_names;
     enum sxe_tls_verify verify; /* whether the peer's certificate is verified */
-    /* a PEM file of authorities that may sign it; default: a client trusts the system's, a server
-     * none */
+    /* a PEM file of authorities that may sign a peer's certificate; default: a client trusts the
+     * authorities of the system, a server none */
     const char *authorities;
     struct sxe_tls_tickets *tickets; /* borrowed; NULL: sessions are resumed in this process only */
     const char *plain_reply; /* bytes to send to a client that does not speak TLS; NULL: none */
@@ -167,7 +167,7 @@ SXE_PUBLIC const char *sxe_tls_failure(const SXE *this_);
 /* Whether this connection speaks TLS and its handshake is done. */
 SXE_PUBLIC bool sxe_tls_is_secure(const SXE *this_);
 
-/* These return "" and false until the handshake is done. Texts are valid until the socket
+/* These calls return "" and false until the handshake is done. Texts are valid until the socket
  * closes. */
 SXE_PUBLIC const char *sxe_tls_version(const SXE *this_); /* "TLSv1.3" */
 SXE_PUBLIC const char *sxe_tls_cipher(const SXE *this_);  /* "TLS_AES_256_GCM_SHA384" */

@@ -155,8 +155,7 @@ sxe__connected(SXE *s)
 
 /* Remove a stale socket file; never touch anything else at that path. To find out, connect with a
  * socket of another type: if a process has the file open, the kernel refuses the type, and that
- * process does not notice; if none has, the error is ECONNREFUSED.
- */
+ * process does not notice; if no process has it open, the error is ECONNREFUSED. */
 static int
 bind_path(int fd, const struct sockaddr *at, socklen_t length)
 {

@@ -202,7 +202,8 @@ go_on_dialling(struct sxe_dial *dial)
         dial->done(dial, dial->error);
 }
 
-/* The addresses are known, or an error is: begin the race. 0; -errno: no attempt is under way. */
+/* The addresses are known, or there is an error: begin the race. 0; -errno: no attempt is under
+ * way. */
 static int
 begin_dialling(struct sxe_dial *dial)
 {

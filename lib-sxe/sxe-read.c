@@ -160,7 +160,7 @@ discard_input(SXE *s)
 }
 
 /* For a table without peek: decrypted bytes cannot stay in the kernel, so take a chunk before
- * reading. False: none is free, and the socket waits for one. */
+ * reading. False: no chunk is free, and the socket waits for one. */
 static bool
 reserve_chunk(SXE *s)
 {
@@ -239,7 +239,7 @@ sxe__readable(SXE *s)
     else
         sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
     /* A handshake is read even if the socket is paused or full. If bytes for the program came
-     * together with its end, show them later. */
+     * together with the end of the handshake, show them later. */
     if (SXE_UNLIKELY(s->flags & (SXE__PAUSED | SXE__FULL))) {
         s->has_unshown = true;
         sxe__wrote(s);

@@ -44,7 +44,7 @@ keep_address(struct sxe_resolved *found, const struct addrinfo *a)
         found->number++;
 }
 
-/* Families take turns (RFC 8305, 4): if one of them does not work, the second address may. */
+/* Families take turns (RFC 8305, 4): if one family does not work, the second address may work. */
 static void
 alternate_families(struct sxe_resolved *found, const struct addrinfo *list)
 {

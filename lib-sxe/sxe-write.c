@@ -471,7 +471,7 @@ sxe_write_static(SXE *this, const void *data, size_t length)
 }
 
 /* Move staged output into the queue, before a record that only the queue can hold; the end of the
- * event then writes both at once. */
+ * event then writes all of it at once. */
 static int
 prepare_queue(SXE *s)
 {
