@@ -9,11 +9,11 @@
  * Chunks that were never taken are not on the free list. They are the chunks from `fresh` on, so a
  * new set need not write a list of all.
  *
- * Under the address sanitizer a chunk that was given back is poisoned. So is the first chunk that was
- * never taken: it stops a program that writes past the chunk before it. (To poison all would write
- * an eighth of the region, and take more than half the time of a test that starts a server.) The free
- * room of a borrowed buffer is poisoned, too, except between reserve and commit, but not that of
- * wrapped memory, which its owner may use.
+ * Under the address sanitizer a chunk that was given back is poisoned. So is the first chunk that
+ * was never taken: it stops a program that writes past the chunk before it. (To poison all chunks
+ * would write an eighth of the region, and take more than half the time of a test that starts a
+ * server.) The free room of a borrowed buffer is poisoned, too, except between reserve and commit,
+ * but not the free room of wrapped memory, which its owner may use.
  */
 #define SXE_LOG_CONTROL log_control
 
@@ -89,8 +89,8 @@ sxe_chunks_reserved(uint32_t number, uint32_t size)
     return bytes + struct_size(number);
 }
 
-/* How many bytes of the region may have been poisoned: those of each chunk that was ever taken, and of
- * the chunk after them. */
+/* How many bytes of the region may have been poisoned: those of each chunk that was ever taken, and
+ * of the chunk after them. */
 static size_t
 poisonable_size(const struct sxe_chunks *chunks)
 {

@@ -160,8 +160,7 @@ count_state_names(const char *text)
     return number;
 }
 
-/* Find the first word that occurs again in a text of words with single spaces between them. NULL:
- * all words differ. */
+/* Find the first word that occurs again among words with single spaces between; NULL: none does. */
 static const char *
 find_state_name_twice(const char *word)
 {

@@ -108,7 +108,7 @@ struct sxe__pool_sharing {
     uint32_t token;
     uint64_t wait_ns; /* for how long a call may wait for a lock; 0: only spin */
     bool survives;    /* the pool is shared by processes, so the owner of a lock may be dead */
-    bool is_file;     /* the pool has a name, and may outlive the machine's memory */
+    bool is_file;     /* the pool has a name, so its file may outlive all users */
     bool is_summed;   /* closing the file writes its checksum */
     bool verifies;    /* a dict in this pool compares the checksums of values that it reads */
     SXE_POOL_FOUND found;

@@ -290,8 +290,8 @@ START_TEST(the_servers_order_of_ciphers_counts)
 }
 END_TEST
 
-/* Connect as a client that prefers curves, and as one with RSA only. Returns a bit for each that
- * got an RSA certificate. */
+/* Connect as a client that prefers elliptic-curve certificates, and as one that knows RSA only.
+ * Returns a bit for each that got an RSA certificate. */
 static int
 look_at_keys(void)
 {
