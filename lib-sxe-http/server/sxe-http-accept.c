@@ -39,8 +39,8 @@ may_be_evicted(const struct sxe__http_connection *connection, enum sxe__http_sta
 }
 
 /* The connection that has been longest in that state and may be evicted, or NO_INDEX. Only a few
- * are examined. Those that may not be evicted become the youngest of the state, so that the next
- * call does not examine them again. */
+ * connections are examined. A connection that may not be evicted becomes the youngest of the state,
+ * so that the next call does not examine it again. */
 static unsigned
 find_evictable(const struct sxe_http *http, enum sxe__http_state state)
 {
