@@ -105,7 +105,8 @@ struct sxe_http_upstream_config {
     uint32_t max_fails;
     /* in how many milliseconds these failures count, and how long the address is left out; 10000 */
     uint32_t fail_timeout_ms;
-    /* how long an address takes to come back to its share; default: it has all of it at once */
+    /* how long an address that comes back takes to get its share again; default: none, it gets its
+     * whole share at once */
     uint32_t slow_start_ms;
     /* how many connections each address may have, 65536 at most; 256 */
     uint32_t connections_max;
