@@ -57,7 +57,7 @@ POSTGRES_LIBS := $(if $(postgres),$(or $(shell $(PKG_CONFIG) --libs libpq 2>/dev
 scripts := $(crypto) $(store) $(postgres)
 
 modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store) $(if $(postgres),,sxe-postgres),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
-core    := sxe-http sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
+core    := sxe-http sxe-workers sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
 

@@ -35,6 +35,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include "sxe-address-internal.h"
 #include "sxe-io.h"
 #include "sxe-probe-internal.h"
 #include "sxe-work.h"
@@ -257,17 +258,7 @@ sxe__state(const SXE *s)
 
 /* ---- sxe-address.c ---- */
 
-/* Convert text and port to a sockaddr. Returns 0 or -EINVAL. "", "INADDR_ANY" and NULL mean any
- * IPv4 address. */
-SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char *ip,
-                                    unsigned short port);
-
-/* Convert a path to a sockaddr_un. Returns 0 or -ENAMETOOLONG. "@name" is abstract. */
-SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
-                                         const char *path);
-
-/* the size of a sockaddr_in or sockaddr_in6; 0 for other families */
-socklen_t sxe__address_length(const struct sockaddr_storage *address);
+/* more of them: sxe-address-internal.h */
 /* Write an IP address or a path to text, "" for no address. Returns text. */
 const char *sxe__address_ip(char text[SXE__IP_SIZE], const struct sockaddr_storage *address,
                             socklen_t length);

@@ -25,6 +25,7 @@
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
 #include "sxe-lua.h"
+#include "sxe-process-internal.h"
 #include "sxe.h"
 
 enum {
@@ -278,7 +279,7 @@ run_loop(void)
     if (!program.options.is_shell)
         watch_signal(&watches.interrupt, SIGINT);
     watch_signal(&watches.terminate, SIGTERM);
-    if (!program_ignores(SIGHUP))
+    if (!sxe__signal_is_ignored(SIGHUP))
         watch_signal(&watches.hang_up, SIGHUP);
     sxe_run();
     if (!program.is_stopped)

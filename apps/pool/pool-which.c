@@ -19,6 +19,7 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 #include "program.h"
+#include "sxe-process-internal.h"
 #include "sxe-time.h"
 
 enum { CHOICES_SIZE = 256 };
@@ -49,7 +50,7 @@ pool_ending_signals(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
-    if (!program_ignores(SIGHUP))
+    if (!sxe__signal_is_ignored(SIGHUP))
         sigaddset(&signals, SIGHUP);
     return signals;
 }

@@ -20,8 +20,8 @@
 #include "ranks.h"
 #include "run-private.h"
 #include "script.h"
+#include "sxe-process-internal.h"
 #include "sxe-time.h"
-#include "wait-status.h"
 
 uint64_t load_agent_period_ns = 200 * SXE_NS_PER_MS;
 uint64_t load_agent_silent_ns = 10 * SXE_NS_PER_SECOND;
@@ -182,10 +182,10 @@ static void
 bury_ended(struct load *load, int status)
 {
     bool is_good = status == 0 && load->is_done;
-    char how[WAIT_STATUS_MAX];
+    char how[SXE__WAIT_STATUS_MAX];
 
     load->pid = 0;
-    bury_load(load, is_good ? NULL : wait_status_text(status, how));
+    bury_load(load, is_good ? NULL : sxe__wait_status_text(status, how));
 }
 
 static void

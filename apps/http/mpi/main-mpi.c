@@ -20,7 +20,7 @@
 #include "program.h"
 #include "relay.h"
 #include "run.h"
-#include "wait-status.h"
+#include "sxe-process-internal.h"
 
 #define TAG   1
 #define SLOTS 8  /* the most messages to one rank that are being sent at a time */
@@ -161,7 +161,7 @@ carry_messages(int channel, pid_t engine)
     }
     load_engine_tell(channel, link.rank, link.ranks);
     end = load_relay_run(&link, channel, engine, signals);
-    status = wait_status_exit(end.status);
+    status = sxe__wait_status_exit(end.status);
     if (link.rank == 0 && !end.is_clean)
         MPI_Abort(MPI_COMM_WORLD, status);
     close_link(&link);

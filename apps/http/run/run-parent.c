@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "program.h"
+#include "sxe-process-internal.h"
 #include "sxe-time.h"
 
 uint64_t load_parent_grace_ns = SXE_NS_PER_SECOND;
@@ -56,7 +57,7 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGCHLD);
-    if (!program_ignores(SIGHUP)) /* SIGHUP interrupts the run, unless nohup(1) ignores it */
+    if (!sxe__signal_is_ignored(SIGHUP)) /* SIGHUP interrupts the run, unless nohup(1) ignores it */
         sigaddset(&mask, SIGHUP);
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "port-holder.h"
+#include "sxe-process-internal.h"
 #include "sxe-time.h"
 #include "url.h"
-#include "wait-status.h"
 
 #define TRY_NS (10 * SXE_NS_PER_MS)
 
@@ -205,7 +205,7 @@ load_server_reap(struct load_parent *parent)
 {
     pid_t server = parent->server;
     siginfo_t info = {0};
-    char how[WAIT_STATUS_MAX];
+    char how[SXE__WAIT_STATUS_MAX];
     int status = 0;
 
     /* WNOWAIT leaves the leader a zombie. So its number, which is that of the group, cannot be used
@@ -217,7 +217,7 @@ load_server_reap(struct load_parent *parent)
     kill(-server, SIGKILL);
     bury_group(server, 0, &status);
     load_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
-                     wait_status_text(status, how));
+                     sxe__wait_status_text(status, how));
 }
 
 void

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "requests.h"
+#include "sxe-process-internal.h"
 #include "sxe-time.h"
-#include "wait-status.h"
 
 int (*load_workers_work)(const struct load_worker *worker) = load_worker_run;
 
@@ -233,7 +233,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
 {
     struct load_process *process = &parent->processes[i];
     pid_t pid = process->pid;
-    char how[WAIT_STATUS_MAX];
+    char how[SXE__WAIT_STATUS_MAX];
 
     process->pid = 0;
     if (process->control >= 0)
@@ -253,7 +253,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
                      name_of_process(parent, i), (int)pid,
                      process->is_silent ? "did not answer for too long and was ended: it was "
                                           "stopped, or a function of C in it does not return"
-                                        : wait_status_text(status, how));
+                                        : sxe__wait_status_text(status, how));
 }
 
 void

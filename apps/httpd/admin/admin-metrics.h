@@ -5,7 +5,7 @@
  * of the log.
  *
  * Place: main maps the memory before it forks. Each process counts in a part of its own: the
- * supervisor in the first one, a worker in that of its slot (worker-place.h). The admin process
+ * supervisor in the first one, a worker in that of its slot (sxe-workers.h). The admin process
  * reads all of them.
  *
  * Shape: a part is written only by the process that owns it, without locks; other processes read

@@ -16,10 +16,10 @@
 #include "admin.h"
 #include "options.h"
 #include "prometheus.h"
-#include "socket-file.h"
 #include "status-page.h"
 #include "sxe-http-router.h"
 #include "sxe-http.h"
+#include "sxe-workers-file-internal.h"
 
 #define HEX 32
 
@@ -28,7 +28,7 @@ static struct {
     struct sxe_http *http;
     struct sxe_http_router *router;
     struct sxe_signal end;
-    struct socket_file file;
+    struct sxe__socket_file file;
     unsigned texts; /* how many replies are being sent */
     char token[HEX + 1];
     struct status_page page; /* the arguments for add_page */
@@ -367,7 +367,7 @@ begin_listening(void)
     }
     result = sxe_http_listen_unix(serving.http, options->admin_path);
     if (result == 0)
-        socket_file_note(&serving.file, options->admin_path);
+        sxe__socket_file_note(&serving.file, options->admin_path);
     return result;
 }
 
@@ -397,7 +397,7 @@ admin_serve(const struct admin_service *service)
         sxe_run();
         sxe_signal_stop(&serving.end);
     }
-    socket_file_remove(&serving.file);
+    sxe__socket_file_remove(&serving.file);
     sxe_fini();
     sxe_http_delete(serving.http);
     sxe_http_router_delete(serving.router);

@@ -19,13 +19,12 @@
 
 #include "admin-metrics.h"
 #include "admin-serve.h"
-#include "children.h"
-#include "handover.h"
 #include "options-check.h"
 #include "options.h"
 #include "sxe-log.h"
-#include "upgrade.h"
-#include "wait-status.h"
+#include "sxe-process-internal.h"
+#include "sxe-workers-handover-internal.h"
+#include "sxe-workers-upgrade-internal.h"
 
 /* The signal that ends the admin process. The parent sends it, or the kernel when the parent
  * ends. */
@@ -125,8 +124,8 @@ be_admin(pid_t parent, int fd)
                                     .report = report_start,
                                     .user = &fd};
 
-    handover_close_others();
-    upgrade_forget();
+    sxe__handover_close_others();
+    sxe__upgrade_forget();
     leave_signals_to_the_parent();
     metrics_stop();
     prctl(PR_SET_PDEATHSIG, ENDED);
@@ -238,14 +237,14 @@ plan_next_admin(uint64_t now_ns)
 static void
 look_whether_it_lives(uint64_t now_ns)
 {
-    char how[WAIT_STATUS_MAX];
+    char how[SXE__WAIT_STATUS_MAX];
     int status;
 
     if (waitpid(admin.pid, &status, WNOHANG) != admin.pid)
         return;
     plan_next_admin(now_ns);
     SXE_ERROR("process %d, which showed the status, %s: another one is started in %u ms", admin.pid,
-              wait_status_text(status, how), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
+              sxe__wait_status_text(status, how), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
     admin.pid = 0;
 }
 
@@ -272,7 +271,7 @@ uint64_t
 admin_look(uint64_t now_ns, void (*prepare)(void))
 {
     if (admin.options == NULL)
-        return NEVER;
+        return UINT64_MAX;
     if (admin.pid > 0)
         look_whether_it_lives(now_ns);
     if (admin.pid == 0 && admin.start_ns <= now_ns)

@@ -37,7 +37,7 @@ struct httpd_options;
 #define ADMIN_TEXTS       4
 
 /* Map the metrics, and start the admin process at the address of --admin. slots is the number of
- * slots (worker-place.h) of the workers. 0, or -errno after a message. Without --admin the
+ * slots (sxe-workers.h) of the workers. 0, or -errno after a message. Without --admin the
  * functions of this file do nothing. */
 int admin_begin(const struct httpd_options *options, unsigned slots);
 

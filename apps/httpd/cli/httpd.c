@@ -26,19 +26,14 @@
  *               client-key.c: which addresses count as the same client
  *               access-log.c: the access log; counters.c: --stats; error-pages.c: --error-page
  *     tls/      secure.c: TLS of listeners and upstreams; secure-none.c: for builds without OpenSSL
- *     process/  supervisor.c: the parent that starts and replaces serving processes
- *               supervisor-loop.c: the signals, messages and deadlines of the supervisor
- *               children.c: its table of processes; balance.c: how they share connections
- *               heartbeat.c and hang.c: how the supervisor notices that a child hangs
- *               handover.c: messages and sockets that processes send each other
- *               changes.c: notices changed files; reason.c: tells once why loads fail
- *               inherit.c: takes over sockets; socket-file.c: removes the file of a unix socket
- *               notify.c: tells systemd; upgrade.c: runs a new program
+ *     process/  reason.c: tells once why loads fail
  *               become.c: --user and --chroot, the user that serves and its root directory
  *               confine.c and confine-filter.c: --confine, the files and system calls that a
  *               process may use
  *     admin/    admin-metrics.c: the counters of all processes; admin.c: the process that shows
  *               them
+ *
+ * The parent that starts and replaces serving processes is lib-sxe-workers.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,14 +43,11 @@
 
 #include "admin-metrics.h"
 #include "admin.h"
-#include "changes.h"
 #include "command-line.h"
 #include "config-check.h"
 #include "config-origin.h"
 #include "config-sites.h"
 #include "config-text.h"
-#include "handover.h"
-#include "inherit.h"
 #include "listening.h"
 #include "options-table.h"
 #include "options.h"
@@ -64,7 +56,10 @@
 #include "reason.h"
 #include "secure.h"
 #include "service.h"
-#include "supervisor.h"
+#include "sxe-lua.h"
+#include "sxe-workers-handover-internal.h"
+#include "sxe-workers-inherit-internal.h"
+#include "sxe-workers-internal.h"
 
 static struct {
     struct httpd_options options;
@@ -78,7 +73,7 @@ static struct {
  * again, because the text of the configuration may have changed. If the new text is wrong, the
  * process ends, and the process that ran before it goes on serving. */
 static int
-load_and_serve(const struct worker *worker)
+load_and_serve(const struct sxe_worker *worker)
 {
     if (worker != NULL && worker->load > 0 && httpd.options.config.file != NULL) {
         int status = httpd_options_parse(&httpd.options, httpd.argc, httpd.argv);
@@ -93,7 +88,7 @@ load_and_serve(const struct worker *worker)
 }
 
 static int
-serve_as_worker(void *user, const struct worker *worker)
+serve_as_worker(void *user, const struct sxe_worker *worker)
 {
     int status;
 
@@ -115,8 +110,8 @@ serve_alone(void)
 {
     int status = serve_as_worker(NULL, NULL);
 
-    handover_remove_files();
-    handover_close_others();
+    sxe__handover_remove_files();
+    sxe__handover_close_others();
     return status;
 }
 
@@ -139,7 +134,7 @@ share_limits(void)
 
     if (options->workers == 0)
         return 0;
-    httpd.shares = sxe_http_shares_new(SUPERVISOR_CHILDREN * options->workers, connections);
+    httpd.shares = sxe_http_shares_new(SXE_WORKERS_CHILDREN * options->workers, connections);
     return httpd.shares == NULL ? -errno : 0;
 }
 
@@ -166,13 +161,13 @@ watch_certificates(void)
     const struct httpd_tls_options *tls = &httpd.options.tls;
 
     for (unsigned i = 0; i < tls->certificates; i++) {
-        changes_add(tls->certificate[i]);
-        changes_add(tls->key[i]);
+        sxe_workers_watch_file(tls->certificate[i]);
+        sxe_workers_watch_file(tls->key[i]);
         if (tls->staple[i] != NULL)
-            changes_add(tls->staple[i]);
+            sxe_workers_watch_file(tls->staple[i]);
     }
     if (tls->client_ca != NULL)
-        changes_add(tls->client_ca);
+        sxe_workers_watch_file(tls->client_ca);
 }
 
 /* Watch the files that the options at the start name. Workers tell the names of the files of a
@@ -211,22 +206,35 @@ static int
 serve_under_supervisor(const char *script)
 {
     const struct httpd_options *options = &httpd.options;
-    const struct supervisor_config config = {
+    const struct sxe__workers_hooks hooks = {.on_turn =
+                                                 secure_is_wanted(options) ? secure_turn : NULL,
+                                             .on_renew = renew_configuration,
+                                             .on_ending = metrics_set_draining,
+                                             .on_attempt = reason_begin_load,
+                                             .on_reason = reason_note,
+                                             .is_reason_told = reason_is_told,
+                                             .look_at_helper = admin_look,
+                                             .helper = admin_pid,
+                                             .script = script,
+                                             .stop_option = "--stop-timeout",
+                                             .hang_option = "--hang-timeout",
+                                             .reopens_by_load = options->user.root != NULL,
+                                             .is_dev = options->lua.is_dev,
+                                             .watches_files = options->config.file != NULL};
+    const struct sxe_workers_config config = {
         .serve = serve_as_worker,
+        .workers = options->workers == 0 ? 1 : options->workers,
+        .stop_timeout_ms = options->stop_timeout_ms,
+        .hang_timeout_ms =
+            options->hang_timeout_ms == 0 ? SXE_WORKERS_NO_LIMIT : options->hang_timeout_ms,
+        .name = script,
+        .argv = httpd.argv,
+        .on_load = are_files_watched(options) ? watch_option_files : NULL,
+        .on_settled = settle_configuration,
         .on_end = forget_worker,
         .on_reopen = make_log,
-        .on_load = are_files_watched(options) ? watch_option_files : NULL,
-        .on_renew = renew_configuration,
-        .on_settled = settle_configuration,
-        .script = script,
-        .argv = httpd.argv,
-        .workers = options->workers,
-        .stop_timeout_ms = options->stop_timeout_ms,
-        .hang_timeout_ms = options->hang_timeout_ms,
-        .reopens_by_load = options->user.root != NULL,
-        .is_dev = options->lua.is_dev,
-        .watches_files = options->config.file != NULL,
-        .on_turn = secure_is_wanted(options) ? secure_turn : NULL};
+        .describe = sxe_lua_describe_running,
+        .hooks = &hooks};
     int result = share_limits();
     int status = EXIT_FAILURE;
 
@@ -239,9 +247,9 @@ serve_under_supervisor(const char *script)
     config_hold_text();
     metrics_begin_supervisor();
     if (listening_open(&httpd.options) == 0)
-        status = supervise(&config);
-    handover_remove_files();
-    handover_close_others();
+        status = sxe_workers_run(&config);
+    sxe__handover_remove_files();
+    sxe__handover_close_others();
     sxe_http_shares_delete(httpd.shares);
     return status;
 }
@@ -266,7 +274,7 @@ begin_and_serve(const char *script)
     const unsigned workers = options->workers > 0 ? options->workers : 1;
     int status;
 
-    if (begin_rates() < 0 || admin_begin(options, SUPERVISOR_CHILDREN * workers) < 0) {
+    if (begin_rates() < 0 || admin_begin(options, SXE_WORKERS_CHILDREN * workers) < 0) {
         rate_limit_end();
         return EXIT_FAILURE;
     }
@@ -299,8 +307,9 @@ run_program(void)
                    : command_line_end_output(&httpd_line, EXIT_SUCCESS);
     /* A reload of the configuration may change --user. */
     if (become_is_other(&options->user) || (options->config.file != NULL && geteuid() == 0))
-        handover_leave_files();
-    if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
+        sxe__handover_leave_files();
+    if (sxe__inherit_sockets("sxe-httpd") < 0 || become_begin(&options->user) < 0 ||
+        secure_begin(options) < 0)
         return EXIT_FAILURE;
     return begin_and_serve(script);
 }

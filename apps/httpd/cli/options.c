@@ -19,7 +19,7 @@
 #include "options-table.h"
 #include "options-tls.h"
 #include "sxe-http-list.h"
-#include "worker-place.h"
+#include "sxe-workers.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define TASKS_MAX       1000000ul
@@ -123,12 +123,14 @@ set_workers(struct httpd_options *options)
     cpu_set_t cpus;
 
     if (strcmp(optarg, "auto") != 0)
-        return set_number_option("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
+        return set_number_option("the number of workers (-w)", 1, SXE_WORKERS_MAX,
+                                 &options->workers);
     CPU_ZERO(&cpus);
     /* sched_getaffinity fails if there are more CPUs than the set holds: then use one worker */
     CPU_SET(0, &cpus);
     (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
-    options->workers = CPU_COUNT(&cpus) < WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : WORKERS_MAX;
+    options->workers =
+        CPU_COUNT(&cpus) < SXE_WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : SXE_WORKERS_MAX;
     return true;
 }
 

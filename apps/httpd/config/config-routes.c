@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "changes.h"
-#include "handover.h"
 #include "passwords.h"
 #include "sxe-lua-http.h"
+#include "sxe-workers-handover-internal.h"
+#include "sxe-workers.h"
 
 #define LOCATION_MAX 4096
 
@@ -98,7 +98,7 @@ open_passwords(const struct config_sites *sites, const struct config_route *rout
 
     snprintf(place, sizeof(place), "%s:%u: passwords: ", sites->path, route->auth_line);
     if (link >= 0)
-        handover_name_file(link, route->auth.file);
+        sxe__handover_name_file(link, route->auth.file);
     return passwords_read(place, route->auth.file);
 }
 
@@ -129,7 +129,7 @@ config_passwords_watch(const struct config_sites *sites)
     for (const struct config_site *site = first; site != NULL; site = site->next) {
         for (const struct config_route *route = site->routes; route != NULL; route = route->next) {
             if (route->auth.file != NULL)
-                changes_add(route->auth.file);
+                sxe_workers_watch_file(route->auth.file);
         }
     }
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handover.h"
 #include "keyed-digest.h"
+#include "sxe-workers-handover-internal.h"
 
 static struct {
     uint32_t told; /* the digest of the reason that was printed last; 0: none was printed */
@@ -98,11 +98,11 @@ void
 reason_fail(int link)
 {
     static const uint64_t key[2];
-    struct handover_message message = {.kind = HANDOVER_REASON};
+    struct sxe__handover_message message = {.kind = SXE__HANDOVER_REASON};
 
     if (!reason.is_watched)
         return;
     message.value = (uint32_t)keyed_digest(key, reason.text, reason.length).half[0] | 1;
     end_watch(message.value != reason.told);
-    (void)handover_send(link, &message, -1);
+    (void)sxe__handover_send(link, &message, -1);
 }

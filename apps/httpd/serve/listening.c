@@ -13,11 +13,11 @@
 #include <sys/un.h>
 
 #include "first-steps.h"
-#include "handover.h"
 #include "port-holder.h"
 #include "redirect.h"
 #include "secure.h"
 #include "sxe-http.h"
+#include "sxe-workers-handover-internal.h"
 
 /* the default size of lib-sxe's chunks, in bytes; a head must fit into a chunk */
 #define USUAL_CHUNK 16384
@@ -34,8 +34,8 @@ static unsigned short https_port; /* the first port with TLS, to which --http-re
 static bool
 is_port_inherited(unsigned short port)
 {
-    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
-    const unsigned number = handover_inherited(addresses);
+    static struct sockaddr_storage addresses[SXE__HANDOVER_SOCKETS];
+    const unsigned number = sxe__handover_inherited(addresses);
 
     for (unsigned i = 0; i < number; i++) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)&addresses[i];
@@ -121,8 +121,8 @@ open_path(const struct httpd_options *options, const char *path)
     else
         length++;
     umask(options->socket_mode == 0 ? before : 0777 & ~options->socket_mode);
-    result = handover_open((const struct sockaddr *)&at,
-                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    result = sxe__handover_open((const struct sockaddr *)&at,
+                                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     umask(before);
     return result < 0 ? cannot_listen_at_path(path, -result) : 0;
 }
@@ -135,10 +135,10 @@ open_address(const char *ip, unsigned short port)
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
     if (inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1)
-        return handover_open((const struct sockaddr *)&in6, sizeof(in6));
+        return sxe__handover_open((const struct sockaddr *)&in6, sizeof(in6));
     /* this cannot fail, because the options were checked */
     (void)inet_pton(AF_INET, ip, &in4.sin_addr);
-    return handover_open((const struct sockaddr *)&in4, sizeof(in4));
+    return sxe__handover_open((const struct sockaddr *)&in4, sizeof(in4));
 }
 
 static int
@@ -209,9 +209,9 @@ has_redirect_port(const struct httpd_options *options, const struct sockaddr_sto
 static const char *
 redirect_ip_of(const struct httpd_options *options)
 {
-    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    static struct sockaddr_storage addresses[SXE__HANDOVER_SOCKETS];
     static char ip[INET6_ADDRSTRLEN];
-    const unsigned number = handover_inherited(addresses);
+    const unsigned number = sxe__handover_inherited(addresses);
 
     for (unsigned i = 0; i < number; i++) {
         if (has_redirect_port(options, &addresses[i], ip))
@@ -236,9 +236,9 @@ open_redirect(const struct httpd_options *options)
 static bool
 is_place_wanted(const struct httpd_options *options)
 {
-    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    static struct sockaddr_storage addresses[SXE__HANDOVER_SOCKETS];
 
-    return options->is_place_given || handover_inherited(addresses) == 0;
+    return options->is_place_given || sxe__handover_inherited(addresses) == 0;
 }
 
 int
@@ -352,7 +352,7 @@ serve_redirect(const struct httpd_options *options)
 int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
-    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    static struct sockaddr_storage addresses[SXE__HANDOVER_SOCKETS];
     char ip[INET6_ADDRSTRLEN];
     unsigned number;
     int result = 0;
@@ -360,7 +360,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     https_port = 0;
     if (options->is_place_wanted)
         result = serve_at_places(http, options);
-    number = handover_inherited(addresses); /* all inherited sockets that are not taken yet */
+    number = sxe__handover_inherited(addresses); /* all inherited sockets that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++) {
         if (!has_redirect_port(options, &addresses[i], ip))
             result = serve_at_address(http, &addresses[i]);
@@ -393,6 +393,6 @@ listening_configure_loop(const struct httpd_options *options)
         options->stall_timeout_ms < CLOSING_MS ? options->stall_timeout_ms : CLOSING_MS;
     if (options->http.head.head_max > USUAL_CHUNK)
         config.chunk_size = options->http.head.head_max;
-    config.listeners = &handover_listeners;
+    config.listeners = &sxe__handover_listeners;
     sxe_configure(&config);
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "coverage.h"
-#include "handover.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-postgres.h"
@@ -19,6 +18,7 @@
 #include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
+#include "sxe-workers-handover-internal.h"
 #include "sxe.h"
 
 #define TEXT_SIZE 16384 /* the most bytes of an error with its traceback */
@@ -50,7 +50,7 @@ tell_line(const char *where, const char *text)
 static int
 note_script_file(lua_State *L)
 {
-    handover_name_file(script.link, luaL_checkstring(L, 1));
+    sxe__handover_name_file(script.link, luaL_checkstring(L, 1));
     return 0;
 }
 

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "handover.h"
 #include "secure.h"
 #include "sxe-log.h"
+#include "sxe-workers-handover-internal.h"
 
 int
-serve_as_open_log(const struct httpd_options *options, const struct worker *worker,
+serve_as_open_log(const struct httpd_options *options, const struct sxe_worker *worker,
                   struct access_log **log)
 {
     int error;
@@ -41,7 +41,7 @@ serve_as_open_log(const struct httpd_options *options, const struct worker *work
 }
 
 int
-serve_as_begin(const struct httpd_options *options, const struct worker *worker,
+serve_as_begin(const struct httpd_options *options, const struct sxe_worker *worker,
                struct access_log **log)
 {
     const struct become *user = &options->user;

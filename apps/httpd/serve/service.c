@@ -12,16 +12,12 @@
 
 #include "admin-metrics.h"
 #include "admin.h"
-#include "balance.h"
 #include "config-sites.h"
 #include "confine.h"
 #include "counters.h"
 #include "crash.h"
-#include "handover.h"
-#include "heartbeat.h"
 #include "listening.h"
 #include "lua-script.h"
-#include "notify.h"
 #include "option-routes.h"
 #include "program.h"
 #include "reason.h"
@@ -31,6 +27,9 @@
 #include "sxe-http-router.h"
 #include "sxe-lua-clock.h"
 #include "sxe-lua-http.h"
+#include "sxe-process-internal.h"
+#include "sxe-workers-internal.h"
+#include "sxe-workers-notify-internal.h"
 
 enum ending { NOT_ENDING, DRAINING, ENDING };
 
@@ -52,9 +51,8 @@ static struct {
     struct sxe_timer progress;
     struct sxe_timer alive; /* sends the messages for the watchdog of a service manager */
     struct sxe_timer grace; /* ends the drain after --stop-timeout */
-    ev_io supervisor;
-    int link; /* the socket to the supervisor; -1: there is none */
-    struct worker worker;
+    int link;               /* the socket to the supervisor; -1: there is none */
+    struct sxe_worker worker;
     struct error_pages error_pages;
     enum ending ending;
     /* whether this process has asked the supervisor to replace it, because its script has little
@@ -103,7 +101,7 @@ look_at_memory(void)
     SXE_WARN(
         "%s uses more than nine tenths of its memory (--lua-memory), so it will be loaded again",
         service.options->script);
-    service.has_asked = handover_say(service.link, HANDOVER_RENEW) == 0;
+    service.has_asked = sxe_workers_renew() == 0;
 }
 
 static void
@@ -144,7 +142,7 @@ static void
 on_alive(struct sxe_timer *timer)
 {
     SXE_UNUSED_PARAMETER(timer);
-    notify_alive();
+    sxe__notify_alive();
 }
 
 static void
@@ -235,7 +233,7 @@ end_service(enum ending how)
     service.ending = how;
     metrics_set_state(METRICS_LEAVING);
     if (service.link < 0)
-        notify_stopping();
+        sxe__notify_stopping();
     sxe_timer_start(&service.grace);
     if (how == DRAINING)
         drain_clients();
@@ -280,39 +278,35 @@ on_stop_signal(struct sxe_signal *watch)
 }
 
 static void
-on_message(struct ev_loop *loop, ev_io *watcher, int events)
+on_worker_event(void *user, enum sxe_workers_event event)
 {
-    struct handover_message message;
-    int result;
-    int fd;
-
-    SXE_UNUSED_PARAMETER(events);
-    while ((result = handover_receive(service.link, &message, &fd)) > 0) {
-        if (message.kind == HANDOVER_REOPEN)
-            reopen_access_log();
-        else if (message.kind == HANDOVER_STATS)
-            stats_log();
-        else if (message.kind == HANDOVER_SAY)
-            say_where();
-        else
-            end_service(message.kind == HANDOVER_DRAIN ? DRAINING : ENDING);
+    SXE_UNUSED_PARAMETER(user);
+    switch (event) {
+    case SXE_WORKERS_REOPEN:
+        reopen_access_log();
+        break;
+    case SXE_WORKERS_STATS:
+        stats_log();
+        break;
+    case SXE_WORKERS_FIRST:
+        say_where();
+        break;
+    case SXE_WORKERS_DRAIN:
+        end_service(DRAINING);
+        break;
+    case SXE_WORKERS_END:
+        end_service(ENDING);
+        break;
     }
-    if (result == 0)
-        return;
-    ev_io_stop(loop, watcher);
-    heartbeat_end_within(service.options->stop_timeout_ms);
-    end_service(ENDING);
 }
 
 static void
 watch_events(void)
 {
-    const double seconds = (double)notify_period_ns() / (double)SXE_NS_PER_SECOND;
+    const double seconds = (double)sxe__notify_period_ns() / (double)SXE_NS_PER_SECOND;
 
     if (service.link >= 0) {
-        ev_io_init(&service.supervisor, on_message, service.link, EV_READ);
-        ev_io_start(sxe_loop(), &service.supervisor);
-        heartbeat_watch(sxe_loop());
+        (void)sxe_workers_attend(on_worker_event, NULL);
     } else {
         for (unsigned i = 0; i < SIGNALS; i++)
             sxe_signal_start(&service.signals[i], stop_signals[i], on_stop_signal);
@@ -344,7 +338,7 @@ ignore_late_signals(void)
     sigprocmask(SIG_BLOCK, &all, &before);
     for (unsigned i = 0; i < SIGNALS; i++) {
         sxe_signal_stop(&service.signals[i]);
-        program_disarm(stop_signals[i]);
+        sxe__signal_disarm(stop_signals[i]);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -353,8 +347,7 @@ static void
 stop_watching(void)
 {
     script_stop_shell();
-    if (service.link >= 0)
-        ev_io_stop(sxe_loop(), &service.supervisor);
+    sxe__workers_ignore();
     ignore_late_signals();
     sxe_timer_stop(&service.second);
     sxe_timer_stop(&service.alive);
@@ -465,7 +458,7 @@ drop_plan(void)
 }
 
 static void
-begin_service(struct httpd_options *options, const struct worker *worker)
+begin_service(struct httpd_options *options, const struct sxe_worker *worker)
 {
     memset(&service, 0, sizeof(service));
     service.options = options;
@@ -509,11 +502,7 @@ say_ready(void)
         script_is_ready();
     metrics_set_state(METRICS_READY);
     stats_publish();
-    if (service.link < 0)
-        return 0;
-    handover_close_others();
-    balance_join(service.worker.slot);
-    return handover_say(service.link, HANDOVER_READY);
+    return sxe_workers_ready();
 }
 
 /* Accept connections from now on. 0, or -errno after a message. */
@@ -534,7 +523,7 @@ start_accepting(void)
     if (service.worker.workers < 2 && service.worker.load == 0)
         say_where();
     if (service.link < 0)
-        notify_ready(1);
+        sxe__notify_ready(1);
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
@@ -571,7 +560,7 @@ listen_and_run(void)
 }
 
 int
-service_run(struct httpd_options *options, const struct worker *worker)
+service_run(struct httpd_options *options, const struct sxe_worker *worker)
 {
     int result;
 

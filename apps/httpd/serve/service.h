@@ -10,13 +10,13 @@
 #define SERVICE_H
 
 #include "options.h"
-#include "worker-place.h"
+#include "sxe-workers.h"
 
 /* Print how much memory would be reserved. 0, or -errno after a message on standard error. */
 int service_plan(struct httpd_options *options);
 
 /* Serve until a signal, or the supervisor, ends the process. If worker is NULL, there is no
  * supervisor. 0, or -errno after a message on standard error. */
-int service_run(struct httpd_options *options, const struct worker *worker);
+int service_run(struct httpd_options *options, const struct sxe_worker *worker);
 
 #endif

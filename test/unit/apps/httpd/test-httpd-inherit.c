@@ -2,7 +2,7 @@
  *
  * Sockets that systemd passes to sxe-httpd, and messages of sxe-httpd to systemd.
  */
-#include "../../../../apps/httpd/process/inherit.h"
+#include "sxe-workers-inherit-internal.h"
 
 #include "mailbox.h"
 #include "run-httpd.h"
@@ -240,11 +240,11 @@ START_TEST(variables_for_another_process_or_of_none_are_ignored_and_removed)
     const char *const numbers[] = {"7", "0"};
 
     set(pids[_i], numbers[_i], "a");
-    ck_assert_int_eq(inherit_sockets(), 0);
+    ck_assert_int_eq(sxe__inherit_sockets("sxe-httpd"), 0);
     ck_assert_ptr_null(getenv("LISTEN_PID"));
     ck_assert_ptr_null(getenv("LISTEN_FDS"));
     ck_assert_ptr_null(getenv("LISTEN_FDNAMES"));
-    ck_assert_int_eq(inherit_sockets(), 0);
+    ck_assert_int_eq(sxe__inherit_sockets("sxe-httpd"), 0);
 }
 END_TEST
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../../apps/httpd/process/handover.h"
+#include "sxe-workers-handover-internal.h"
 #include "test-main.h"
 
 static int link_ends[2];
@@ -22,7 +22,7 @@ static char shown[3 * REASON_MAX]; /* text of the last process */
 static void
 load(const char *const *texts, unsigned number)
 {
-    struct handover_message message;
+    struct sxe__handover_message message;
     size_t length = 0;
     ssize_t got;
     int ends[2];
@@ -47,8 +47,8 @@ load(const char *const *texts, unsigned number)
     shown[length] = '\0';
     close(ends[0]);
     wait(NULL);
-    if (handover_receive(link_ends[0], &message, &fd) > 0) {
-        ck_assert_uint_eq(message.kind, HANDOVER_REASON);
+    if (sxe__handover_receive(link_ends[0], &message, &fd) > 0) {
+        ck_assert_uint_eq(message.kind, SXE__HANDOVER_REASON);
         reason_note(message.value);
     }
 }
@@ -108,12 +108,12 @@ END_TEST
 /* A process that never began to watch, as the first of a place. */
 START_TEST(without_a_watch_there_is_no_reason)
 {
-    struct handover_message message;
+    struct sxe__handover_message message;
     int fd;
 
     reason_end();
     reason_fail(link_ends[1]);
-    ck_assert_int_eq(handover_receive(link_ends[0], &message, &fd), 0);
+    ck_assert_int_eq(sxe__handover_receive(link_ends[0], &message, &fd), 0);
 }
 END_TEST
 

@@ -3,13 +3,13 @@
  * Upgrades to a new program. The new program is this test's own file: it serves, or does what
  * SXE_TEST_NEW says.
  */
-#include "../../../../apps/httpd/process/upgrade.h"
+#include "sxe-workers-upgrade-internal.h"
 
 #include <poll.h>
 
-#include "../../../../apps/httpd/process/handover.h"
 #include "mailbox.h"
 #include "run-httpd.h"
+#include "sxe-workers-handover-internal.h"
 
 static void
 nap(void)
@@ -229,13 +229,13 @@ start_one(const char *what)
 
     sigemptyset(&none);
     setenv("SXE_TEST_NEW", what, 1);
-    upgrade_start(command, &none);
+    sxe__upgrade_start(command, &none);
 }
 
 static void
 await_link(void)
 {
-    struct pollfd wait = {.fd = upgrade_fd(), .events = POLLIN};
+    struct pollfd wait = {.fd = sxe__upgrade_fd(), .events = POLLIN};
 
     ck_assert_int_eq(poll(&wait, 1, -1), 1);
 }
@@ -244,7 +244,7 @@ static pid_t
 hear_of_it(void)
 {
     await_link();
-    return upgrade_hear();
+    return sxe__upgrade_hear();
 }
 
 START_TEST(one_that_is_late_or_closes_its_link_is_killed)
@@ -253,12 +253,12 @@ START_TEST(one_that_is_late_or_closes_its_link_is_killed)
 
     start_one(_i == 0 ? "wait" : "close");
     if (_i == 0) {
-        upgrade_kill_late(upgrade_due_ns() - 1);
-        upgrade_kill_late(upgrade_due_ns());
+        sxe__upgrade_kill_late(sxe__upgrade_due_ns() - 1);
+        sxe__upgrade_kill_late(sxe__upgrade_due_ns());
     }
     ck_assert_int_eq(hear_of_it(), 0);
-    ck_assert_int_eq(upgrade_fd(), -1);
-    ck_assert_uint_eq(upgrade_due_ns(), UINT64_MAX);
+    ck_assert_int_eq(sxe__upgrade_fd(), -1);
+    ck_assert_uint_eq(sxe__upgrade_due_ns(), UINT64_MAX);
     ck_assert_uint_eq(fake_os_open_fds(), open);
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(one_that_is_ready_after_the_end_began_does_not_take_over)
     start_one("ready");
     await_link();
     if (_i == 1)
-        upgrade_cancel(1);
+        sxe__upgrade_cancel(1);
     ck_assert_int_eq(hear_of_it() > 0, _i == 0);
     if (_i == 1)
         ck_assert_int_eq(hear_of_it(), 0);
@@ -284,21 +284,21 @@ START_TEST(what_the_system_refuses_starts_none)
 
     fake_os_fail(_i == 0 ? FAKE_SOCKETPAIR : FAKE_FORK, 1, 1, EMFILE);
     start_one("wait");
-    ck_assert_int_eq(upgrade_fd(), -1);
+    ck_assert_int_eq(sxe__upgrade_fd(), -1);
     ck_assert_uint_eq(fake_os_open_fds(), open);
-    upgrade_cancel(1);
+    sxe__upgrade_cancel(1);
 }
 END_TEST
 
 static int
 be_new_one(const char *what)
 {
-    struct handover_message message = {.kind = HANDOVER_READY};
+    struct sxe__handover_message message = {.kind = SXE__HANDOVER_READY};
 
     if (strcmp(what, "fail") == 0)
         return 3;
     if (strcmp(what, "ready") == 0)
-        return handover_send(3, &message, STDERR_FILENO) < 0;
+        return sxe__handover_send(3, &message, STDERR_FILENO) < 0;
     if (strcmp(what, "close") == 0)
         close(3);
     while (true)
