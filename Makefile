@@ -536,10 +536,12 @@ conformance: ## test beside large programs of others: MPI, scanners and hostile 
 	@tools/conformance.sh $(PART)
 
 SOAK_SECONDS ?= 3600
-soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (3600)
-	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/test/soak
-	@build/release/test/soak $(SOAK_SECONDS)
+# PART=server: only that part of pool server. Each part takes SOAK_SECONDS.
+soak: ## kill users of a shared pool, then reload, upgrade, kill and attack servers under load, SOAK_SECONDS (3600) each (PART=server: only that)
+	@tools/deps.sh install build check soak
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/soak build/release/test/wire
+	@$(if $(filter-out server,$(or $(PART),pool)),build/release/test/soak $(SOAK_SECONDS))
+	@$(if $(filter-out pool,$(or $(PART),server)),SXE_BUILD=build/release build/release/test/wire test/soak/server.lua $(SOAK_SECONDS))
 
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb, and those of
+# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb soak, and those of
 #                                            conformance.sh: part_mpi part_scan part_hostile part_acme
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
@@ -126,6 +126,12 @@ probe_peers() {
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
+}
+
+# For the servers of make soak.
+probe_soak() {
+    need openssl command -v openssl
+    want haproxy command -v haproxy
 }
 
 # The peers of make conformance.

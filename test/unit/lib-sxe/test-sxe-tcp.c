@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -228,7 +229,7 @@ static char peer_seen[64];
 static void
 keep_peer_ip(SXE *s)
 {
-    strcpy(peer_seen, sxe_peer_ip(s));
+    snprintf(peer_seen, sizeof(peer_seen), "%s", sxe_peer_ip(s));
     push_connected(s);
 }
 
