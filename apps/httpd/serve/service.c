@@ -41,13 +41,11 @@ static struct {
     struct httpd_options *options;
     struct sxe_http *http;
     struct sxe_http_files *files;
-    /* the router for --stats and --proxy; NULL: neither was given */
-    struct sxe_http_router *router;
+    struct sxe_http_router *router; /* for --stats and --proxy; NULL: neither was given */
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
-    /* looks again and again whether the script's top level has ended; during the drain, whether
-     * connections are left */
+    /* looks whether the script's top level has ended; in the drain, whether connections are left */
     struct sxe_timer progress;
     struct sxe_timer alive; /* sends the messages for the watchdog of a service manager */
     struct sxe_timer grace; /* ends the drain after --stop-timeout */
@@ -55,12 +53,9 @@ static struct {
     struct sxe_worker worker;
     struct error_pages error_pages;
     enum ending ending;
-    /* whether this process has asked the supervisor to replace it, because its script has little
-     * memory left */
-    bool has_asked;
+    bool has_asked;     /* whether this process asked to be replaced, because of little memory */
     unsigned drained_s; /* how many seconds ago this process began to drain */
-    /* whether the last call of on_progress_of_end found no task and no client that waits */
-    bool was_over;
+    bool was_over;      /* whether the last on_progress_of_end found no task or client that waits */
     int result;
 } service;
 
@@ -91,8 +86,7 @@ on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summar
         access_log_add(service.log, request, summary);
 }
 
-/* If the script has little memory left, ask for a reload, because a new process begins with free
- * memory. */
+/* If the script has little memory left, ask for a reload: a new process begins with free memory. */
 static void
 look_at_memory(void)
 {
@@ -242,8 +236,7 @@ end_service(enum ending how)
     watch_progress_of_end();
 }
 
-/* Print the addresses. With several workers only one does so: when all of them serve, the
- * supervisor asks the first one. */
+/* Print the addresses. When several workers serve, the supervisor asks only the first to do so. */
 static void
 say_where(void)
 {
@@ -376,8 +369,7 @@ cannot_serve(const char *root, int error)
     return -error;
 }
 
-/* Choose the handler of requests: the script, files or the greeting. 0, or -errno after a
- * message. */
+/* Choose the handler: the script, files or the greeting. 0, or -errno after a message. */
 static int
 choose_handler(struct sxe_http_config *http)
 {
