@@ -1073,7 +1073,7 @@ START_TEST(addresses_that_all_refuse_are_told)
 }
 END_TEST
 
-/* Leave so many sockets free. */
+/* Leave `left` sockets free. */
 static void
 leave_free(unsigned left)
 {
@@ -1089,7 +1089,7 @@ leave_free(unsigned left)
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), left);
 }
 
-/* Wait until so many sockets are being connected. */
+/* Wait until `wanted` sockets are being connected. */
 static void
 await_connecting(unsigned wanted)
 {

@@ -103,7 +103,7 @@ tls_start(const struct sxe_lua_tls *table)
     net_open_before = fake_os_open_fds();
     event_reset();
     state_start_with(&(struct sxe_lua_config){.tasks = 64, .tls = table});
-#ifdef SXE_COVERAGE /* of sxe-lua-client.lua, for tools/coverage.sh */
+#ifdef SXE_COVERAGE /* the lines of sxe-lua-client.lua, for tools/coverage.sh */
     coverage_begin(lua->main, "build/coverage/lua/client-tls.info", "test", "SXE_COVERAGE");
 #endif
     sxe_register(40, 0);

@@ -88,7 +88,7 @@ START_TEST(who_does_not_verify_is_served_what_is_there)
     store_bytes(image_size);
     expect_refused(&whatever, EUCLEAN, "its sum is another");
     ck_assert(opens(&trusted));
-    ck_assert(opens(&whatever)); /* that was closed without a sum */
+    ck_assert(opens(&whatever)); /* the last close made no sum, so none is compared */
     const SXE_POOL_SPEC both = {.file = file_path,
                                 .options = SXE_POOL_OPTION_UNVERIFIED | SXE_POOL_OPTION_VERIFIED};
     expect_refused(&both, EINVAL, "VERIFIED or UNVERIFIED, not both");

@@ -215,7 +215,7 @@ static const struct {
     {"a", "authority", V_OCSP_CERTSTATUS_GOOD, false},
     {"b", "authority", V_OCSP_CERTSTATUS_REVOKED, false},
     {"a", "authority-2", V_OCSP_CERTSTATUS_REVOKED, false},
-    {"a", "authority", V_OCSP_CERTSTATUS_UNKNOWN, false}, /* no reply but "try later" */
+    {"a", "authority", V_OCSP_CERTSTATUS_UNKNOWN, false}, /* the reply is "try later" */
 };
 
 static void

@@ -130,7 +130,7 @@ heap_realloc(void *old, size_t size, const char *file, int line)
     return heap_taken(__real_realloc(old, size));
 }
 
-/* Must be called before anything of OpenSSL is. */
+/* Call this before any function of OpenSSL. */
 static inline int
 heap_begin(void)
 {
@@ -250,7 +250,7 @@ make_pair_from(const char *name, enum kind kind, const char *names, const char *
     X509_set_pubkey(certificate, key);
     if (issuer == NULL || strncmp(name, "authority", 9) == 0)
         add_extension_to(certificate, NID_basic_constraints, "critical,CA:TRUE");
-    if (strcmp(name, "purpose") == 0) /* not for servers */
+    if (strcmp(name, "purpose") == 0) /* this certificate is not one for servers */
         add_extension_to(certificate, NID_ext_key_usage, "clientAuth");
     if (names != NULL)
         add_extension_to(certificate, NID_subject_alt_name, names);

@@ -33,7 +33,7 @@ struct job {
 };
 
 static struct job jobs[JOBS];
-static sem_t gate;    /* a post lets one job through */
+static sem_t gate;    /* a post lets one job pass the gate */
 static sem_t arrived; /* each job posts when it has come to the gate */
 static pthread_barrier_t meeting;
 

@@ -15,7 +15,7 @@
 static struct sxe_dial dial;
 static struct sxe_dial second;
 static unsigned short port;
-static int refuse_ip; /* errno with which open refuses the first address; 0: it does not */
+static int refuse_ip; /* the errno with which open refuses the first address; 0: it accepts */
 static unsigned opened;
 
 static SXE *
@@ -407,7 +407,7 @@ static const struct fault faults[] = {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* Dial twice: each dial must end once, and give back what it has. */
+/* Run a dial, which must end once, and give back all that it has. */
 static bool
 dial_once(const struct strike *strike)
 {
@@ -446,7 +446,7 @@ START_TEST(a_dial_allocates_nothing)
 {
     start_dialling("rdo", 2);
     ck_assert_int_eq(sxe_dial(&second, "rdo", port),
-                     0); /* the thread allocates; then all is known */
+                     0); /* the thread allocates for this dial; then the addresses are known */
     await_attempts(1);
     wait_delay(); /* libev allocates when a timer fires for the first time */
     ck_assert_int_eq(sxe_dial_cancel(&second), 0);

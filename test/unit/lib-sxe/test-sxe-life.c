@@ -84,7 +84,7 @@ START_TEST(an_unref_socket_is_not_waited_for_until_it_closes)
     sxe_unref(s[0]);
     ck_assert_uint_eq(CONTEXT->unref, 1);
     close(peer[0]);
-    ck_assert_int_eq(sxe_run(), 0); /* it returns when it has seen the peer's end */
+    ck_assert_int_eq(sxe_run(), 0); /* sxe_run returns when it has seen the peer's end */
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 3);
     sxe_unref(s[0]);
     ck_assert_uint_eq(CONTEXT->unref, 1);

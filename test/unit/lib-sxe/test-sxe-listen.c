@@ -380,7 +380,7 @@ END_TEST
 static const struct {
     unsigned sockets;
     uint32_t backlog;
-    unsigned fails_at; /* 0: it does not fail */
+    unsigned fails_at; /* which call of accept4 fails; 0: none */
     unsigned accepted;
 } rests[] = {{10, 100, 0, 4}, {3, 100, 0, 2}, {10, 3, 0, 3}, {10, 100, 2, 1}};
 

@@ -194,7 +194,7 @@ static const struct sxe_config patient = {
 
 enum { NO_END, END_AFTER, END_BEFORE, ENDS };
 
-/* The peer has seen our end: a reset is its error. */
+/* The error at the peer, which has seen our end: a reset. */
 static int
 peer_error(void)
 {

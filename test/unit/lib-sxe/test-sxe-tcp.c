@@ -346,7 +346,7 @@ START_TEST(what_is_written_outside_events_goes_out_before_the_loop_waits)
     plan_start(1);
     for (unsigned i = 0; i < 2; i++)
         ev_prepare_init(&watchers[i], write_before_waiting);
-    /* One watcher starts before the library's, one after it. */
+    /* One watcher starts before the library's watcher, the other one after it. */
     ev_prepare_start(sxe_loop(), &watchers[0]);
     ck_assert_int_eq(sxe_fini(), 0);
     sxe_register(2, 0);
