@@ -92,7 +92,7 @@ START_TEST(addresses_take_turns_by_their_weights)
     ck_assert_uint_eq(counts[0], 10);
     ck_assert_uint_eq(counts[1], 30);
     ck_assert_uint_eq(counts[2], 10);
-    for (unsigned i = 0; i < 20; i++) { /* requests for one address do not follow each other */
+    for (unsigned i = 0; i < 20; i++) { /* no address gets all of its requests in a row */
         unsigned now = ask(peer, GET("/a"));
 
         ck_assert(now != before || now == 1);
