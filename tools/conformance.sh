@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: conformance.sh [PART...]      parts: mpi scan hostile acme; without one: all
+# usage: conformance.sh [PART...]      parts: mpi scan hostile acme probes; without one: all
 #
 # Tests the release build against large programs of others. Each part installs what it needs, unless SXE_NO_INSTALL=1; what
 # cannot be had is skipped, with the reason. The last line is "N passed, N failed", followed by ", N skipped" if something
 # was.
 set -u
-parts=${*:-mpi scan hostile acme}
+all="mpi scan hostile acme probes"
+parts=${*:-$all}
 venv=build/conformance/venv
 wanted=test/conformance/requirements.txt
 passed=0
@@ -28,9 +29,9 @@ python_packages() { # install requirements.txt, unless it is installed
 mkdir -p build/conformance
 for part in $parts; do
     case $part in
-    mpi | scan | hostile | acme) ;;
+    mpi | scan | hostile | acme | probes) ;;
     *)
-        echo "conformance.sh: no part is named '$part'; the parts are: mpi scan hostile acme" >&2
+        echo "conformance.sh: no part is named '$part'; the parts are: $all" >&2
         exit 2
         ;;
     esac
@@ -42,7 +43,11 @@ for part in $parts; do
     mpi) ${MAKE:-make} --no-print-directory -j"$(nproc)" MODE=release build ;;
     scan | hostile) python_packages ;;
     esac
-    [ "$part" = mpi ] && scripts="load-mpi" || scripts="tls-$part"
+    case $part in
+    mpi) scripts=load-mpi ;;
+    probes) scripts=httpd-bpftrace ;;
+    *) scripts=tls-$part ;;
+    esac
     T=$scripts SXE_CONFORMANCE=1 tools/run-tests.sh release 2>&1 | tee "$said"
     line=$(grep -E '^release: [0-9]+ passed, [0-9]+ failed' "$said" | tail -n 1)
     read -r _ p _ f _ s _ <<END

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb soak, and those of
-#                                            conformance.sh: part_mpi part_scan part_hostile part_acme
+#                                            conformance.sh: part_mpi part_scan part_hostile part_acme part_probes
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -122,7 +122,6 @@ probe_peers() {
     want cmake command -v cmake
     want meson command -v meson
     want gdb command -v gdb
-    want bpftrace command -v bpftrace
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
@@ -138,6 +137,10 @@ probe_soak() {
 probe_part_mpi() {
     want libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
     want openmpi-bin command -v mpirun
+}
+
+probe_part_probes() {
+    want bpftrace command -v bpftrace
 }
 
 probe_part_hostile() {
