@@ -34,7 +34,7 @@ begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, ui
     return 0;
 }
 
-/* Make the request "GET /target ..." of the line's text. What comes after the target is copied from
+/* Make the request "GET /target ..." of the line's text. All that follows the target is copied from
  * the request for "/" of the same method. */
 static void
 join_request_texts(struct load_replay *replay, const struct load_text *text,
