@@ -38,7 +38,7 @@ struct sxe__child {
     uint64_t kill_ns;
     struct sxe__heartbeat *heartbeat;
     uint64_t turns;  /* the heartbeat's counter at sxe-workers-hang.c's last look */
-    unsigned looks;  /* how many looks in a row found the same odd counter */
+    unsigned looks;  /* how many looks one after the other found this counter, if it is odd */
     bool is_killed;  /* the supervisor killed this child, and logged why */
     bool is_worn;    /* this child has asked to be replaced */
     bool is_hurried; /* whether kill_ns is the shorter deadline after a second signal */
@@ -50,7 +50,7 @@ extern struct sxe__children {
     unsigned number;
     unsigned workers;
     size_t (*describe)(char *text, size_t size);
-    unsigned loads[SXE_WORKERS_MAX]; /* how many children each place has had */
+    unsigned loads[SXE_WORKERS_MAX]; /* how many children each place has had so far */
 } sxe__children;
 
 /* Empty the table. describe: see struct sxe_workers_config. */
@@ -84,7 +84,7 @@ void sxe__child_leave(struct sxe__child *child, enum sxe__handover_kind how, uin
 /* All leaving children were told to end at once: set their deadline to within_ns from now. */
 void sxe__children_hurry(uint64_t within_ns);
 
-/* Kill children that are past their deadline. */
+/* Kill the children whose deadline has passed. */
 void sxe__children_kill_late(uint64_t now_ns, uint32_t stop_timeout_ms, const char *stop_option);
 
 void sxe__children_say(enum sxe__handover_kind kind);

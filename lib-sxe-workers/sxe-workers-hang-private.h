@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Look at all children. Returns when to look again. hang_option, for the log: the name of the
- * limit; is_ending, too: the supervisor ends, so a killed child is not replaced. */
+/* Look at all children. Returns when to look again. hang_option is the option that sets the limit,
+ * for the log. is_ending: the supervisor ends, so the log must not say that a killed child is
+ * replaced. */
 uint64_t sxe__look_at_hearts(uint64_t now_ns, uint32_t hang_timeout_ms, const char *hang_option,
                              bool is_ending);
 

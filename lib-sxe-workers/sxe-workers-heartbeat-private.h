@@ -48,8 +48,8 @@ bool sxe__heartbeat_is_stopped(pid_t child);
 
 /* ---- In the child ---- */
 
-/* Use this heartbeat, and end this child when the supervisor dies. describe: see struct
- * sxe_workers_config; NULL: none. */
+/* Use this heartbeat in this process, and let this process end when the supervisor dies. describe:
+ * see struct sxe_workers_config; NULL: there is no such function. */
 void sxe__heartbeat_begin(struct sxe__heartbeat *heartbeat, pid_t supervisor,
                           size_t (*describe)(char *text, size_t size));
 

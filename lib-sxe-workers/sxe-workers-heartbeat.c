@@ -22,12 +22,12 @@ enum { ORPHAN_SECONDS = 2 };
 /* The heartbeat of this child. */
 static struct sxe__heartbeat *own;
 
-/* Writes what this child runs; NULL: that is not known. */
+/* The function that writes what this child runs; NULL: there is none. */
 static size_t (*describe_place)(char *text, size_t size);
 
-/* Whether this process is ending already because the supervisor died: then ORPHANED must not
- * shorten its time. The kernel closes the supervisor's sockets before it sends ORPHANED, so the
- * loop often learns of the death first. */
+/* Whether this process is ending already, because the supervisor died. Then the signal ORPHANED
+ * must not shorten the time. The kernel closes the supervisor's sockets before it sends ORPHANED,
+ * so the loop often learns of the death first. */
 static volatile sig_atomic_t is_leaving;
 
 struct sxe__heartbeat *
@@ -68,8 +68,8 @@ sxe__heartbeat_is_stopped(pid_t child)
     return state == 'T' || state == 't';
 }
 
-/* Write where this process is. The supervisor kills this process next, so this handler of a signal
- * need not be async-signal-safe. */
+/* The handler of a signal: write what this process runs. It need not be async-signal-safe, because
+ * the supervisor kills this process next. */
 static void
 on_stack_asked(int signal_number)
 {

@@ -16,8 +16,8 @@
 #ifndef SXE_WORKERS_INHERIT_INTERNAL_H
 #define SXE_WORKERS_INHERIT_INTERNAL_H
 
-/* Put the sockets into the table of sxe-workers-handover.c. Once: a second call finds no variables.
- * 0, also if there are none; -errno after a message on standard error. */
+/* Put the sockets into the table of sxe-workers-handover.c. A second call does nothing, because it
+ * finds no variables. 0, also if there are none; -errno after a message on standard error. */
 int sxe__inherit_sockets(const char *program);
 
 #endif

@@ -17,7 +17,8 @@
 
 static const char *inheritor; /* the name of this program, for messages */
 
-/* Parse the number in a variable. -1: its text is no number, or the number is more than `most`. */
+/* Parse the number in a variable of the environment. -1: its text is no number, or the number is
+ * more than `most`. */
 static long
 number_of_variable(const char *text, long most)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the two files of the parent, the supervisor, share. sxe-workers.c starts and ends
- * children; sxe-workers-loop.c waits for signals, messages and deadlines, and calls sxe-workers.c.
+ * What: declarations that the two files of the parent, which is the supervisor, share.
+ * sxe-workers.c starts and ends children; sxe-workers-loop.c waits for signals, messages and
+ * deadlines, and calls sxe-workers.c.
  *
  * Place: read it after sxe-workers.h. The files of this library in reading order:
  *
@@ -53,9 +54,10 @@ extern struct sxe__supervisor {
     uint64_t look_at_helper_ns;
     uint64_t alive_ns;   /* when to tell the service manager that this process lives */
     uint64_t turn_ns;    /* when to call hooks.on_turn */
-    uint64_t give_up_ns; /* when to kill the load in progress; NEVER: no other load was asked for */
-    uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
-    /* when to load again because a changed file is not in service; NEVER: no such file */
+    uint64_t give_up_ns; /* when to kill the load in progress; NEVER: no other load was requested */
+    uint64_t patience_ns; /* how long after the request for another load give_up_ns is */
+    /* when to load again, because the latest change of a file is not in service; NEVER: no such
+     * load is planned */
     uint64_t retry_ns;
     uint64_t retry_delay_ns;
     bool has_served; /* whether any load has become ready */

@@ -17,10 +17,11 @@ static struct {
     bool is_worker; /* whether this process is one; the members below are for workers */
     struct sxe_worker numbers;
     uint32_t stop_timeout_ms;
-    void (*on_event)(void *user, enum sxe_workers_event event); /* NULL: it does not attend */
+    void (*on_event)(void *user,
+                     enum sxe_workers_event event); /* NULL: sxe_workers_attend was not called */
     void *user;
     ev_io parent;
-    struct sxe_timer grace; /* without a function of the program: limits the drain */
+    struct sxe_timer grace; /* ends the drain, if the program has no function for events */
     unsigned ends;
     bool is_leaving;
 } self;
@@ -76,7 +77,8 @@ sxe__workers_begin(const struct sxe_worker *worker, uint32_t stop_timeout_ms)
     sxe_configure(&config);
 }
 
-/* libev counts a timer that ends as one less to wait for, but on_event_alone has done so. */
+/* When a timer ends, libev has one watcher less to wait for. But on_event_alone has counted this
+ * timer off already, so count it again. */
 static void
 stop_late(struct sxe_timer *timer)
 {
@@ -85,7 +87,7 @@ stop_late(struct sxe_timer *timer)
     sxe_stop();
 }
 
-/* The on_event of programs that have none. The loop does not wait for the timer. */
+/* The on_event of programs that have none. The loop does not go on only because of the timer. */
 static void
 on_event_alone(void *user, enum sxe_workers_event event)
 {
@@ -119,7 +121,8 @@ event_of(uint32_t kind)
     }
 }
 
-/* If the parent has died, an alarm ends this process in case its loop hangs. */
+/* Handle messages of the parent. If it has died, set an alarm, which ends this process if its loop
+ * hangs. */
 static void
 hear_parent(struct ev_loop *loop, ev_io *watcher, int events)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a parent process that holds the listening sockets of a program, and worker processes that
- * serve. A worker that crashes or hangs is replaced, and new ones take over after a reload; no
+ * serve. A worker that crashes or hangs is replaced, and after a reload new workers take over. No
  * connection is refused meanwhile. sxe-httpd -w is such a program.
  *
- * Place: main calls sxe_workers_run before any sxe_init; each worker is a fork of it that calls
+ * Place: main calls sxe_workers_run before any sxe_init. Each worker is forked from it, and calls
  * serve, which calls sxe_init, sxe_listen and sxe_workers_ready. docs/processes.md has the rules
  * for programs.
  *
@@ -26,9 +26,9 @@
  *     SIGUSR2                              run the program again, with the sockets; send DRAIN to
  *                                          all when it is ready
  *
- * If the first load fails, so does sxe_workers_run. Workers ignore the signals of this table: a
- * terminal sends its signals to all processes of the group, and each would count twice. They end
- * when the parent dies.
+ * If the first load fails, so does sxe_workers_run. Workers ignore the signals of this table,
+ * because a terminal sends its signals to all processes of the group, and each signal would have
+ * its effect twice. They end when the parent dies.
  *
  * Limits: SXE_WORKERS_MAX workers. One load at a time. Including those that leave there are at most
  * SXE_WORKERS_CHILDREN for each worker; the next load waits until some have ended, however many
@@ -68,91 +68,94 @@ extern "C" {
 #define SXE_WORKERS_CHILDREN 8
 #define SXE_WORKERS_NO_LIMIT UINT32_MAX /* for hang_timeout_ms */
 
-/* The numbers of a worker. A place is the number of a worker; a slot is the number of its part of
- * memory that the program shares. While a worker is replaced, the old and the new one have the same
- * place, but not the same slot: each part is written by one process only. */
+/* The numbers of a worker. A place is the number of a worker. A slot is the number of a worker's
+ * part of the memory that the program's processes share. While a worker is replaced, the old and
+ * the new one have the same place, but different slots, so that only one process writes a part. */
 struct sxe_worker {
     int link;         /* private: the socket to the parent */
     unsigned workers; /* ro: how many places there are */
     unsigned place;   /* ro: the place, from 0 */
     unsigned slot;    /* ro: the slot, from 0, less than SXE_WORKERS_CHILDREN * workers */
-    unsigned load;    /* ro: how many workers the place had before */
+    unsigned load;    /* ro: how many workers had this place before */
 };
 
-struct sxe__workers_hooks; /* of sxe-httpd, see sxe-workers-internal.h */
+struct sxe__workers_hooks; /* only for sxe-httpd: see sxe-workers-internal.h */
 
-/* 0 and NULL mean the default in each field. Only serve is needed. */
+/* In each member 0 or NULL stands for the default. Only serve must be set. Pointers must stay valid
+ * until sxe_workers_run returns. */
 struct sxe_workers_config {
     /* Called in the worker; returns its exit status, with which the worker ends. The worker is in
-     * service from sxe_workers_ready on; one that returns before has failed. */
+     * service from its call of sxe_workers_ready on. If it returns before that, it has failed. */
     int (*serve)(void *user, const struct sxe_worker *worker);
     void *user;
     /* at most SXE_WORKERS_MAX; default: one for each CPU that this process may use */
     unsigned workers;
-    uint32_t stop_timeout_ms; /* how long a worker may take to leave; 5000 */
-    uint32_t hang_timeout_ms; /* the longest turn of a worker's loop; 10000 */
-    const char *name;         /* what the workers load, for the log, borrowed; "the server" */
-    /* The command line of the program, for SIGUSR2, borrowed. Default: SIGUSR2 is ignored. */
+    uint32_t stop_timeout_ms; /* how long a worker may take to leave; default: 5000 */
+    uint32_t hang_timeout_ms; /* the longest turn of a worker's loop; default: 10000 */
+    const char *name;         /* what workers load, for the log; default: "the server" */
+    /* The command line of the program, for SIGUSR2. Default: SIGUSR2 is ignored. */
     char **argv;
     /* Called in the parent before a load of all workers: at the start, at SIGHUP, after a change of
-     * a file. What it reads or allocates, the new workers have. It may pass to
-     * sxe_workers_watch_file the files whose change acts like SIGHUP. */
+     * a file. The new workers have all that it reads or allocates. It may pass files to
+     * sxe_workers_watch_file: a change of them acts like SIGHUP. */
     void (*on_load)(void *user);
-    /* Called in the parent: the load serves, or has failed, and the workers before it serve on. */
+    /* Called in the parent: the load serves (is_good), or it has failed, and the workers from
+     * before it go on serving. */
     void (*on_settled)(void *user, bool is_good);
-    void (*on_end)(void *user,
-                   unsigned slot); /* in the parent: the worker of this slot has ended */
-    void (*on_reopen)(void *user); /* in the parent, at SIGUSR1, before the workers hear of it */
-    /* Called in a worker that hangs, in a handler of a signal, just before the worker is killed:
-     * write where it is, for the log, and return the length of the text. */
+    /* called in the parent: the worker in this slot has ended */
+    void (*on_end)(void *user, unsigned slot);
+    void (*on_reopen)(void *user); /* called in the parent at SIGUSR1, before workers get REOPEN */
+    /* Called in a worker that hangs, by a signal handler, just before the worker is killed. It
+     * writes for the log which function runs, and returns the length of this text. */
     size_t (*describe)(char *text, size_t size);
     const struct sxe__workers_hooks *hooks; /* private */
 };
 
-/* Run the parent until its end. Returns the exit status of the program: EXIT_SUCCESS after a signal
- * has ended it; the status of the worker that failed in the first load; EXIT_FAILURE if the system
- * refused what it needs, which is logged. Call it with no thread and no loop of lib-sxe. */
+/* Run the parent until its end. Returns the exit status of the program: EXIT_SUCCESS if a signal
+ * has ended it; if the first load failed, the status of the worker that failed; EXIT_FAILURE, after
+ * a line of the log, if the system refused something that is needed. The process must have no other
+ * thread, and no loop of lib-sxe. */
 SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
 
 /* ---- In the parent, before sxe_workers_run ---- */
 
-/* Open a listening socket in the parent, for sxe_listen of workers at the same address: for errors
- * before any worker starts, and for a parent that may open more than its workers. Sockets that
- * workers open first are kept by the parent, too. 0 or -errno: -EINVAL: ip is no address;
- * -ENFILE: 128 sockets are kept already. */
+/* Open a listening socket in the parent. Workers that call sxe_listen for the same address get it.
+ * So errors are known before any worker starts, and the parent can open sockets that workers may
+ * not open. The parent also keeps sockets that a worker opens first. 0 or -errno; -EINVAL: ip is no
+ * address; -ENFILE: 128 sockets are kept already. */
 SXE_PUBLIC int sxe_workers_listen_tcp(const char *ip, unsigned short port);
 SXE_PUBLIC int sxe_workers_listen_unix(const char *path);
 
-/* In the parent, inside on_load, or in a worker: load again when this file has changed. The next
- * load forgets the file, unless it names it again. At most 256 files of 1023 bytes each; further
- * ones are not watched. */
+/* Call it in the parent, from on_load, or in a worker: when this file has changed, workers are
+ * loaded again. The next load forgets the file, unless it names the file again. At most 256 files
+ * are watched, whose names have at most 1023 bytes. */
 SXE_PUBLIC void sxe_workers_watch_file(const char *path);
 
 /* ---- In a worker ---- */
 
 enum sxe_workers_event {
-    SXE_WORKERS_DRAIN,  /* others accept: finish the requests in progress, and return from serve */
-    SXE_WORKERS_END,    /* the program ends: the same; the second time: return at once */
+    SXE_WORKERS_DRAIN,  /* new workers accept: finish requests in progress, and return from serve */
+    SXE_WORKERS_END,    /* the program ends: do the same; if it comes again, return at once */
     SXE_WORKERS_REOPEN, /* SIGUSR1: open the log again */
     SXE_WORKERS_STATS,  /* SIGQUIT: write counters to the log */
     SXE_WORKERS_FIRST   /* to one worker: all workers of the first load are ready */
 };
 
-/* From now on the parent watches this worker's loop for hangs, and on_event is called in the loop.
- * Call it after sxe_init, and before what may take long in the loop. on_event NULL, or without this
- * call: at DRAIN and END the worker closes its listeners (sxe_stop_listening), and sxe_run ends
- * with the last connection, or by sxe_stop after stop_timeout_ms or at the second END. 0; -EINVAL:
- * the loop is not there, or is watched already. */
+/* From now on the parent notices if this worker's loop hangs, and on_event is called in the loop.
+ * Call it after sxe_init, and before anything in the loop may take long. Without this call, or if
+ * on_event is NULL, the worker closes its listeners at DRAIN and END (sxe_stop_listening). Then
+ * sxe_run ends with the last connection, or earlier: after stop_timeout_ms, or at the second END.
+ * 0; -EINVAL: there is no loop, or it is watched already. */
 SXE_PUBLIC int sxe_workers_attend(void (*on_event)(void *user, enum sxe_workers_event event),
                                   void *user);
 
-/* This worker listens: it is in service. Closes the parent's sockets at which it does not listen. 0
- * or -errno. In a process that is no worker of sxe_workers_run: 0, and no effect, so serve can be
- * called by itself. */
+/* This worker listens, and is in service from now on. The parent's sockets at which it does not
+ * listen are closed here. 0 or -errno. In a process that sxe_workers_run did not start, it does
+ * nothing and returns 0, so that serve can also be called directly. */
 SXE_PUBLIC int sxe_workers_ready(void);
 
-/* Ask for a new worker in place of this one, which then drains, e.g. because it has grown large. 0,
- * or -errno: ask again later; -EINVAL: this process is no worker. */
+/* Ask for a new worker in place of this one, for example because this one has grown large; then
+ * this one drains. 0; -EINVAL: this process is no worker; another -errno: ask again later. */
 SXE_PUBLIC int sxe_workers_renew(void);
 
 #ifdef __cplusplus
