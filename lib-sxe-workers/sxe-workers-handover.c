@@ -23,7 +23,7 @@ struct kept {
     int fd;            /* the socket; -1 in a serving process after sxe_listen has taken it */
     bool is_used;      /* whether a process that serves listens at it */
     bool is_wanted;    /* whether a process that is starting listens at it */
-    bool is_inherited; /* whether it came from the program that started this one, see inherit.h */
+    bool is_inherited; /* whether it came from the program that started this one */
     /* whether it came from the sxe-httpd before this one, which goes on serving at it if this
      * program fails */
     bool is_lent;

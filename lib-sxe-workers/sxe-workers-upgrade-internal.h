@@ -10,7 +10,7 @@
  *
  * Shape:
  *     old supervisor                               new supervisor
- *     SIGUSR2: fork, exec -----------------------> inherit.c: sockets to handover.c, and the link
+ *     SIGUSR2: fork, exec -----------------------> takes the sockets over, and the link
  *                                                  starts workers
  *     <------------------------------------ READY  all of them accept
  *       its workers drain; it ends with them

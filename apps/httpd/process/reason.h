@@ -3,7 +3,7 @@
  * What: prints only once why a load fails, however often the supervisor tries the load again. If a
  * process fails for the same reason as the process before it, it ends without a message.
  *
- * Place: in the supervisor, supervisor.c calls the first three functions; in a process that loads,
+ * Place: in the supervisor, sxe-workers.c calls the first three functions; in a process that loads,
  * httpd.c and service.c call the others. Shape: two reasons are equal if the texts that the
  * processes wrote to stderr while they loaded have the same digest. A process that fails sends the
  * digest to the supervisor, and processes that are forked later inherit it.

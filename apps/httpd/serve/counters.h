@@ -21,8 +21,8 @@
 #include "options.h"
 #include "sxe-http.h"
 
-/* Set all counters to 0. load is the number of processes that had this place before, see
- * worker-place.h. */
+/* Set all counters to 0. load is the number of processes that had this place before, see struct
+ * sxe_worker. */
 void stats_begin(const struct httpd_options *options, unsigned load);
 /* also show how many lines this log has dropped; NULL: there is no log */
 void stats_watch_log(const struct access_log *log);
