@@ -9,12 +9,16 @@
  *     closed <-- PQcancel in a thread <-- abandon <---' anything else
  */
 #include <errno.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "sxe-always-internal.h"
 #include "sxe-lua-internal.h"
@@ -41,6 +45,7 @@ struct cancel_job {
     PGcancel *cancel;
     PGconn *pg;
     struct cancel_server *server;
+    uint64_t limit_ns; /* how long to wait for the server */
 };
 
 static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -65,9 +70,9 @@ find_cancel_server(const struct sockaddr_storage *address)
     return found;
 }
 
-/* Count a thread that is to cancel a query of the connection's server. PQcancel waits for a server
- * without a limit of time, so each server has a limit of threads: the threads of a server that does
- * not answer leave room for others. NULL: there is no room, or the connection has ended. */
+/* Count a thread that is to cancel a query of the connection's server. The thread may wait for the
+ * server, so each server has a limit of threads: the threads of a server that does not answer leave
+ * room for others. NULL: there is no room, or the connection has ended. */
 static struct cancel_server *
 enter_cancel_server(const PGconn *pg)
 {
@@ -109,18 +114,67 @@ has_cancels(void)
     return number > 0;
 }
 
+/* Start a thread that gets no signals. 0 or an errno value. */
+static int
+start_cancel_thread(pthread_t *thread, void *(*fn)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    int error;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(thread, &attributes, fn, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+/* Ask the server to cancel the query. PQcancel waits for the server without a limit of time, so this
+ * thread may be cancelled meanwhile. Give it an empty table of descriptors of its own first: the
+ * kernel closes the socket of PQcancel when the thread ends. */
+static void *
+ask_server(void *cancel)
+{
+    char reason[REASON_SIZE];
+
+    if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_UNSHARE) == 0)
+        (void)PQcancel(cancel, reason, sizeof(reason));
+    return NULL;
+}
+
+static void
+ask_with_limit(struct cancel_job *job)
+{
+    struct timespec end;
+    pthread_t asker;
+    bool has_asker = start_cancel_thread(&asker, ask_server, job->cancel) == 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(job->limit_ns / SXE_NS_PER_SECOND);
+    end.tv_nsec += (long)(job->limit_ns % SXE_NS_PER_SECOND);
+    end.tv_sec += end.tv_nsec / (long)SXE_NS_PER_SECOND;
+    end.tv_nsec %= (long)SXE_NS_PER_SECOND;
+    if (has_asker && pthread_clockjoin_np(asker, NULL, CLOCK_MONOTONIC, &end) != 0) {
+        pthread_cancel(asker);
+        pthread_join(asker, NULL);
+    }
+}
+
 /* Each cancel has a thread of its own: neither other cancels nor the end of the process wait for
- * it. */
+ * it. If the server cannot be asked, it ends the query when it finds that the connection is
+ * closed. */
 static void *
 run_cancel(void *argument)
 {
     struct cancel_job *job = argument;
     struct cancel_server *server = job->server;
-    char reason[REASON_SIZE];
 
-    /* If PQcancel cannot reach the server, the server ends the query when it finds that the
-     * connection is closed. */
-    (void)PQcancel(job->cancel, reason, sizeof(reason));
+    pthread_detach(pthread_self());
+    ask_with_limit(job);
     PQfreeCancel(job->cancel);
     PQfinish(job->pg);
     free(job);
@@ -128,38 +182,19 @@ run_cancel(void *argument)
     return NULL;
 }
 
-/* Start the thread of a job. 0 or an errno value. */
-static int
-start_cancel_thread(struct cancel_job *job)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all;
-    sigset_t before;
-    int error;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attributes, run_cancel, job);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
-}
-
 static bool
-start_cancel(PGconn *pg, struct cancel_server *server)
+start_cancel(const struct sxe__postgres_conn *conn, PGconn *pg, struct cancel_server *server)
 {
     struct cancel_job *job = calloc(1, sizeof(*job));
+    pthread_t thread;
 
     if (job == NULL)
         return false;
     job->pg = pg;
     job->server = server;
+    job->limit_ns = conn->cancel_limit_ns;
     job->cancel = PQgetCancel(pg);
-    if (job->cancel != NULL && start_cancel_thread(job) == 0)
+    if (job->cancel != NULL && start_cancel_thread(&thread, run_cancel, job) == 0)
         return true;
     PQfreeCancel(job->cancel);
     free(job);
@@ -169,13 +204,13 @@ start_cancel(PGconn *pg, struct cancel_server *server)
 /* Have a thread cancel the query that is under way on the connection, and close the connection
  * afterwards. False: no thread can be started; the caller closes the connection now. */
 static bool
-begin_cancel(PGconn *pg)
+begin_cancel(const struct sxe__postgres_conn *conn, PGconn *pg)
 {
     struct cancel_server *server = enter_cancel_server(pg);
 
     if (server == NULL)
         return false;
-    if (start_cancel(pg, server))
+    if (start_cancel(conn, pg, server))
         return true;
     leave_cancel_server(server);
     return false;
@@ -219,7 +254,7 @@ sxe__postgres_abandon(struct sxe__postgres_conn *conn)
     PQfreemem(conn->copied);
     conn->copied = NULL;
     conn->pg = NULL;
-    if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !begin_cancel(pg))
+    if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !begin_cancel(conn, pg))
         PQfinish(pg);
     if (conn->task != 0)
         sxe__lua_wake(conn->task, SXE__LUA_EVENT);
@@ -402,14 +437,16 @@ go_on_connecting(lua_State *L, int status, lua_KContext deadline_ns)
     return poll_connection(L, conn, (uint64_t)deadline_ns);
 }
 
-/* connect(conn, {name, value, ...}, seconds): true; or nil, a message, a code. The options must not
- * have host names that libpq would have to look up, because that blocks. */
+/* connect(conn, {name, value, ...}, seconds, cancel_seconds): true; or nil, a message, a code. A
+ * request to cancel a query of the connection has cancel_seconds. The options must not have host
+ * names that libpq would have to look up, because that blocks. */
 int
 sxe__postgres_l_connect(lua_State *L)
 {
     struct sxe__postgres_conn *conn = sxe__postgres_check(L, 1);
     const uint64_t deadline_ns = sxe__lua_deadline(L, 3);
     const lua_Integer number = luaL_len(L, 2) / 2;
+    const double cancel_seconds = luaL_checknumber(L, 4);
     const char **texts;
 
     luaL_argcheck(L, conn->pg == NULL, 1, "it is open");
@@ -425,6 +462,7 @@ sxe__postgres_l_connect(lua_State *L)
     }
     texts[number] = texts[2 * number + 1] = NULL;
     conn->loop = sxe_loop();
+    conn->cancel_limit_ns = (uint64_t)(cancel_seconds * (double)SXE_NS_PER_SECOND);
     conn->pg = PQconnectStartParams(texts, &texts[number + 1], 0);
     lua_settop(L, 3);
     if (conn->pg == NULL || PQstatus(conn->pg) == CONNECTION_BAD)

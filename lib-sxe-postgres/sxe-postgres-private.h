@@ -35,7 +35,8 @@ struct sxe__postgres_conn {
     ev_io io; /* watches the descriptor, for the task that waits or while the connection rests */
     ev_timer idle; /* when it fires, the connection is closed, because it was at rest long enough */
     uint64_t task; /* the task that waits; 0: none */
-    uint64_t rows; /* how many rows of the result have been read */
+    uint64_t cancel_limit_ns; /* how long a request to cancel a query may take */
+    uint64_t rows;            /* how many rows of the result have been read */
     uint64_t bytes;
     bool is_busy;     /* a query was sent, and its reply is not complete */
     bool is_copying;  /* a COPY is under way */

@@ -38,11 +38,11 @@ local AUTHORITIES <const> = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tl
 local OPTIONS <const> = {
   conninfo = "string", host = "string", port = "number", user = "string", password = "string", database = "string",
   application_name = "string", tls = "boolean or table", max = "number", waiters = "number", timeout = "number",
-  connect_timeout = "number", idle_timeout = "number", prepare = "boolean", statements = "number", rows_max = "number",
-  bytes_max = "number", arrays = "boolean",
+  connect_timeout = "number", cancel_timeout = "number", idle_timeout = "number", prepare = "boolean",
+  statements = "number", rows_max = "number", bytes_max = "number", arrays = "boolean",
 }
 local DEFAULTS <const> = {
-  max = 10, waiters = 1000, timeout = 30, idle_timeout = 60, prepare = true, statements = 100,
+  max = 10, waiters = 1000, timeout = 30, cancel_timeout = 5, idle_timeout = 60, prepare = true, statements = 100,
   rows_max = 100000, bytes_max = 64 << 20, arrays = false,
 }
 -- The options that one query may have.
@@ -266,7 +266,8 @@ local function open_link(link, deadline)
   if not targets then return nil, why, code end
   for i, target in ipairs(targets) do
     count "connects"
-    ok, why, code = c.connect(link.conn, list_of(pool, target), left_of(deadline) / (#targets - i + 1))
+    ok, why, code = c.connect(link.conn, list_of(pool, target), left_of(deadline) / (#targets - i + 1),
+      pool.options.cancel_timeout)
     if ok or why == "cancelled" or pool.is_closed then break end
   end
   if not ok then
