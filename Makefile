@@ -529,8 +529,8 @@ truth: ## hold sxe-http's figures against servers of known behaviour: a minute
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
 	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
 
-# PART="scan acme": only those parts of mpi scan hostile acme probes.
-conformance: ## test beside large programs of others: MPI, scanners and hostile peers of TLS, certbot, bpftrace (PART=acme: only that): minutes
+# PART="scan acme": only those parts of mpi scan hostile acme probes netns.
+conformance: ## test beside large programs of others: MPI, scanners and hostile peers of TLS, certbot, bpftrace, HAProxy in a network that fails (PART=acme: only that): minutes
 	@tools/deps.sh install build check
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire
 	@tools/conformance.sh $(PART)

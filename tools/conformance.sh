@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: conformance.sh [PART...]      parts: mpi scan hostile acme probes; without one: all
+# usage: conformance.sh [PART...]      parts: mpi scan hostile acme probes netns; without one: all
 #
 # Tests the release build against large programs of others. Each part installs what it needs, unless SXE_NO_INSTALL=1; what
 # cannot be had is skipped, with the reason. The last line is "N passed, N failed", followed by ", N skipped" if something
 # was.
 set -u
-all="mpi scan hostile acme probes"
+all="mpi scan hostile acme probes netns"
 parts=${*:-$all}
 venv=build/conformance/venv
 wanted=test/conformance/requirements.txt
@@ -29,7 +29,7 @@ python_packages() { # install requirements.txt, unless it is installed
 mkdir -p build/conformance
 for part in $parts; do
     case $part in
-    mpi | scan | hostile | acme | probes) ;;
+    mpi | scan | hostile | acme | probes | netns) ;;
     *)
         echo "conformance.sh: no part is named '$part'; the parts are: $all" >&2
         exit 2
@@ -46,6 +46,7 @@ for part in $parts; do
     case $part in
     mpi) scripts=load-mpi ;;
     probes) scripts=httpd-bpftrace ;;
+    netns) scripts=netns-balancer ;;
     *) scripts=tls-$part ;;
     esac
     T=$scripts SXE_CONFORMANCE=1 tools/run-tests.sh release 2>&1 | tee "$said"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb soak, and those of
-#                                            conformance.sh: part_mpi part_scan part_hostile part_acme part_probes
+#                                            conformance.sh: part_mpi part_scan part_hostile part_acme part_probes part_netns
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -141,6 +141,13 @@ probe_part_mpi() {
 
 probe_part_probes() {
     want bpftrace command -v bpftrace
+}
+
+probe_part_netns() {
+    want haproxy command -v haproxy
+    want iproute2 sh -c 'command -v ip && command -v tc'
+    want nftables command -v nft
+    want util-linux sh -c 'command -v unshare && command -v nsenter'
 }
 
 probe_part_hostile() {
