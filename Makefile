@@ -582,6 +582,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -m 644 tools/libsxe-gdb.py $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/bpftrace
 	@install -m 644 tools/bpftrace/*.bt $(DESTDIR)$(PREFIX)/share/sxe/bpftrace
+	@install -m 755 tools/flame $(DESTDIR)$(PREFIX)/share/sxe
+	@install -m 644 bench/lib/flame.lua $(DESTDIR)$(PREFIX)/share/sxe
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -612,7 +614,7 @@ uninstall: ## remove what install put there
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library $(DESTDIR)$(PREFIX)/share/sxe/bpftrace $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@rm -f $(DESTDIR)$(gdb_dir)/$(SONAME)-gdb.py
-	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
+	@rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/sxe/,load-generator.schema.json flame flame.lua)
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 
 dist: ## write build/dist/libsxe-VERSION.tar.gz, which builds without git

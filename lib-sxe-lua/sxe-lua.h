@@ -188,6 +188,12 @@ SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
  * a signal handler may call it. Returns the number of bytes, without the NUL; 0: no script runs. */
 SXE_PUBLIC size_t sxe_lua_describe_running(char *room, size_t size);
 
+/* Have take(calls, length) called once, in this thread, with the calls that this thread's script is
+ * in now: a line "name\tapp.lua:3\n" or "name\t[C]\n" for each, innermost call first. This is for
+ * the signal handler of a profiler: take is called when the handler has returned, before the script
+ * goes on. Returns false if no script runs. */
+SXE_PUBLIC bool sxe_lua_ask_for_calls(void (*take)(const char *calls, size_t length));
+
 /* Call after sxe_init, once: runs what scripts queued with sxe_register, in order. Returns 0;
  * -EINVAL after logging what failed; or -EAGAIN if, in a child of fork(2), there is no thread for
  * the watchdog. */

@@ -16,6 +16,7 @@
 
 #include "command-line.h"
 #include "crash.h"
+#include "profile.h"
 #include "program.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
@@ -376,6 +377,7 @@ main(int argc, char **argv)
 
     program_begin(NULL);
     crash_begin("sxe-lua");
+    profile_begin();
     memset(&program, 0, sizeof(program));
     program.argv = argv;
     status = program_options_parse(&program.options, argc, argv);

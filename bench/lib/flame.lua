@@ -2,7 +2,8 @@
 --
 -- What: draws a flame graph, as an SVG, from stacks and how often each was seen. A frame is as wide
 -- as the share of the time in which it was on the stack; the functions that it called stand on it.
--- Place: profile.lua gives it the output of perf script.
+-- Place: profile.lua gives it the output of perf script; tools/flame gives it lines of the same form, in
+-- which calls of Lua are in the file [lua].
 
 local flame = {}
 
@@ -23,7 +24,9 @@ local function kind_of(dso)
         return "kernel"
     elseif dso:find("libc[.-]") or dso:find("vdso") then
         return "libc"
-    elseif dso:find("build/", 1, true) then
+    elseif dso == "[lua]" then
+        return "lua"
+    elseif dso:find("build/", 1, true) or dso:find("/sxe-%l+$") or dso:find("/libsxe") then
         return "ours"
     end
     return "other"
@@ -97,11 +100,11 @@ text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #17202c; }
 rect { stroke: #fff; stroke-width: 0.6; }
 .back { fill: #fff; stroke: none; }
 .kernel { fill: #f0b37e; } .libc { fill: #b7d7a8; }
-.ours { fill: #9cc2f5; } .other { fill: #d9dde3; }
+.ours { fill: #9cc2f5; } .other { fill: #d9dde3; } .lua { fill: #d5b8f0; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e8edf4; } rect { stroke: #10141a; } .back { fill: #10141a; }
   .kernel { fill: #8a5320; } .libc { fill: #3f6b33; }
-  .ours { fill: #27569c; } .other { fill: #3b4554; }
+  .ours { fill: #27569c; } .other { fill: #3b4554; } .lua { fill: #6a4296; }
 }]]
 
 local escapes = {["<"] = "&lt;", [">"] = "&gt;", ["&"] = "&amp;", ['"'] = "&quot;"}

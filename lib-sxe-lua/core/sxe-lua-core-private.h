@@ -94,6 +94,8 @@ struct sxe__lua_watch {
     uint64_t spent_ns; /* CPU time that the running task had used before its last resume */
     uint64_t rest_ns;  /* CPU time before which no signal sets the hook again */
     bool is_ending;    /* the state ends, so everything that runs must end; atomic */
+    /* a profiler that waits for the running calls; NULL: none. Its signal handler sets this. */
+    void (*volatile take_calls)(const char *calls, size_t length);
     /* Only the watchdog's thread uses the fields from here on. */
     pthread_t thread; /* the loop's thread */
     clockid_t thread_clock;
@@ -129,6 +131,14 @@ enum sxe__lua_demand sxe__lua_watch_demand(const struct sxe__lua_watch *watch);
 /* Set the script's hook again. If another coroutine got the watchdog's hook since then, set the
  * hook of the main state, which new coroutines inherit. */
 void sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L);
+
+/* Set the hook in the running L, but not again until L has run for four times as long as this took.
+ * For signal handlers. */
+void sxe__lua_watch_set_hook(struct sxe__lua_watch *watch, lua_State *L);
+
+/* Answer the profiler that asked for the calls of L (sxe-lua-calls.c); without calls if L is
+ * NULL. */
+void sxe__lua_tell_calls(struct sxe_lua *lua, lua_State *L);
 
 /* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
 void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);

@@ -96,6 +96,9 @@ sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
     const bool is_line = ar->event == LUA_HOOKLINE;
     const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
 
+    if (SXE_UNLIKELY(watch->take_calls != NULL))
+        sxe__lua_tell_calls(lua, L);
+
     const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
 
     /* if the hook stays, do not set it again, which costs time for each call that L is in */

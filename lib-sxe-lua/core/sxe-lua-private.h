@@ -8,6 +8,7 @@
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
  *     sxe-lua-watch.c     the watchdog: a thread that looks for what computes too long
  *     sxe-lua-interrupt.c its hook, which interrupts such code
+ *     sxe-lua-calls.c     the calls that a script is in, for a profiler
  *     sxe-lua-hooks.c     the flag of a state that says whether its hooks are on
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode

@@ -88,8 +88,8 @@ sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
  * took. lua_sethook() visits all calls that L is in. With half a million calls it may take longer
  * than 10 ms; without the pause one signal would follow another, and the script would never go
  * on. */
-static void
-set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
+void
+sxe__lua_watch_set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
     const uint64_t start_ns = watch->cpu_ns();
     uint64_t took_ns;
@@ -113,15 +113,29 @@ on_watch_signal(int signal_number)
     (void)signal_number;
     if (demand == SXE__LUA_NO_DEMAND)
         return;
-    set_hook_seldom(&lua->watch, lua->watch.running);
+    sxe__lua_watch_set_hook(&lua->watch, lua->watch.running);
     if (demand >= SXE__LUA_RAISE)
         sxe__lua_allow_hooks(lua->watch.running);
+}
+
+/* Answer a profiler about a coroutine that does not run any more. Its hook is not needed then. */
+static void
+tell_calls_of_left(struct sxe_lua *lua, lua_State *left)
+{
+    sxe__lua_tell_calls(lua, left);
+    if (left != NULL && lua_gethook(left) == lua->contents->interrupt &&
+        sxe__lua_watch_demand(&lua->watch) == SXE__LUA_NO_DEMAND)
+        sxe__lua_watch_clear_hook(&lua->watch, left);
 }
 
 void
 sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
 {
+    lua_State *left = lua->watch.running;
+
     lua->watch.running = running;
+    if (SXE_UNLIKELY(lua->watch.take_calls != NULL))
+        tell_calls_of_left(lua, left);
     if (SXE_UNLIKELY(SXE__LUA_LOAD(lua->watch.demand) != SXE__LUA_NO_DEMAND) &&
         sxe__lua_watch_demand(&lua->watch) != SXE__LUA_NO_DEMAND)
         set_hook(&lua->watch, running);
@@ -174,7 +188,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
         return;
     }
     SXE__LUA_STORE(watch->sequence, watch->sequence + 1);
-    watch->running = NULL;
+    sxe__lua_watch_switch(lua, NULL);
 }
 
 void
@@ -372,6 +386,7 @@ prepare_process(void)
 {
     struct sigaction action = {.sa_handler = on_watch_signal, .sa_flags = SA_RESTART};
 
+    sigaddset(&action.sa_mask, SIGPROF); /* its handler sets the hook, too */
     sxe__lua_find_hook_flag();
     dog.may_sleep = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
     sigaction(SIGNAL, &action, NULL);

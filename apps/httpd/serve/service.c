@@ -19,6 +19,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "option-routes.h"
+#include "profile.h"
 #include "program.h"
 #include "reason.h"
 #include "redirect.h"
@@ -558,6 +559,7 @@ service_run(struct httpd_options *options, const struct sxe_worker *worker)
 
     begin_service(options, worker);
     crash_begin("sxe-httpd");
+    profile_begin();
     stats_begin(options, service.worker.load);
     result = config_passwords_open(options->config.sites, service.link);
     if (result == 0)
