@@ -57,7 +57,7 @@ is_running(void)
     return find_file() >= 0 && memcmp(read_file()->magic, "sxeprof1", 8) == 0;
 }
 
-/* The next record of a kind from `at` on, which is set to the place after the record; NULL: none. */
+/* The next record of a kind from `at` on, which is set to the place after it; NULL: none. */
 static const struct profile_record *
 next_record(size_t *at, enum profile_kind kind)
 {
