@@ -344,8 +344,8 @@ reply_90_kb(struct sxe_http_request *request, struct sxe_http_response *response
     return sxe_http_reply(response, 200, NULL, large, 90000);
 }
 
-/* The server examines sixteen connections at a time. Those that must not be closed hide the others
- * only once. */
+/* The server examines sixteen connections at a time. Connections that must not be closed hide the
+ * others only once. */
 START_TEST(many_that_make_no_room_do_not_hide_one_that_does)
 {
     enum { READERS = 17 };
