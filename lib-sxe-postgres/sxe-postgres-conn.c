@@ -133,9 +133,9 @@ start_cancel_thread(pthread_t *thread, void *(*fn)(void *), void *argument)
     return error;
 }
 
-/* Ask the server to cancel the query. PQcancel waits for the server without a limit of time, so this
- * thread may be cancelled meanwhile. Give it an empty table of descriptors of its own first: the
- * kernel closes the socket of PQcancel when the thread ends. */
+/* Ask the server to cancel the query. PQcancel waits for the server without a limit of time, so
+ * this thread may be cancelled meanwhile. Give the thread an empty table of descriptors of its own
+ * first: the kernel closes the socket of PQcancel when the thread ends. */
 static void *
 ask_server(void *cancel)
 {
