@@ -155,14 +155,16 @@ local function start_twin_lua(context)
     return launch(context, {wire.program("bench/lua-twins"), tostring(context.port), script})
 end
 
--- Start sxe-httpd with worker processes. While connections are opened, a worker without a CPU leaves
--- its share to the others, so each has room for more than its share. more: further arguments.
+-- Start sxe-httpd with worker processes. While connections are opened, a worker without a CPU
+-- leaves its share to the others, so each has room for more than its share. In S4 a connection
+-- sends nothing until all are open, which may take longer than the usual --header-timeout. more:
+-- further arguments.
 local function start_workers(context, more)
     local each = math.min(math.ceil(context.connections / context.workers * 2) + 64,
                           DESCRIPTORS_MAX - 200)
     local words = {wire.program("sxe-httpd"), "-w", tostring(context.workers), "-p",
                    tostring(context.port), "-c", tostring(each), "--requests", "1000000000",
-                   "--idle-timeout", "3600"}
+                   "--idle-timeout", "3600", "--header-timeout", "3600"}
     table.move(more, 1, #more, #words + 1, words)
     return launch(context, words)
 end

@@ -109,7 +109,8 @@ local function crowd(given)
         title = "Hello, World!, up to 100,000 open connections, six processes on one port",
         work = "each connection asks again as soon as it has been answered; six servers share one "
                .. "core, six workers of the client the other",
-        command = "sxe-httpd -w 6 -c 19800 -p PORT; crowd-client -p PORT -s 10000,30000,100000",
+        command = "sxe-httpd -w 6 -c 19800 --header-timeout 3600 -p PORT; crowd-client -p PORT "
+                  .. "-s 10000,30000,100000",
         checks = "status 200 once a worker, the length of each reply; all connections are open",
         void = VOID, x_title = "open connections", plot = "lines", run = run_crowd,
         columns = {{"memory", "bytes of memory", 0}}}
