@@ -50,7 +50,8 @@ sxe__children_close_links(void)
 /* Begin as a child. sxe__heartbeat_begin is called early, because from then on the child ends if
  * the supervisor dies. */
 static void
-begin_worker(const struct sxe_worker *worker, struct sxe__heartbeat *heartbeat, pid_t parent)
+begin_worker_process(const struct sxe_worker *worker, struct sxe__heartbeat *heartbeat,
+                     pid_t parent)
 {
     sxe__children_close_links();
     sxe__heartbeat_begin(heartbeat, parent, sxe__children.describe);
@@ -76,7 +77,7 @@ fork_with_link(int ends[2], struct sxe__heartbeat *heartbeat, unsigned place,
     error = -errno;
     if (pid == 0) {
         close(ends[0]);
-        begin_worker(&worker, heartbeat, parent);
+        begin_worker_process(&worker, heartbeat, parent);
         be(&worker);
     }
     close(ends[1]);

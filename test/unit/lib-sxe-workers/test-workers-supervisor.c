@@ -373,12 +373,34 @@ want_signals_passed_on(int link)
     return 0;
 }
 
+static unsigned reopened;
+static unsigned turns;
+
+static void
+note_reopen(void *user)
+{
+    ck_assert_ptr_eq(user, &config);
+    reopened++;
+}
+
+static uint32_t
+note_turn(void *user)
+{
+    ck_assert_ptr_eq(user, &config);
+    turns++;
+    return 3600;
+}
+
 START_TEST(signals_are_messages_to_children)
 {
+    config.on_reopen = note_reopen;
+    hooks.on_turn = note_turn;
     ck_assert_int_eq(SUPERVISE(want_signals_passed_on), 0);
     ck_assert_uint_eq(shared->children[0].heard, 1u << SXE__HANDOVER_REOPEN |
                                                      1u << SXE__HANDOVER_STATS |
                                                      1u << SXE__HANDOVER_END);
+    ck_assert_uint_eq(reopened, 1);
+    ck_assert_uint_ge(turns, 1);
 }
 END_TEST
 
