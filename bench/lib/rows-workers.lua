@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Rows about sxe-httpd with worker processes: two workers beside two of others, what metrics and the
--- access log cost, latency below the highest rate, and one worker beside none.
+-- Rows about sxe-httpd with worker processes: two workers beside two of others, the cost of metrics
+-- and of the access log, latency below the highest rate, and one worker beside none.
 --
 -- In the rows with two workers the load generator shares both CPUs with the server, so they count
 -- what the server does in a second of its CPU, and so do the rows that compare ours with ours.
