@@ -326,9 +326,10 @@ SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
  */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
-SXE_PUBLIC const char *
-/* the text of that address, as of sxe_peer_ip */
-sxe_http_peer_ip(const struct sxe_http_request *request);
+
+/* The address of sxe_http_peer as text, valid until the next call; "": the client is at a unix
+ * socket. */
+SXE_PUBLIC const char *sxe_http_peer_ip(const struct sxe_http_request *request);
 
 /* The scheme that the client used, "http" or "https", as told by the trusted proxy that forwarded
  * the client's address. "": that proxy tells no scheme, or there is no trusted proxy; then the

@@ -97,9 +97,9 @@ struct sxe_lua_tls_facts {
     char fingerprint[65];
 };
 
-/* TLS for scripts that connect, by functions of the program, so that this library needs none: see
- * sxe-tls.h for what use, start, on_ready and failure do, and apps/common/script-tls.c for a table
- * of lib-sxe-tls. */
+/* TLS for scripts that connect, by functions of the program, so that this library needs no OpenSSL:
+ * see sxe-tls.h for what use, start, on_ready and failure do, and apps/common/script-tls.c for a
+ * table of lib-sxe-tls. */
 struct sxe_lua_tls {
     /* Make a client; NULL: *problem is the reason, valid until the next call. */
     struct sxe_tls *(*new_client)(const struct sxe_lua_tls_options *options, const char **problem);

@@ -107,8 +107,8 @@ SXE_PUBLIC unsigned sxe_pool_get_number(const void *array); /* how many elements
  * a pool. */
 SXE_PUBLIC void sxe_pool_each(void (*each)(void *user, const void *array), void *user);
 
-/* Name the states in messages: fn(state) returns a text that stays valid. With NULL messages have
- * numbers again. Only for this process and thread. 0 or -ENOMEM. */
+/* Name the states in messages: fn(state) returns a text that stays valid. If the function is NULL,
+ * messages have numbers again. Only for this process and thread. 0 or -ENOMEM. */
 SXE_PUBLIC int sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigned));
 
 /* The name of a state, "BUSY", or its number, "2", if it has no name. The text is valid until the

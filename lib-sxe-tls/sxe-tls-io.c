@@ -202,8 +202,8 @@ decrypt_records(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size
         sxe__tls_shaken(s, c);
     if (done > 0)
         c->records = 0;
-    /* OpenSSL takes all bytes of `in` unless too many records have no data. There is no place to
-     * keep the others, see sxe-tls-bio.c. */
+    /* OpenSSL takes all bytes of `in`, unless too many records in a row have no data. Bytes that it
+     * does not take cannot be kept, see sxe-tls-bio.c: so the connection ends. */
     if (c->result == 0 && (is_flood(c) || sxe__tls_loop->in_at < sxe__tls_loop->in_length)) {
         SXE_DEBUG_ID(s->id, "closing: %u records without a byte", c->records);
         sxe__tls_note_failure(c, "too many records in a row without data");
@@ -331,7 +331,8 @@ tls_read(SXE *s, void *buffer, size_t size)
         return c->result == ENDED ? 0 : c->result;
     if (SXE_UNLIKELY(c->end_sent && sxe_get_state(s) == SXE_STATE_CLOSING)) {
         s->io_more = false;
-        return sxe_io_of_sockets()->read(s, buffer, size); /* a closing socket drops these bytes */
+        /* do not decrypt: lib-sxe drops all bytes that a closing socket receives */
+        return sxe_io_of_sockets()->read(s, buffer, size);
     }
     if (s->io_shakes && !sxe__tls_may_shake(c))
         return -EINTR;

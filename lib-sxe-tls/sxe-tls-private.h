@@ -93,11 +93,11 @@ struct sxe__tls_connection {
     bool is_held;     /* the kept records ended the handshake, and may leave with a reply */
     bool is_quiet;    /* the connection is QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text for which there was no room */
-    bool is_slow;     /* the kernel did not take the last batch at once */
+    bool is_slow;     /* the kernel did not take all records of the last write at once */
     bool is_broken;   /* OpenSSL can do nothing more with the connection */
     bool is_cut;      /* the peer ended without close_notify */
-    bool end_sent;    /* close_notify was made */
-    bool was_refused; /* a step of the handshake was not allowed, and waits for a later turn */
+    bool end_sent;    /* OpenSSL has made close_notify, which may still be unsent */
+    bool was_refused; /* the turn had no step left for this handshake: it waits for a later turn */
     uint8_t overhead; /* how many bytes each record has at least, beside its plain text */
 };
 

@@ -131,7 +131,7 @@ struct sxe_http_client {
 /* ---- sxe-http-client-write.c ---- */
 
 /* Like sxe_http_request_write, but the request goes through the proxy `forward` (NULL: there is
- * none); also sets *asked. */
+ * none). Also sets *asked to the properties of the request. */
 SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head *request,
                                              const struct sxe__http_forward *forward, char *room,
                                              size_t size, struct sxe__http_asked *asked);
@@ -151,8 +151,8 @@ bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http
 
 /* ---- sxe-http-client-proxy.c ---- */
 
-/* Set client->forward from the URL of a proxy; the rest of the configuration is set. 0; -EINVAL,
- * -EPROTONOSUPPORT or -ENOMEM. */
+/* Set client->forward from the URL of a proxy. Call this after the rest of the configuration was
+ * set. 0; -EINVAL, -EPROTONOSUPPORT or -ENOMEM. */
 SXE_MUST_USE int sxe__http_forward_new(struct sxe_http_client *client, const char *url);
 
 /* A text that says why the job of a link failed, if the proxy or a look-up is to blame, valid until

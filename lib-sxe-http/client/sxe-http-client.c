@@ -20,7 +20,8 @@
 
 #define AT_ONCE_S 1e-6 /* a timeout in seconds that ends in the next turn of the loop */
 
-/* how many sockets all dials together have for attempts besides their first, see sxe-dial.h */
+/* How many sockets to register for spare attempts, at least and at most. A dial may try several
+ * addresses of a name at once, and all its attempts but one are spare, see sxe-dial.h. */
 #define SPARES_MIN (SXE_RESOLVE_ADDRESSES_MAX - 1u)
 #define SPARES_MAX 64u
 

@@ -47,7 +47,8 @@ extern struct sxe_log_control sxe__http_log;
 #define SXE__HTTP_TYPE_MAX  127          /* bytes of a content type */
 #define SXE__HTTP_PATH_ROOM (16u * 1024) /* bytes of a path that is not decoded yet */
 
-/* Content codings of siblings, in the order of preference. */
+/* Content codings of siblings, in the order of preference. A sibling is a compressed copy beside a
+ * file, such as a.css.gz beside a.css. */
 enum { SXE__HTTP_CODINGS = 3 };
 #define SXE__HTTP_FILE_LINES 512
 

@@ -117,7 +117,8 @@ struct sxe__http_slot {
     SXE_TIME since;
     uint64_t body_left;   /* bytes to come of a body of BODY_LENGTH */
     uint64_t length_left; /* bytes to come of a reply that was begun with a length */
-    /* time spent in earlier stays in BODY since the present period of the body began */
+    /* time spent in BODY in the present period, without the present stay in BODY. A period is
+     * body_timeout_ms in BODY, in which a minimum of bytes of the body must come. */
     SXE_TIME body_ns;
     SXE_TIME handler_ns;  /* time spent in earlier stays in HANDLING */
     uint32_t path_length; /* length of the decoded path, if the path was decoded */

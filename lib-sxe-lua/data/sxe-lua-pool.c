@@ -114,7 +114,8 @@ contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
     return memset(pool->scratch, 0, pool->element_size);
 }
 
-/* In Lua a lease is only its stamp, because the element is the result before it. */
+/* Push an element and its lease. In Lua a lease is a stamp without an id, because the result before
+ * the stamp is the element. */
 int
 sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
                           const SXE_POOL_LEASE *lease)
@@ -141,8 +142,8 @@ check_lease(lua_State *L, unsigned id, int argument)
 {
     const lua_Integer stamp = luaL_optinteger(L, argument, 0);
 
-    /* An argument of 0 is a lost lease, not a missing one: use -1, a stamp that no element ever
-     * had. */
+    /* A script gave the stamp 0, which a lost lease has. But the callers take 0 for "no lease was
+     * given": so return a stamp that no element ever had, and they find the lease lost. */
     if (!lua_isnoneornil(L, argument) && stamp == 0)
         return (SXE_POOL_LEASE){.id = id, .stamp = UINT64_MAX};
     return (SXE_POOL_LEASE){.id = id, .stamp = (SXE_TIME)stamp};

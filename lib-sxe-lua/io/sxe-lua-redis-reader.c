@@ -59,7 +59,7 @@ struct reader {
 };
 
 enum { BYTES = 1, VALUES };              /* uservalues of a reader */
-enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the stack of next */
+enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the Lua stack of the function `next` */
 enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
 enum { SLOTS = 16384 }; /* the slots of a cluster */
 

@@ -81,8 +81,9 @@ struct load_requests {
     unsigned kinds;                /* ro: 1 to LOAD_KINDS_MAX */
     const char *const *kind_names; /* ro: an array of `kinds` names */
     bool wants_replies; /* ro, after begin(): whether replied() or read() is to be called */
-    /* rw: before begin() the number of sockets of this worker; after it the number of sockets for
-     * which a supplier of sessions has queries */
+    /* rw: before begin() the number of sockets of this worker. If a scenario (session.c) uses each
+     * row of its data once and has fewer rows than sockets, its begin() lowers this to the number
+     * of rows, and the other sockets send nothing. */
     uint32_t clients;
     uint64_t number; /* ro: how many requests a log has; 0: the supplier has no end */
     /* ro: when each of the `number` requests is due; NULL: the supplier is no log */

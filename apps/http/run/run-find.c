@@ -90,8 +90,8 @@ count_step_results(struct find *find)
     return sum;
 }
 
-/* Whether the step can end: it can be judged, or it has too few samples, and a higher rate is to be
- * tried first, because it has more. The latter only as long as every judged rate has held. */
+/* Whether the step can end, because it can be judged. As long as every judged rate has held, a step
+ * with too few samples can end, too: a higher rate, which gives more samples, is tried first. */
 static bool
 is_enough(struct find *find)
 {
@@ -238,8 +238,8 @@ blame_client(const struct find *find, struct load_verdict *verdict)
     load_verdict_add(verdict, &blamed);
 }
 
-/* Print it if the search ended at the highest rate that the workers can send: then this is not the
- * limit of the server. */
+/* If the search ended at the highest rate that the workers can send, print a message: this rate is
+ * not the limit of the server. */
 static void
 say_if_highest(const struct find *find)
 {

@@ -221,9 +221,9 @@ struct load_result {
     uint64_t drained;    /* how many good replies came after elapsed_ns, in the drain */
     uint64_t late;       /* how many queries were sent more than 1 ms after their intended start */
     uint64_t started_ns; /* when the queries, or the measurement, began (CLOCK_MONOTONIC) */
-    /* the measured time, which begins at started_ns. With a duration, it ends with it. Without one,
-     * it ends when the last query was answered, failed or was given up; while the run lasts, it
-     * ends now. */
+    /* the measured time, which begins at started_ns. In a run with a duration it ends with the
+     * duration; in a run without one it ends when the last query was answered, failed or was given
+     * up. While the run lasts, it ends now. */
     uint64_t elapsed_ns;
     /* from the end of elapsed_ns to the last reply; 0: no reply came after its end */
     uint64_t drain_ns;
