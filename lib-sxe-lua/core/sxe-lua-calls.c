@@ -18,7 +18,7 @@ struct calls {
 };
 
 static const char *
-name_of(const lua_Debug *ar)
+name_of_call(const lua_Debug *ar)
 {
     if (ar->name != NULL)
         return ar->name;
@@ -40,10 +40,12 @@ add_calls(struct calls *calls, lua_State *L)
             return;
         lua_getinfo(L, "nS", &ar);
         if (ar.linedefined < 0)
-            length = snprintf(calls->room + calls->used, ROOM_MIN, "%.60s\t[C]\n", name_of(&ar));
+            length =
+                snprintf(calls->room + calls->used, ROOM_MIN, "%.60s\t[C]\n", name_of_call(&ar));
         else
-            length = snprintf(calls->room + calls->used, ROOM_MIN, "%.60s\t%s:%d\n", name_of(&ar),
-                              ar.short_src, ar.linedefined > 0 ? ar.linedefined : 1);
+            length =
+                snprintf(calls->room + calls->used, ROOM_MIN, "%.60s\t%s:%d\n", name_of_call(&ar),
+                         ar.short_src, ar.linedefined > 0 ? ar.linedefined : 1);
         calls->used += (size_t)length;
     }
 }
