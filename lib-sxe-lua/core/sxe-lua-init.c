@@ -13,6 +13,9 @@
  *   - put its line into the table below, before the reserved names, whose open is NULL: the shell
  *     (sxe-lua-repl.c) reads the table up to the first reserved name. The third column is
  *     `is_in_sandbox` of struct sxe__lua_module;
+ *   - if it needs a library that not every program links, as sxe.crypto needs OpenSSL, write it as
+ *     a lib-sxe-x of its own, which the program passes in struct sxe_lua_config; see
+ *     sxe-lua-linked.c;
  *   - describe it in types/ and docs/lua-handlers.md; if it is in the sandbox, in docs/lua.md, too;
  *   - name it in test/unit/lib-sxe-lua/lua-docs.lua (modules, receivers), and what scripts may call
  *     in test/fuzz/hostile.lua.

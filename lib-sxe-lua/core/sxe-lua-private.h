@@ -53,7 +53,7 @@
  *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
  *     sxe-lua-template.c  require "sxe.template", which is sxe-lua-template.lua
- *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto, "sxe.store", which is
+ *     sxe-lua-linked.c    require "sxe.crypto", which is lib-sxe-crypto, "sxe.store", which is
  *                         lib-sxe-store, and "sxe.postgres", which is lib-sxe-postgres
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
