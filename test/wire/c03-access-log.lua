@@ -257,3 +257,21 @@ test("a client that leaves before its reply is in the log, with its address", fu
     end
     check(found, table.concat(lines, "\n"))
 end)
+
+-- While the server is stopped, the connection waits in the backlog, where the reset meets it.
+test("a client that resets its connection before it is accepted is in the log, with its address", function()
+    local lines = log_of(function(server)
+        server.proc:signal("STOP")
+        httpd.wait_until(function()
+            local file <close> = io.open(("/proc/%d/stat"):format(server.pid))
+            return file:read("a"):match("%) (%u)") == "T"
+        end, "a stopped server")
+        local sock = server:connect()
+        sock:send(http.request("GET /early"))
+        sock:reset()
+        server.proc:signal("CONT")
+        http.ask(server, http.request("GET /after"))
+    end)
+    equal(#lines, 2, table.concat(lines, "\n"))
+    check_matches(table.concat(lines, "\n"):match "[^\n]*/early[^\n]*", PEER .. '"GET /early HTTP/1%.1" %d+ %d+ ')
+end)
