@@ -164,7 +164,7 @@ struct sxe__tables {
     socklen_t newest_peer_length;
     uint64_t newest;       /* the handle of that connection */
     char ip[SXE__IP_SIZE]; /* the last result of sxe_peer_ip or sxe_local_ip */
-    size_t dropped;        /* how many unsent bytes the queue of `released` had */
+    size_t dropped;        /* how many unsent bytes `released` had */
 
     /* the list of dials that wait for their next attempt; this dial's attempt is due first */
     struct sxe_dial *dials_first;
@@ -288,6 +288,13 @@ void sxe__ref(SXE *s);
 void sxe__open(SXE *s);           /* s is NEW: set the fields of an open socket */
 void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 0 */
 
+/* s is closed, or else this call has no effect: these bytes count for sxe_dropped, beside those of
+ * the queue. */
+void sxe__note_lost(SXE *s, size_t bytes);
+
+/* Close s after its output is sent. flag: 0 or SXE__LINGER. 0 or -EALREADY. */
+SXE_MUST_USE SXE_RETURN sxe__close(SXE *s, unsigned flag);
+
 /* Like sxe__end, but send a reset, for a socket that still has output: the peer must not take a
  * part of the output for the whole, and the kernel must not keep megabytes for a peer that does not
  * read. */
@@ -350,7 +357,8 @@ void sxe__unstage(SXE *s);      /* forget the staged output */
 /* at the end of an event: hold what is staged, until sxe__send_held */
 void sxe__hold_staged(void);
 void sxe__send_held(void); /* at the end of a batch of events: one write for each socket */
-void sxe__drop_held(SXE *s);
+/* Drop the output of s that is staged or held. Returns the number of its bytes. */
+size_t sxe__drop_written(SXE *s);
 void sxe__writable(SXE *s);
 void sxe__wrote(SXE *s);   /* call when the output of s changed: settle s, or go on closing it */
 void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */

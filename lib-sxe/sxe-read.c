@@ -66,6 +66,18 @@ show_bytes(SXE *s, ssize_t n)
     CONTEXT->reader = NULL;
 }
 
+/* The peer has ended, and the program need not be told. What it wrote is sent before the socket
+ * closes. But a socket for which sxe_io_read_rest asked has read all that it wants, and its peer
+ * may not read any more. */
+static void
+close_at_end(SXE *s)
+{
+    if (sxe_io_has_output(s) && !s->reads_rest)
+        (void)!sxe__close(s, 0);
+    else
+        sxe__end(s, 0);
+}
+
 /* A read returned n <= 0: the peer's end, no bytes yet, or an error. */
 static void
 on_nothing_read(SXE *s, int n)
@@ -77,13 +89,17 @@ on_nothing_read(SXE *s, int n)
     s->flags &= (uint16_t)~SXE__READABLE;
     if (n == -EAGAIN)
         return;
-    if (n < 0 || !(s->flags & SXE__HALF_CLOSE) || s->io_shakes) {
+    if (n < 0 || s->io_shakes) {
         sxe__end(s, -n);
         return;
     }
     /* on_read will be called again for unread bytes: show those first, and the end afterwards. */
     if ((s->flags & SXE__READ_AGAIN) && sxe_buffer_length(&s->in) > 0) {
-        s->flags |= SXE__READABLE;
+        s->flags |= SXE__READABLE | SXE__END_NEAR;
+        return;
+    }
+    if (!(s->flags & SXE__HALF_CLOSE)) {
+        close_at_end(s);
         return;
     }
     s->flags |= SXE__END_SEEN;
@@ -249,12 +265,30 @@ sxe__readable(SXE *s)
     after_read(s);
 }
 
+/* The peer's end is near, and the program asks for the same unread bytes once more: that could go
+ * on for ever. Read on instead, which leads to the end; but a full buffer has no room for that. */
+static void
+refuse_to_read_again(SXE *s)
+{
+    s->flags &= (uint16_t)~SXE__READ_AGAIN;
+    if (sxe_buffer_room(&s->in) > 0)
+        return;
+    SXE_DEBUG_ID(s->id, "closing: the peer has ended, and no byte of a full buffer is consumed");
+    sxe__end(s, EMSGSIZE);
+}
+
 void
 sxe__read_again(SXE *s)
 {
-    if (sxe_buffer_length(&s->in) == 0 || (s->flags & (SXE__PAUSED | SXE__FULL)))
+    const uint32_t unread = sxe_buffer_length(&s->in);
+    const unsigned asks = SXE__READ_AGAIN | SXE__END_NEAR;
+
+    if (unread == 0 || (s->flags & (SXE__PAUSED | SXE__FULL)))
         return;
-    show_bytes(s, SXE_BUF_USED(s));
+    show_bytes(s, (ssize_t)unread);
+    if (sxe_buffer_length(&s->in) == unread && (s->flags & asks) == asks &&
+        !(s->flags & (SXE__PAUSED | SXE__FULL)))
+        refuse_to_read_again(s);
     after_read(s);
 }
 

@@ -144,9 +144,8 @@ sxe__end(SXE *s, int error)
     /* An orderly end keeps the error that sxe__fail_writing has set. */
     if (error != 0 || !(s->flags & SXE__END_SENT))
         s->error = (int16_t)error;
-    sxe__unstage(s);
-    sxe__drop_held(s);
     sxe__undefer(s);
+    s->u.open.lost = sxe__drop_written(s);
     sxe__ref(s);
     SXE_PROBE_CLOSED(s->id, error);
     sxe__move(s, SXE_STATE_CLOSED);
@@ -180,6 +179,36 @@ sxe__reset(SXE *s, int error)
     if (s->kind == SXE__TCP && s->fd >= 0)
         (void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     sxe__end(s, error);
+}
+
+void
+sxe__note_lost(SXE *s, size_t bytes)
+{
+    if (sxe__state(s) == SXE_STATE_CLOSED)
+        s->u.open.lost += bytes;
+}
+
+SXE_RETURN
+sxe__close(SXE *s, unsigned flag)
+{
+    enum sxe_state state;
+
+    if (s == NULL)
+        return -EALREADY;
+    state = sxe__state(s);
+    if (state == SXE_STATE_FREE || state >= SXE_STATE_CLOSING)
+        return -EALREADY;
+    if (state < SXE_STATE_IDLE) {
+        sxe__end(s, 0);
+        return 0;
+    }
+    s->flags &= (uint16_t)~SXE__READ_AGAIN;
+    s->flags |= (uint16_t)flag;
+    s->u.open.deferred = NULL;
+    sxe__ref(s);
+    sxe__move(s, SXE_STATE_CLOSING);
+    sxe__wrote(s);
+    return 0;
 }
 
 void
@@ -276,7 +305,8 @@ sxe__settle(SXE *s)
 static void
 release_socket(SXE *s)
 {
-    CONTEXT->tables->dropped = sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
+    CONTEXT->tables->dropped =
+        s->u.open.lost + sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
     CONTEXT->released = s;
     if ((s->flags & SXE__PEER) && s->on_close != NULL)
         s->on_close(s);

@@ -119,6 +119,7 @@ static int
 write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
 {
     ssize_t sent = s->io->write(s, vector, (int)count, false);
+    size_t taken;
     int result;
 
     if (SXE_LIKELY(sent == (ssize_t)bytes)) {
@@ -130,17 +131,20 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
     if (result < 0) {
         sxe__fail_writing(s, -result);
+        sxe__note_lost(s, bytes);
         return result;
     }
     if (result > 0)
         sxe__write_more(s);
-    result = queue_vector(s, vector, count, sent < 0 ? 0 : (size_t)sent);
+    taken = sent < 0 ? 0 : (size_t)sent;
+    result = queue_vector(s, vector, count, taken);
     if (result < 0) {
         SXE_WARN_ID(s->id,
                     "closing: its peer does not read, and no chunk is free to keep the output; "
                     "configure more than %u chunks",
                     sxe_chunks_number(CONTEXT->chunks));
         sxe__reset(s, ENOBUFS);
+        sxe__note_lost(s, bytes - taken - sxe__queue_drop(s, result));
     } else if (sent == -EAGAIN) {
         (void)sxe__queue_has_peer_read(s);
     }
@@ -150,13 +154,14 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
 static int
 write_staged(SXE *s)
 {
-    int result;
+    const struct iovec *vector = CONTEXT->vector;
+    size_t bytes = CONTEXT->stage_used + CONTEXT->lent_bytes;
+    unsigned count;
 
     close_piece();
-    result = write_vector(s, CONTEXT->vector, CONTEXT->vector_used,
-                          CONTEXT->stage_used + CONTEXT->lent_bytes);
+    count = CONTEXT->vector_used;
     sxe__unstage(s);
-    return result;
+    return write_vector(s, vector, count, bytes);
 }
 
 void
@@ -295,13 +300,22 @@ held_of(const SXE *s)
     return held;
 }
 
-void
-sxe__drop_held(SXE *s)
+size_t
+sxe__drop_written(SXE *s)
 {
+    struct sxe__held *held;
+    size_t bytes = 0;
+
+    if (CONTEXT->staged == s) {
+        bytes = CONTEXT->stage_used + CONTEXT->lent_bytes;
+        sxe__unstage(s);
+    }
     if (SXE_LIKELY(!(s->flags & SXE__HELD)))
-        return;
+        return bytes;
+    held = held_of(s);
     s->flags &= (uint16_t)~SXE__HELD;
-    held_of(s)->socket = NULL;
+    held->socket = NULL;
+    return held->bytes;
 }
 
 /* Before socket s writes: send the staged output of any other socket now, without calling a

@@ -111,39 +111,16 @@ sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ re
 
 /* ---- Closing ---- */
 
-static SXE_RETURN
-close_after_output(SXE *s, unsigned flag)
-{
-    enum sxe_state state;
-
-    if (s == NULL)
-        return -EALREADY;
-    state = sxe__state(s);
-    if (state == SXE_STATE_FREE || state >= SXE_STATE_CLOSING)
-        return -EALREADY;
-    if (state < SXE_STATE_IDLE) {
-        sxe__end(s, 0);
-        return 0;
-    }
-    s->flags &= (uint16_t)~SXE__READ_AGAIN;
-    s->flags |= (uint16_t)flag;
-    s->u.open.deferred = NULL;
-    sxe__ref(s);
-    sxe__move(s, SXE_STATE_CLOSING);
-    sxe__wrote(s);
-    return 0;
-}
-
 SXE_RETURN
 sxe_close(SXE *this)
 {
-    return close_after_output(this, 0);
+    return sxe__close(this, 0);
 }
 
 SXE_RETURN
 sxe_close_lingering(SXE *this)
 {
-    return close_after_output(this, SXE__LINGER);
+    return sxe__close(this, SXE__LINGER);
 }
 
 SXE_RETURN

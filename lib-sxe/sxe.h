@@ -264,7 +264,8 @@ SXE_PUBLIC void sxe_watch_end(SXE *this_, bool wanted);
 
 enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* call on_read when more bytes arrive */
-    /* like WHEN_MORE; also call on_read in this turn of the loop if bytes are unread */
+    /* like WHEN_MORE; also call on_read in this turn of the loop if bytes are unread. If the peer
+     * has ended, such calls go on as long as each consumes some bytes and asks for the next one. */
     SXE_RESUME_IMMEDIATE = 1
 };
 /* Read this socket again after sxe_pause. No effect on a closed socket. On a socket that is not
@@ -273,7 +274,8 @@ enum sxe_resume {
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
 /* Report the peer's half-close by a call of on_read with length 0, instead of closing the socket.
- * Writing stays possible; the program closes the socket. */
+ * Writing stays possible; the program closes the socket. Not wanted, as by default: the socket then
+ * closes as by sxe_close, so that the written bytes are sent. */
 SXE_PUBLIC void sxe_set_half_close(SXE *this_, bool wanted);
 
 /* ---- Writing ----
@@ -425,7 +427,10 @@ struct sxe {
     struct sxe_buffer in;                /* ro: holds the unread bytes */
     union {                              /* private, all members */
         struct {
-            void (*deferred)(SXE *);
+            union {
+                void (*deferred)(SXE *);
+                size_t lost; /* CLOSED: how many unsent bytes were not in the output queue */
+            };
             uint32_t deferred_next;
             uint32_t deferred_prev;
             /* how many copied bytes are in the output queue, see sxe-queue.c */

@@ -25,6 +25,20 @@ test("lines are echoed whole, whatever their length", function()
     check(proc:pid())
 end)
 
+-- promise: examples/echo.c: Echo whole lines.
+test("lines that come together with the end of the input are all echoed", function()
+    local port = wire.free_port()
+    local proc <close> = start(port)
+    for _, number in ipairs{1, 2, 10, 20000} do
+        local sock <close> = connect(port)
+        local lines = ("123456789\n"):rep(number)
+        sock:send(lines)
+        sock:shutdown()
+        equal(#sock:recv_all(), #lines, number)
+    end
+    check(proc:pid())
+end)
+
 -- promise: docs/sxe.md: If `sxe_listen` or `sxe_connect` fails, a line of the log names the address.
 test("the log names an address that is in use", function()
     local listener <close> = wire.listen("127.0.0.1", 0)

@@ -49,6 +49,20 @@ test("a line goes to all others, whole, and not to its author", function()
     check(proc:pid())
 end)
 
+-- promise: docs/tutorial-chat.md: Otherwise it consumes one line, and calls `sxe_resume` so that the loop calls it again
+-- for the rest.
+test("all lines of a member that leaves at once go to the others", function()
+    local proc <close>, connect = start()
+    local ann <close> = join(connect)
+    for _ = 1, 10 do
+        local bob = join(connect, ann)
+        bob:send("1\n2\n3\n4\n5\n")
+        bob:close()
+        equal(ann:recv(10), "1\n2\n3\n4\n5\n")
+    end
+    check(proc:pid())
+end)
+
 -- promise: docs/tutorial-chat.md: A member that sends 16 KiB without a line end is closed, too.
 test("a line without an end closes its author only", function()
     local proc <close>, connect = start()

@@ -225,13 +225,22 @@ END_TEST
 static SXE *second;
 
 static void
+push_close_and_dropped(SXE *s)
+{
+    push_close(s);
+    event_push("dropped", s, (long)sxe_dropped(s));
+}
+
+static void
 third_aborts_second(SXE *s)
 {
     write_hello(s);
     if (events == 2)
         second = s;
-    if (events == 3)
-        ck_assert_int_eq(sxe_abort(second), 0);
+    if (events != 3)
+        return;
+    second->on_close = push_close_and_dropped;
+    ck_assert_int_eq(sxe_abort(second), 0);
 }
 
 START_TEST(an_abort_drops_it)
@@ -246,6 +255,7 @@ START_TEST(an_abort_drops_it)
             PEER_EXPECT(peers[i], "hello");
     }
     EXPECT("close", second, ECONNABORTED);
+    EXPECT("dropped", second, 5);
     close_some(3);
 }
 END_TEST
