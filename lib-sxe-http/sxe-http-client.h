@@ -261,7 +261,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
                                                  uint64_t *handle);
 
 /* End a call without any more callbacks; its borrowed body is free again. The connection that is
- * serving it closes. 0; -ENOENT: the call is over. */
+ * serving it closes. 0; -ENOENT: the call is over, or it is another client's: no two clients of a
+ * process give out the same handle. */
 SXE_PUBLIC int sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle);
 
 /* After on_room: send the next part of the body, copied; last: this is the last part, which may be

@@ -102,7 +102,7 @@ int
 sxe_http_client_write(struct sxe_http_client *client, uint64_t handle, const void *data,
                       size_t length, bool last)
 {
-    const unsigned id = sxe_pool_handle_to_index(client->jobs, handle);
+    const unsigned id = sxe__http_job_find(client, handle);
     struct sxe__http_link *link;
     int result;
 

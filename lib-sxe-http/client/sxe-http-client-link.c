@@ -97,13 +97,23 @@ sxe__http_link_forget(struct sxe__http_link *link)
 
 /* ---- Jobs ---- */
 
+unsigned
+sxe__http_job_find(const struct sxe_http_client *client, uint64_t handle)
+{
+    const unsigned id = (unsigned)handle;
+
+    if (id >= client->config.calls_max || client->jobs[id].number != handle >> 32 ||
+        sxe_pool_get_state(client->jobs, id) != SXE__HTTP_JOB_LIVE)
+        return SXE_POOL_NO_INDEX;
+    return id;
+}
+
 struct sxe_http_exchange
 sxe__http_exchange(struct sxe_http_client *client, unsigned job)
 {
     const struct sxe__http_job *of = &client->jobs[job];
-    struct sxe_http_exchange exchange = {.client = client,
-                                         .handle = sxe_pool_get_handle(client->jobs, job),
-                                         .user = of->wanted.user};
+    struct sxe_http_exchange exchange = {
+        .client = client, .handle = sxe__http_job_handle(client, job), .user = of->wanted.user};
 
     if (of->link != SXE_NONE) {
         const struct sxe__http_link *link = &client->links[of->link];

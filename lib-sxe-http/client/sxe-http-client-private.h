@@ -62,6 +62,7 @@ struct sxe__http_job {
     struct sxe__http_asked asked;
     uint32_t length; /* how many bytes the job's part of `requests` has: head and copied body */
     uint32_t link;   /* index of the job's link; SXE_NONE: the job waits */
+    uint32_t number; /* counts the calls of all clients of the process */
     bool is_paused;
 };
 
@@ -236,6 +237,16 @@ void sxe__http_link_on_close(SXE *s);
 
 /* The link that was CONNECTING has no socket, and becomes FREE; its job ends with this error. */
 void sxe__http_link_fail_open(struct sxe__http_link *link, int error);
+
+/* The handle of a job has its number and its index, so that no other client gives out the same. */
+static inline uint64_t
+sxe__http_job_handle(const struct sxe_http_client *client, unsigned job)
+{
+    return (uint64_t)client->jobs[job].number << 32 | job;
+}
+
+/* The job with this handle. SXE_POOL_NO_INDEX: the call is over, or it is another client's. */
+unsigned sxe__http_job_find(const struct sxe_http_client *client, uint64_t handle);
 
 /* A job as callbacks see it. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -275,6 +276,9 @@ sxe_http_client_delete(struct sxe_http_client *client)
 
 /* ---- Calls ---- */
 
+/* how many calls were made; the clients of all threads share it, see sxe__http_job_handle */
+static _Atomic(uint32_t) calls;
+
 /* Copy the call into its job, and write its request. 0, -EINVAL or -EMSGSIZE. */
 static int
 prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_call *call)
@@ -287,7 +291,8 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
 
     if (call->on_done == NULL || (request.body_length == SXE_HTTP_CHUNKED && call->on_room == NULL))
         return -EINVAL;
-    *job = (struct sxe__http_job){.wanted = *call, .link = SXE_NONE};
+    *job = (struct sxe__http_job){
+        .wanted = *call, .link = SXE_NONE, .number = atomic_fetch_add(&calls, 1) + 1};
     if (request.host.length == 0)
         request.host = sxe_http_span(client->host);
     head = sxe__http_request_write(&request, client->forward, room, size, &job->asked);
@@ -335,14 +340,14 @@ sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call 
     if (result < 0)
         sxe_pool_move(client->jobs, id, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
     else if (handle != NULL)
-        *handle = sxe_pool_get_handle(client->jobs, id);
+        *handle = sxe__http_job_handle(client, id);
     return result;
 }
 
 int
 sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle)
 {
-    unsigned id = sxe_pool_handle_to_index(client->jobs, handle);
+    unsigned id = sxe__http_job_find(client, handle);
 
     if (id == SXE_POOL_NO_INDEX)
         return -ENOENT;
@@ -355,7 +360,7 @@ sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle)
 static int
 set_paused(struct sxe_http_client *client, uint64_t handle, bool paused)
 {
-    unsigned id = sxe_pool_handle_to_index(client->jobs, handle);
+    unsigned id = sxe__http_job_find(client, handle);
     struct sxe__http_link *link;
 
     if (id == SXE_POOL_NO_INDEX)

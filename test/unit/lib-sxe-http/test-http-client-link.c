@@ -374,6 +374,40 @@ START_TEST(a_call_may_be_cancelled_while_it_connects)
 }
 END_TEST
 
+/* Check that no function of the client `of` accepts the handle. */
+static void
+expect_no_call(struct sxe_http_client *of, uint64_t handle)
+{
+    ck_assert_int_eq(sxe_http_client_pause(of, handle), -ENOENT);
+    ck_assert_int_eq(sxe_http_client_resume(of, handle), -ENOENT);
+    ck_assert_int_eq(sxe_http_client_write(of, handle, "x", 1, true), -ENOENT);
+    ck_assert_int_eq(sxe_http_client_cancel(of, handle), -ENOENT);
+}
+
+START_TEST(a_handle_of_another_client_is_no_call)
+{
+    const struct sxe_http_client_config config = {.ip = "127.0.0.1", .port = 1, .calls_max = 2};
+    struct sxe_http_client *other = sxe_http_client_new(&config);
+    struct sxe_http_call call = call_of(b);
+    uint64_t handle;
+    int peer;
+
+    serve(NULL, NULL);
+    handle = get(a);
+    expect_no_call(other, handle);
+    expect_no_call(other, handle | 2);
+    ck_assert_int_eq(sxe_http_client_send(other, &call, NULL), 0);
+    expect_no_call(other, handle);
+    sxe_http_client_delete(other);
+    peer = take(a);
+    answer(peer, "");
+    EXPECT_DONE(a, 0, "");
+    expect_no_call(client, handle);
+    close(peer);
+    stop();
+}
+END_TEST
+
 static void
 push_response_and_cancel(const struct sxe_http_exchange *e)
 {
@@ -490,6 +524,7 @@ link_suite(void)
     suite_add_tcase(suite, queue);
 
     tcase_add_test(cancelled, a_cancelled_call_is_heard_of_no_more);
+    tcase_add_test(cancelled, a_handle_of_another_client_is_no_call);
     tcase_add_test(cancelled, a_call_may_be_cancelled_while_it_connects);
     tcase_add_test(cancelled, a_call_may_be_cancelled_in_its_callbacks);
     tcase_add_test(cancelled, a_client_may_be_deleted_with_calls_of_every_kind);
