@@ -65,6 +65,10 @@ SXE_PUBLIC struct sxe_span sxe_http_without_blanks(struct sxe_span text);
 /* Whether the whole text is a token (RFC 9110, 5.6.2), as names of fields and methods are. */
 SXE_PUBLIC bool sxe_http_is_token(struct sxe_span text);
 
+/* Whether the text may be the value of Host (RFC 9112, 3.2): nothing; or a name without an empty
+ * label, or an address, perhaps with a port. */
+SXE_PUBLIC bool sxe_http_is_host(struct sxe_span text);
+
 /* Whether a field may have this value (RFC 9110, 5.5): no control byte but the tab, no line end. */
 SXE_PUBLIC bool sxe_http_is_field_value(struct sxe_span text);
 

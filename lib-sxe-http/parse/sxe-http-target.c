@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "sxe-http-list.h"
+
 enum {
     PORT_MAX = 65535,
     SHORT_PORT = 4 /* a port of at most this many digits is always <= PORT_MAX */,
@@ -198,6 +200,12 @@ bool
 sxe__http_host(const char *host, size_t length)
 {
     return is_usual_host(host, length) || is_any_host(host, host + length);
+}
+
+bool
+sxe_http_is_host(struct sxe_span text)
+{
+    return sxe__http_host(text.base, text.length);
 }
 
 /* Whether a label is a number that inet_aton(3) accepts, which may be octal or hexadecimal. */

@@ -273,11 +273,13 @@ test("a redirect leads only to the server that the file names", function()
     end
 end)
 
--- promise: docs/configuration.md: A name that can never match is refused: one with a port, with a space, or with a `*` that is not
---   the first byte.
+-- promise: docs/configuration.md: A name that can never match is refused: one with a port, with an empty label (`a..b`),
+-- with a `*` that is not the first byte, or with a byte that no Host has, such as a space or `ä`
 test("a site's name that no request can have is refused, and another is not", function()
     for name, is_good in pairs{ ["a b"] = false, ["*.*"] = false, ["a.example:80"] = false, [""] = false, ["a."] = false,
-        ["a*b"] = false, ["a/"] = false, ["a\tb"] = false, ["*"] = true, ["*.example"] = true, ["a_b.example"] = true,
+        ["a*b"] = false, ["a/"] = false, ["a\tb"] = false, ["a..b"] = false, [".a"] = false, ["ä"] = false, ["*..a"] = false,
+        ["*."] = false, ["*.ä"] = false, ["a%zz"] = false, ["[::1]:80"] = false, ["[::x]"] = false, ["*[::1]"] = false,
+        ["::1"] = false, ["xn--4ca"] = true, ["*a"] = true, ["*.example:80"] = false, ["*"] = true, ["*.example"] = true, ["a_b.example"] = true,
         ["[::1]"] = true, ["127.0.0.1"] = true } do
         write("names.lua", ('return { sites = { { names = %q, routes = { ["/"] = { redirect = "/x" } } } } }'):format(name))
         local said = run "sxe-httpd --config names.lua --check; echo $?"

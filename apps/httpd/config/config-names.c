@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sxe-http-list.h"
+
 /* The name without its port and a final dot. */
 static struct sxe_span
 host_of(struct sxe_span name)
@@ -61,12 +63,17 @@ config_site_of(const struct config_sites *sites, struct sxe_span name)
 bool
 config_is_name(const char *name)
 {
-    const char *rest = name + (*name == '*');
-    const size_t length = strlen(rest);
+    const bool is_part = *name == '*';
+    const char *rest = is_part ? name + 1 : name;
+    size_t length;
 
-    for (const char *byte = rest; *byte != '\0'; byte++) {
-        if ((unsigned char)*byte <= ' ' || strchr(*rest == '[' ? "*/" : "*/:", *byte) != NULL)
-            return false;
-    }
-    return length == 0 ? *name == '*' : rest[length - 1] != '.';
+    if (is_part && *rest == '\0')
+        return true;
+    if (is_part && *rest == '.')
+        rest++;
+    length = strlen(rest);
+    if (length == 0 || rest[length - 1] == '.' || strchr(rest, '*') != NULL ||
+        !sxe_http_is_host((struct sxe_span){rest, length}))
+        return false;
+    return *rest == '[' ? !is_part && rest[length - 1] == ']' : strchr(rest, ':') == NULL;
 }
