@@ -109,9 +109,12 @@ struct sxe_http_config {
     bool stream;     /* the handler is called before the body has arrived, see sxe_http_read */
     bool half_close; /* a request goes on after its client closed or half-closed; false: the
                         client counts as gone, see sxe_http_allow_half_close */
-    /* how many connections may be open; one more closes the connection that has waited longest;
-     * 10000 */
+    /* how many connections may be open, those of sxe_http_upgrade included; one more closes the
+     * connection that has waited longest; 10000 */
     uint32_t connections;
+    /* one more may also close a connection that waits for the body of a request: for a server whose
+     * clients send short bodies, with their heads */
+    bool body_gives_way;
     uint32_t requests_max; /* after so many requests a connection is closed; 1000000 */
     /* how many connections a client address may have, of IPv6 a /64; 1000. This machine's own
      * addresses are not counted */
@@ -192,10 +195,11 @@ SXE_PUBLIC SXE *sxe_http_listener(const struct sxe_http *http);
 #define SXE_HTTP_DONES_MAX 4
 
 /* Accept nothing more; close connections without a whole head at once, and other connections when
- * their reply is sent. done (may be NULL) is called when no connection is left, perhaps before this
- * function returns. If sxe_http_stop or sxe_http_drain is called again before that, the functions
- * of all calls are called, in the order of the calls: each function only once, even if it was given
- * twice, and at most SXE_HTTP_DONES_MAX of them. The last function may delete the server. */
+ * their reply is sent. done (may be NULL) is called when no connection is left but those of
+ * sxe_http_upgrade, perhaps before this function returns. If sxe_http_stop or sxe_http_drain is
+ * called again before that, the functions of all calls are called, in the order of the calls: each
+ * function only once, even if it was given twice, and at most SXE_HTTP_DONES_MAX of them. The last
+ * function may delete the server. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
 /* After sxe_http_stop: whether all replies were sent, so that the connections that are left only
@@ -444,7 +448,8 @@ SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const ch
                                     const char *value);
 
 /* Answer 101, with the fields that were added, and hand the connection to the caller, with these
- * callbacks and without half-close. on_read gets bytes after the request in this turn of the loop.
+ * callbacks and without half-close. Until it closes, it is one of config.connections, and counts
+ * for its client's address_max. on_read gets bytes after the request in this turn of the loop.
  * NULL: the request's Upgrade does not name that protocol, the request's body is not whole, or 101
  * cannot be sent; then answer the request. Otherwise request and response are gone, and there is no
  * on_done. */

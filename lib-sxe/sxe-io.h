@@ -105,6 +105,15 @@ SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 /* End the connection at once, with this errno. For timeouts, and for the functions of a table. */
 SXE_PUBLIC void sxe_io_fail(SXE *this_, int error);
 
+/* For a library that handed a connection to its program and its callbacks, and still counts it. */
+struct sxe_io_follower {
+    void (*on_gone)(struct sxe_io_follower *follower);
+};
+
+/* Call on_gone once, when the connection has closed, after its on_close. The follower is borrowed
+ * until then, or until sxe_fini, which does not call it. A connection has one follower. */
+SXE_PUBLIC void sxe_io_follow(SXE *this_, struct sxe_io_follower *follower);
+
 /* The socket with this id, in any state. */
 SXE_PUBLIC SXE *sxe_io_socket(unsigned id);
 

@@ -103,6 +103,12 @@ sxe_io_set(SXE *this, const struct sxe_io_table *io)
 }
 
 void
+sxe_io_follow(SXE *this, struct sxe_io_follower *follower)
+{
+    this->follower = follower;
+}
+
+void
 sxe__socket_close(SXE *s)
 {
     if (SXE_UNLIKELY(s->io->close != NULL))

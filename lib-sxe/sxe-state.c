@@ -311,6 +311,8 @@ release_socket(SXE *s)
     if ((s->flags & SXE__PEER) && s->on_close != NULL)
         s->on_close(s);
     CONTEXT->released = NULL;
+    if (SXE_UNLIKELY(s->follower != NULL))
+        s->follower->on_gone(s->follower);
     sxe__drop_unread(s);
     sxe__socket_close(s);
     sxe__give(s);

@@ -401,7 +401,8 @@ SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);
 
 /* ---- The socket ---- */
 
-struct sxe_io_table; /* the functions by which bytes get in and out, see sxe-io.h */
+struct sxe_io_table;    /* the functions by which bytes get in and out, see sxe-io.h */
+struct sxe_io_follower; /* learns of the socket's end, see sxe-io.h */
 
 struct sxe {
     uint32_t id;                         /* ro: index in the pool */
@@ -424,6 +425,7 @@ struct sxe {
     SXE_IN_EVENT_READ on_read;           /* rw */
     SXE_IN_EVENT_CLOSE on_close;         /* rw */
     const struct sxe_io_table *io;       /* private */
+    struct sxe_io_follower *follower;    /* private: NULL if there is none */
     struct sxe_buffer in;                /* ro: holds the unread bytes */
     union {                              /* private, all members */
         struct {

@@ -113,8 +113,8 @@ add_upstream_address(struct sxe_http_upstream *upstream,
     return 0;
 }
 
-/* Make the pools, and register two sockets for each tunnel: neither the client nor the server
- * counts the sockets of tunnels. 0 or -errno. */
+/* Make the pools, and register a socket for each tunnel: the client does not count the sockets of
+ * tunnels, the server does. 0 or -errno. */
 static int
 reserve_passages(struct sxe_http_upstream *upstream)
 {
@@ -135,7 +135,7 @@ reserve_passages(struct sxe_http_upstream *upstream)
         timeouts, sxe__http_tunnel_on_timeout, NULL);
     if (upstream->tunnels == NULL)
         return -errno;
-    sxe_register(2 * config->tunnels_max, 0);
+    sxe_register(config->tunnels_max, 0);
     return 0;
 }
 

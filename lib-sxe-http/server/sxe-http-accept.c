@@ -12,7 +12,6 @@
 #include <errno.h>
 
 #include "sxe-cidr.h"
-#include "sxe-io.h"
 
 #define LOOKS_MAX 16
 
@@ -57,15 +56,17 @@ find_evictable(const struct sxe_http *http, enum sxe__http_state state)
     return SXE_POOL_NO_INDEX;
 }
 
-/* The connection that has waited longest without a request under way, or NO_INDEX. */
+/* The connection that has waited longest without a request under way, or NO_INDEX. With
+ * config.body_gives_way, a request whose body is awaited is not under way. */
 static unsigned
 longest_waiting(const struct sxe_http *http)
 {
     static const enum sxe__http_state states[] = {SXE__HTTP_FRESH, SXE__HTTP_HEAD, SXE__HTTP_IDLE,
-                                                  SXE__HTTP_CLOSING};
+                                                  SXE__HTTP_CLOSING, SXE__HTTP_BODY};
+    const size_t number = SXE_COUNT(states) - !http->config.body_gives_way;
     unsigned longest = SXE_POOL_NO_INDEX;
 
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+    for (size_t i = 0; i < number; i++) {
         unsigned id = find_evictable(http, states[i]);
 
         if (id != SXE_POOL_NO_INDEX &&
@@ -77,7 +78,8 @@ longest_waiting(const struct sxe_http *http)
 }
 
 /* Close a connection to make room. Abort if the client has not read the last reply, or if only its
- * close is awaited: sxe_close would hold the socket for seconds. */
+ * close is awaited: sxe_close would hold the socket for seconds. Abort within a body, too: half of
+ * a reply may have been sent. */
 static void
 evict_connection(struct sxe__http_connection *connection)
 {
@@ -86,7 +88,8 @@ evict_connection(struct sxe__http_connection *connection)
     SXE_USER_DATA(s) = NULL;
     /* gives back the slot of a head that is not complete */
     sxe__http_forget(connection, -ECONNRESET);
-    if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER)
+    if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER ||
+        connection->phase == SXE__HTTP_READ_BODY)
         sxe_abort(s);
     else
         sxe_close(s);

@@ -9,8 +9,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include "sxe-io.h"
-
 static void
 summarise_request(struct sxe__http_slot *slot, int result)
 {
@@ -75,8 +73,9 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 void
 sxe__http_check_stopped(struct sxe_http *http)
 {
-    unsigned open =
-        http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
+    unsigned open = http->config.connections -
+                    sxe_pool_get_count(http->connections, SXE__HTTP_FREE) -
+                    sxe_pool_get_count(http->connections, SXE__HTTP_UPGRADED);
     void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *);
     unsigned number = http->dones_number;
 
@@ -98,6 +97,27 @@ sxe__http_free(struct sxe__http_connection *connection)
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);
+}
+
+static void
+on_upgraded_gone(struct sxe_io_follower *follower)
+{
+    sxe__http_free((void *)((char *)follower - offsetof(struct sxe__http_connection, follower)));
+}
+
+void
+sxe__http_hand_over(struct sxe__http_connection *connection)
+{
+    /* A forwarding connection counts for its request's client as long as it has a slot. This one is
+     * that client's from now on. */
+    connection->is_forwarding = false;
+    sxe__http_forget(connection, 0);
+    connection->phase = SXE__HTTP_OVER;
+    connection->follower.on_gone = on_upgraded_gone;
+    connection->handle = sxe_handle(connection->sxe);
+    sxe_io_follow(connection->sxe, &connection->follower);
+    sxe__http_move(connection, SXE__HTTP_UPGRADED);
+    sxe__http_check_stopped(connection->http);
 }
 
 /* Whether the connection is closed or reset in both directions. */

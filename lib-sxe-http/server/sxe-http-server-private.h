@@ -38,6 +38,7 @@
 #include "sxe-http-chunk.h"
 #include "sxe-http-date.h"
 #include "sxe-http.h"
+#include "sxe-io.h"
 #include "sxe-probe-internal.h"
 
 extern struct sxe_log_control sxe__http_log;
@@ -61,6 +62,7 @@ enum sxe__http_state {
     SXE__HTTP_SENDING,  /* the peer must read the reply; lib-sxe has the timeout */
     SXE__HTTP_CLOSING,  /* after the last reply: the peer must read it, and should close */
     SXE__HTTP_REFUSED,  /* like CLOSING, for a client that had address_max connections already */
+    SXE__HTTP_UPGRADED, /* the program's, until it closes: it keeps its place, and counts */
     SXE__HTTP_STATES
 };
 
@@ -92,6 +94,8 @@ struct sxe__http_connection {
     bool is_forwarding;
     uint8_t peer_length; /* how many bytes `peer` has, from the PROXY header or the socket */
     unsigned char peer[28];
+    struct sxe_io_follower follower; /* of an UPGRADED connection; likewise the next member */
+    uint64_t handle;
 };
 
 enum sxe__http_progress {
@@ -335,7 +339,11 @@ void sxe__http_dismiss(struct sxe__http_connection *connection);
 /* End the request, if there is one, and give its slot back. on_done gets `result`. */
 void sxe__http_forget(struct sxe__http_connection *connection, int result);
 
-/* Free a connection that has no slot, and whose socket is closed or the program's. */
+/* End the request without on_done, and hand the connection to the program. Until its socket has
+ * closed, the connection keeps its place, and counts for the client of that request. */
+void sxe__http_hand_over(struct sxe__http_connection *connection);
+
+/* Free a connection that has no slot, and whose socket has closed. */
 void sxe__http_free(struct sxe__http_connection *connection);
 
 /* If the server drains and no connection is left, call each done. */

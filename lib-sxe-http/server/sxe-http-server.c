@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "sxe-io.h"
-
 /* how many bytes a head has beside fields: the first line, Date, framing, a protocol */
 #define HEAD_ROOM 512
 
@@ -100,8 +98,8 @@ timeout_seconds(uint32_t ms)
 static const char *
 name_of_connection_state(unsigned state)
 {
-    static const char *const names[] = {"FREE",     "FRESH",   "IDLE",    "HEAD",   "BODY",
-                                        "HANDLING", "SENDING", "CLOSING", "REFUSED"};
+    static const char *const names[] = {"FREE",     "FRESH",   "IDLE",    "HEAD",    "BODY",
+                                        "HANDLING", "SENDING", "CLOSING", "REFUSED", "UPGRADED"};
 
     return names[state];
 }
@@ -178,11 +176,29 @@ sxe_http_new(const struct sxe_http_config *config)
     return http;
 }
 
+/* The sockets of the program's connections may outlive the server. */
+static void
+leave_upgraded(struct sxe_http *http)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_UPGRADED);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        SXE *s = sxe_from_handle(http->connections[id].handle);
+
+        if (s != NULL)
+            sxe_io_follow(s, NULL);
+    }
+}
+
 void
 sxe_http_delete(struct sxe_http *http)
 {
     if (http == NULL)
         return;
+    if (http->connections != NULL)
+        leave_upgraded(http);
     sxe_pool_delete(http->connections);
     sxe__http_slots_delete(http);
     sxe__http_clients_delete(http);
@@ -294,6 +310,7 @@ bool
 sxe_http_all_is_sent(const struct sxe_http *http)
 {
     unsigned number = sxe_pool_get_count(http->connections, SXE__HTTP_FREE) +
+                      sxe_pool_get_count(http->connections, SXE__HTTP_UPGRADED) +
                       sxe_pool_get_count(http->connections, SXE__HTTP_CLOSING) +
                       sxe_pool_get_count(http->connections, SXE__HTTP_REFUSED);
 
@@ -361,7 +378,7 @@ owes_bytes(const struct sxe__http_connection *connection)
 void
 sxe_http_break_off(struct sxe_http *http)
 {
-    for (unsigned state = SXE__HTTP_FRESH; state < SXE__HTTP_STATES; state++) {
+    for (unsigned state = SXE__HTTP_FRESH; state < SXE__HTTP_UPGRADED; state++) {
         SXE_POOL_WALKER walker;
         unsigned id;
 

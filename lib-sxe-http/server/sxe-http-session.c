@@ -18,7 +18,6 @@
 
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
-#include "sxe-io.h"
 
 /* Finish the request: its reply has ended, and needs the slot's memory no longer. */
 static void

@@ -376,8 +376,7 @@ sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
     slot->status = 101;
     slot->progress = SXE__HTTP_ENDED;
     slot->response.on_done = NULL;
-    sxe__http_forget(connection, 0);
-    sxe__http_free(connection);
+    sxe__http_hand_over(connection);
     sxe_set_half_close(s, false);
     sxe_watch_end(s, false);
     s->on_read = on_read;

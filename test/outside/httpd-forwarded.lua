@@ -149,8 +149,8 @@ test("the log and the counters know the client", function()
     equal(file:read "a", "2001:db8::7 https b 403\n127.0.0.1 http a 200\n127.0.0.1 http a 400\n")
 end)
 
--- promise: docs/operations.md: `--connections-per-address` then counts the client's requests in progress, and not the
--- proxy's connections. A request above the limit is answered 503
+-- promise: docs/operations.md: `--connections-per-address` then counts the client's requests in progress and open
+-- WebSockets, and not the proxy's connections. A request above the limit is answered 503
 test("the limit of an address is that of the client, in all workers", function()
     local server <close> = script.start([[
         local task = require "sxe.task"

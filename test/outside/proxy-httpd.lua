@@ -617,6 +617,132 @@ test("WebSockets go on after a reload and SIGTERM, until their end or --stop-tim
     sock:close()
 end)
 
+local UPGRADE <const> = {"Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: k", "Sec-WebSocket-Version: 13"}
+
+-- The ways in which a test can be a client of another address: its options, and the PROXY header and fields of a client.
+local WAYS <const> = {
+    {options = {"--proxy-from", "127.0.0.1"}, header = "PROXY TCP4 192.0.2.%d 192.0.2.200 1 2\r\n", fields = {}},
+    {options = {"--trust-from", "127.0.0.1", "--forwarded", "x-forwarded"}, header = "",
+     fields = {"X-Forwarded-For: 192.0.2.%d"}},
+}
+
+-- Connect as the client of that number, and send a request.
+local function ask_as(server, way, number, line, ...)
+    local sock = server:connect()
+    local fields = {...}
+    for i, field in ipairs(way.fields) do table.insert(fields, i, (field:format(number))) end
+    sock:send(way.header:format(number) .. request(line, table.unpack(fields)))
+    return sock
+end
+
+-- promise: docs/operations.md: `--connections-per-address` counts the connections of a client at all workers, and its
+-- [WebSockets](proxy.md#websockets) as long as they are open.
+test("a WebSocket counts for its client's address until it ends, in all workers", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local config = ([[return { upstreams = { app = { servers = "127.0.0.1:%d", websockets = 20 } },
+        routes = { ["/chat"] = { proxy = "app" }, ["/"] = { status = 200, body = "here" } } }]]):format(upstream:port())
+    for _, way in ipairs(WAYS) do
+        local server <close> = with_config(config, "-w", "2", "--connections-per-address", "3", table.unpack(way.options))
+        local function open(number)
+            local client = ask_as(server, way, number, "GET /chat", table.unpack(UPGRADE))
+            local sock = upstream:accept()
+            head_of(sock)
+            sock:send "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+            check(client:recv_until("\r\n\r\n"):find "^HTTP/1.1 101 ")
+            return client, sock
+        end
+        local function is_refused(number, line, ...)
+            local sock <close> = ask_as(server, way, number, line, ...)
+            return sock:read_reply().status == 503
+        end
+        local ends = {}
+        for i = 1, 3 do ends[i] = {open(1)} end
+        for _ = 1, 4 do
+            check(is_refused(1, "GET /chat", table.unpack(UPGRADE)))
+            check(is_refused(1, "GET /"))
+        end
+        check(not is_refused(2, "GET /"))
+        ends[4] = {open(2)}
+        for i = 1, 2 do -- the client ends the first, the upstream the second
+            ends[i][i]:close()
+            equal(ends[i][3 - i]:recv_all(), "")
+            ends[i][3 - i]:close()
+        end
+        httpd.wait_until(function() return not is_refused(1, "GET /") end, "WebSockets that ended count no longer")
+        for i = 3, 4 do
+            for _, sock in ipairs(ends[i]) do sock:close() end
+        end
+    end
+end)
+
+-- promise: docs/proxy.md: Until it ends, a WebSocket is one of the server's `--connections`, and counts for its client's
+-- `--connections-per-address`.
+test("a WebSocket has the place of a connection, and gives it to nobody", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream, "-w", "1", "-c", "2")
+    local clients, socks = {}, {}
+    for i = 1, 2 do clients[i], socks[i] = open_websocket(server, upstream) end
+    for _ = 1, 5 do
+        local refused <close> = server:connect()
+        equal(refused:read_reply().status, 503)
+    end
+    for i = 1, 2 do check_passes(clients[i], socks[i]) end
+    clients[1]:close()
+    equal(socks[1]:recv_all(), "")
+    socks[1]:close()
+    local client, sock = open_websocket(server, upstream)
+    for _, last in ipairs{client, sock, clients[2], socks[2]} do last:close() end
+end)
+
+-- Start a server whose "/chat" is that of the upstream; returns what admin_of does, too.
+local function start_counting(upstream)
+    local place = os.tmpname() .. ".sock"
+    local server = with_config(([[return { upstreams = { app = { servers = "127.0.0.1:%d" } },
+        routes = { ["/chat"] = { proxy = "app" } } }]]):format(upstream:port()), "-w", "1", "--stats", "/stats", "--admin", place,
+        "--idle-timeout", "10m")
+    return server, admin_of(place)
+end
+
+-- promise: docs/observability.md: | `sxe_connections` | gauge | open connections of clients, WebSockets included |
+test("sxe_connections counts WebSockets", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close>, admin = start_counting(upstream)
+    local idle <close> = server:connect()
+    idle:send(request "GET /stats")
+    equal(idle:read_reply().status, 200)
+    local clients, socks = {}, {}
+    for i = 1, 3 do clients[i], socks[i] = open_websocket(server, upstream) end
+    admin.has("/metrics", "\nsxe_connections 4\n")
+    for i = 1, 3 do
+        clients[i]:close()
+        socks[i]:close()
+    end
+    admin.has("/metrics", "\nsxe_connections 1\n")
+end)
+
+-- promise: docs/lua-httpd.md: `connections` counts the open connections of HTTP clients, WebSockets included, and none of
+-- those to other servers.
+test("the connections of --stats are those of clients, WebSockets included", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start_counting(upstream)
+    local idle <close> = server:connect()
+    local function check_connections(number)
+        idle:send(request "GET /stats")
+        local body = idle:read_reply().body
+        check(body:find(('"connections":%d,'):format(number), 1, true), body)
+    end
+    check_connections(1)
+    local clients, socks = {}, {}
+    for i = 1, 3 do clients[i], socks[i] = open_websocket(server, upstream) end
+    check_connections(4)
+    for i = 1, 3 do
+        clients[i]:close()
+        equal(socks[i]:recv_all(), "")
+        socks[i]:close()
+    end
+    check_connections(1)
+end)
+
 -- promise: docs/proxy.md: Requests for other protocols (`h2c`), or for several, and those with a body, are sent on without Upgrade.
 test("no other protocol gets through", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)

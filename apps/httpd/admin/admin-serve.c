@@ -333,6 +333,7 @@ static int
 make_server(void)
 {
     struct sxe_http_config config = {.connections = ADMIN_CONNECTIONS,
+                                     .body_gives_way = true,
                                      .address_max = UINT32_MAX,
                                      .head_timeout_ms = ADMIN_WAIT_MS,
                                      .body_timeout_ms = ADMIN_WAIT_MS,

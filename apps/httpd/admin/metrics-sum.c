@@ -230,9 +230,10 @@ metrics_active(const struct metrics_sum *sum)
 uint64_t
 metrics_connections(const struct metrics_sum *sum)
 {
-    static const char *const states[] = {"FRESH", "IDLE", "HEAD", "BODY", "HANDLING", "SENDING"};
+    static const char *const states[] = {"FRESH",    "IDLE",    "HEAD",    "BODY",
+                                         "HANDLING", "SENDING", "UPGRADED"};
 
-    return number_in(sum, states, 6);
+    return number_in(sum, states, 7);
 }
 
 /* ---- Lines ---- */

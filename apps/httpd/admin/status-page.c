@@ -261,7 +261,8 @@ add_connection_figures(const struct part *part)
         {"FRESH", "connected, no request yet"},    {"IDLE", "between two requests"},
         {"HEAD", "the head of a request arrives"}, {"BODY", "the body of a request arrives"},
         {"HANDLING", "a handler works or waits"},  {"SENDING", "the client reads the reply"},
-        {"CLOSING", "the connection is closed"},   {"FREE", "room for more connections"},
+        {"UPGRADED", "a WebSocket is open"},       {"CLOSING", "the connection is closed"},
+        {"FREE", "room for more connections"},
     };
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {

@@ -12,6 +12,7 @@
 #include "lua-script.h"
 #include "sxe-json.h"
 #include "sxe-lua-stats.h"
+#include "sxe-pool-shared.h"
 #include "upstreams.h"
 
 #define TEXT_SIZE (64 * 1024)
@@ -60,13 +61,35 @@ stats_count(const struct sxe_http_summary *summary)
     stats.bytes += summary->body_length;
 }
 
+/* Whether connections in that state are open: no state of a free or closing connection. */
+static bool
+is_open_state(const char *state)
+{
+    return strcmp(state, "FREE") != 0 && strcmp(state, "CLOSING") != 0 &&
+           strcmp(state, "REFUSED") != 0;
+}
+
+/* Add the open connections if this is the pool of a server's connections. */
+static void
+add_open_connections(void *user, const void *array)
+{
+    unsigned *number = user;
+
+    if (strcmp(sxe_pool_get_name(array), "http-connections") != 0)
+        return;
+    for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
+        if (is_open_state(sxe_pool_state_to_string(array, state)))
+            *number += sxe_pool_get_count(array, state);
+    }
+}
+
+/* The open connections of clients, as the metric sxe_connections counts them. */
 static unsigned
 count_connections(void)
 {
     unsigned number = 0;
 
-    for (unsigned state = SXE_STATE_IDLE; state <= SXE_STATE_CLOSING; state++)
-        number += sxe_number_in_state((enum sxe_state)state);
+    sxe_pool_each(add_open_connections, &number);
     return number;
 }
 

@@ -93,6 +93,7 @@ static const struct {
     {SXE__HTTP_FRESH, ""},
     {SXE__HTTP_HEAD, "GET / HTTP/1.1\r\nX"},
     {SXE__HTTP_IDLE, GET("/")},
+    {SXE__HTTP_BODY, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc"},
     {SXE__HTTP_CLOSING, CLOSING},
     {SXE__HTTP_CLOSING, "rubbish\r\n\r\n"},
 };
@@ -121,7 +122,7 @@ START_TEST(whatever_they_wait_for_the_longest_waiting_makes_room)
     unsigned older = (unsigned)_i / WAITS, younger = (unsigned)_i % WAITS;
     int peers[2], newcomers[2];
 
-    serve((struct sxe_http_config){.handler = echo, .connections = 2});
+    serve((struct sxe_http_config){.handler = echo, .connections = 2, .body_gives_way = true});
     peers[0] = client_that_waits(older);
     peers[1] = client_that_waits(younger);
     newcomers[0] = client();
@@ -145,7 +146,8 @@ START_TEST(a_newcomer_is_the_last_to_go)
 {
     int held[ATTACKERS], more[ATTACKERS], good;
 
-    serve((struct sxe_http_config){.handler = echo, .connections = ATTACKERS + 1});
+    serve((struct sxe_http_config){
+        .handler = echo, .connections = ATTACKERS + 1, .body_gives_way = true});
     for (unsigned i = 0; i < ATTACKERS; i++)
         held[i] = client_that_waits((unsigned)_i);
     good = client();

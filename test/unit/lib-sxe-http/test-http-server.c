@@ -142,8 +142,8 @@ END_TEST
 
 START_TEST(states_have_names)
 {
-    static const char *const names[] = {"FREE",     "FRESH",   "IDLE",    "HEAD",   "BODY",
-                                        "HANDLING", "SENDING", "CLOSING", "REFUSED"};
+    static const char *const names[] = {"FREE",     "FRESH",   "IDLE",    "HEAD",    "BODY",
+                                        "HANDLING", "SENDING", "CLOSING", "REFUSED", "UPGRADED"};
 
     serve((struct sxe_http_config){.handler = echo});
     for (unsigned i = 0; i < SXE__HTTP_STATES; i++)

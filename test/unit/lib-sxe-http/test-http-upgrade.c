@@ -4,6 +4,8 @@
  */
 #include "http-site.h"
 
+#include "sxe-cidr.h"
+
 #define UPGRADE(protocols) \
     "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: " protocols "\r\n\r\n"
 #define SWITCHED "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n"
@@ -22,7 +24,8 @@ expect_upgrade(int peer)
 {
     EXPECT_REPLY(peer, SWITCHED "\r\n");
     ck_assert_ptr_nonnull(left);
-    ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), site.http->config.connections);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), site.http->config.connections - 1);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_UPGRADED), 1);
     say(peer, "more");
     EXPECT_READ(left, "more");
     ck_assert_int_eq(sxe_write(left, "own", 3), 0);
@@ -178,6 +181,125 @@ START_TEST(an_upgrade_may_come_from_the_bodys_callback)
 }
 END_TEST
 
+/* ---- Connections that left are still open ---- */
+
+static struct sxe_cidr_list loopback;
+
+/* Serve with one connection for an address. _i 0: clients have PROXY headers; 1: a trusted proxy
+ * names the client of each request. */
+static void
+serve_one_each(int _i)
+{
+    struct sxe_http_config config = {.handler = upgrade_now, .address_max = 1};
+
+    loopback = (struct sxe_cidr_list){0};
+    ck_assert_int_eq(sxe_cidr_add(&loopback, "127.0.0.1", NULL), 0);
+    if (_i == 0) {
+        config.proxies = &loopback;
+    } else {
+        config.trusted = &loopback;
+        config.forwarding = SXE_HTTP_FORWARDING_X_FORWARDED;
+    }
+    serve(config);
+}
+
+/* Connect, and send a request of that client for x. */
+static int
+ask_for_x(int _i, const char *ip)
+{
+    int peer = client();
+    char text[200];
+
+    snprintf(text, sizeof(text),
+             _i == 0 ? "PROXY TCP4 %s 192.0.2.1 1 2\r\n" UPGRADE("x")
+                     : "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: %s\r\n"
+                       "Connection: upgrade\r\nUpgrade: x\r\n\r\n",
+             ip);
+    say(peer, text);
+    turn(2);
+    return peer;
+}
+
+START_TEST(a_connection_that_left_counts_for_its_client_until_it_closes)
+{
+    int one, two, refused, again;
+    SXE *first, *second;
+
+    serve_one_each(_i);
+    one = ask_for_x(_i, "192.0.2.7");
+    expect_upgrade(one);
+    first = left;
+    refused = ask_for_x(_i, "192.0.2.7");
+    EXPECT_REFUSAL(refused, "503 Service Unavailable");
+    two = ask_for_x(_i, "192.0.2.8");
+    EXPECT_REPLY(two, SWITCHED "\r\n");
+    second = left;
+    close(refused);
+    close(one);
+    EXPECT("close", first, 0);
+    again = ask_for_x(_i, "192.0.2.7");
+    EXPECT_REPLY(again, SWITCHED "\r\n");
+    close(two);
+    EXPECT("close", second, 0);
+    close(again);
+    EXPECT("close", left, 0);
+    end_site();
+}
+END_TEST
+
+START_TEST(a_connection_that_left_has_a_place_and_gives_it_to_nobody)
+{
+    int peer, other;
+
+    serve((struct sxe_http_config){.handler = upgrade_now, .connections = 1});
+    peer = client();
+    say(peer, UPGRADE("x"));
+    expect_upgrade(peer);
+    other = client();
+    PEER_EXPECT(other, "HTTP/1.1 503 Service Unavailable\r\n");
+    close(other);
+    close(peer);
+    EXPECT("close", left, 0);
+    turn(2);
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_STATUS(peer, "200 OK", LINES(TEXT, ""), "stays");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static bool has_ended;
+
+static void
+note_end(struct sxe_http *http)
+{
+    has_ended = http == site.http;
+}
+
+START_TEST(a_server_ends_before_the_connections_that_left_it)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = upgrade_now});
+    peer = client();
+    say(peer, UPGRADE("x"));
+    expect_upgrade(peer);
+    sxe_http_stop(site.http, note_end);
+    ck_assert(has_ended);
+    ck_assert(sxe_http_all_is_sent(site.http));
+    sxe_http_break_off(site.http);
+    turn(2);
+    sxe_http_delete(site.http);
+    say(peer, "more");
+    EXPECT_READ(left, "more");
+    close(peer);
+    EXPECT("close", left, 0);
+    turn(2);
+    plan_stop();
+}
+END_TEST
+
 /* ---- Upgrades that are refused ---- */
 
 #define LONG_16  "0123456789abcdef"
@@ -257,6 +379,10 @@ upgrade_suite(void)
     tcase_add_test(upgrades, an_upgrade_may_come_later);
     tcase_add_test(upgrades, what_is_still_to_follow_in_http_does_not);
     tcase_add_test(upgrades, an_upgrade_may_come_from_the_bodys_callback);
+    tcase_add_loop_test(upgrades, a_connection_that_left_counts_for_its_client_until_it_closes, 0,
+                        2);
+    tcase_add_test(upgrades, a_connection_that_left_has_a_place_and_gives_it_to_nobody);
+    tcase_add_test(upgrades, a_server_ends_before_the_connections_that_left_it);
     tcase_add_loop_test(upgrades, rfc_9110_7_8_no_upgrade_without_a_whole_request_that_names_it, 0,
                         (int)(sizeof(refusals) / sizeof(refusals[0])));
     tcase_add_test(upgrades, an_upgrade_of_a_client_that_is_gone_fails);
