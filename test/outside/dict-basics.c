@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The size that a look-up returns, and a dict that is made twice, by docs/dict.md.
+ * The size that a look-up returns, and what a program is told that gives another count of cells.
  */
 #include "outside.h"
 
@@ -26,10 +26,39 @@ START_TEST(a_look_up_returns_the_whole_size)
 }
 END_TEST
 
+/* promise: docs/dict.md: The sentence that refuses another count names elements of the pool: the
+ * cells, and one more for each shard. */
+START_TEST(a_refusal_counts_elements)
+{
+    char file[PATH_MAX];
+    SXE_DICT_SPEC spec = {.name = "outside", .file = file};
+    char why[SXE_POOL_WHY_SIZE];
+    SXE_DICT *dict;
+
+    snprintf(file, sizeof(file), "%s", outside_path("dict"));
+    for (unsigned shards = 1; shards < 8; shards *= 2) {
+        char expected[100];
+
+        spec.shards = shards;
+        spec.cells = 600;
+        dict = sxe_dict_open(&spec, why);
+        ck_assert_msg(dict != NULL, "%s", why);
+        sxe_dict_close(dict);
+        spec.cells = 100;
+        ck_assert_ptr_null(sxe_dict_open(&spec, why));
+        ck_assert_int_eq(errno, EEXIST);
+        snprintf(expected, sizeof(expected), "it has %u elements, the program says %u",
+                 600 + shards, 100 + shards);
+        ck_assert_msg(strstr(why, expected) != NULL, "%s", why);
+        ck_assert_int_eq(unlink(file), 0);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *cases[] = {a_look_up_returns_the_whole_size, NULL};
+    const TTest *cases[] = {a_look_up_returns_the_whole_size, a_refusal_counts_elements, NULL};
 
     return outside_run("dict-basics", cases);
 }
