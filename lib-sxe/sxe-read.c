@@ -66,9 +66,9 @@ show_bytes(SXE *s, ssize_t n)
     CONTEXT->reader = NULL;
 }
 
-/* The peer has ended, and the program need not be told. What it wrote is sent before the socket
- * closes. But a socket for which sxe_io_read_rest asked has read all that it wants, and its peer
- * may not read any more. */
+/* The peer has ended, and the program need not be told. Close after the program's output is sent.
+ * But a socket for which sxe_io_read_rest asked has read all that it wants, and its peer may not
+ * read any more. */
 static void
 close_at_end(SXE *s)
 {

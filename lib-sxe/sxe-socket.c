@@ -90,6 +90,15 @@ sxe__socket_open(SXE *s, int family)
     return 0;
 }
 
+SXE_RETURN
+sxe_write_to(SXE *this, const void *data, unsigned length, const struct sockaddr *to,
+             socklen_t to_length)
+{
+    if (this == NULL || this->kind != SXE__UDP || this->fd < 0)
+        return -ENOTCONN;
+    return sendto(this->fd, data, length, 0, to, to_length) < 0 ? -errno : 0;
+}
+
 const struct sxe_io_table *
 sxe_io_of_sockets(void)
 {

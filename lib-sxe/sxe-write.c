@@ -533,15 +533,6 @@ sxe_shutdown(SXE *this)
     return result;
 }
 
-SXE_RETURN
-sxe_write_to(SXE *this, const void *data, unsigned length, const struct sockaddr *to,
-             socklen_t to_length)
-{
-    if (this == NULL || this->kind != SXE__UDP || this->fd < 0)
-        return -ENOTCONN;
-    return sendto(this->fd, data, length, 0, to, to_length) < 0 ? -errno : 0;
-}
-
 unsigned
 sxe_unsent(const SXE *this)
 {
@@ -558,12 +549,6 @@ sxe_io_has_output(const SXE *this)
     if (this->flags & SXE__HELD || (CONTEXT->staged == this && is_anything_staged()))
         return true;
     return sxe__state(this) >= SXE_STATE_IDLE && (this->io_owes || !sxe__queue_is_empty(this));
-}
-
-size_t
-sxe_dropped(const SXE *this)
-{
-    return CONTEXT->released == this ? CONTEXT->tables->dropped : 0;
 }
 
 /* The queue is empty, but the io table has output that the kernel did not take: write that. */

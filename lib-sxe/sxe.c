@@ -158,6 +158,12 @@ sxe_error(const SXE *this)
     return this->error;
 }
 
+size_t
+sxe_dropped(const SXE *this)
+{
+    return CONTEXT->released == this ? CONTEXT->tables->dropped : 0;
+}
+
 int
 sxe_fd(const SXE *this)
 {
