@@ -111,7 +111,7 @@ void sxe__handover_join(void);
 
 /* Called in a child that is about to exec: copy all sockets, and then link, to the descriptors from
  * `first` on, and let them stay open after exec. names becomes their names, for LISTEN_FDNAMES.
- * Returns how many descriptors these are. */
+ * Returns how many descriptors these are, or -errno. */
 int sxe__handover_export(int first, int link, const char *link_name,
                          char names[SXE__HANDOVER_NAMES]);
 

@@ -289,8 +289,11 @@ sxe__handover_export(int first, int link, const char *link_name, char names[SXE_
     fds[number] = link;
     snprintf(at, SXE__HANDOVER_NAMES - (size_t)(at - names), "%s%s", number == 0 ? "" : ":",
              link_name);
-    for (int i = 0; i <= number; i++)
-        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first + (int)SXE__HANDOVER_SOCKETS + 1);
+    for (int i = 0; i <= number; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first + number + 1);
+        if (fds[i] < 0)
+            return errno == EINVAL ? -EMFILE : -errno; /* EINVAL: above the limit */
+    }
     for (int i = 0; i <= number; i++)
         (void)dup2(fds[i], first + i);
     return number + 1;

@@ -15,8 +15,6 @@
 
 /* Functions that the parent calls, and settings. Each function may be NULL. */
 struct sxe__workers_hooks {
-    /* Called at the start; it returns after how many seconds to call it again. */
-    uint32_t (*on_turn)(void *user);
     /* Called before a load that a signal requested, after on_load. It reads again the files that
      * are read again only then. */
     void (*on_renew)(void *user);

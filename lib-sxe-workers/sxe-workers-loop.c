@@ -28,7 +28,7 @@
 /* how long a child may take to exit after the second signal */
 #define GRACE_NS SXE_NS_PER_SECOND
 
-enum { STOP_TIMEOUT_MS = 5000, HANG_TIMEOUT_MS = 10000 };
+enum { STOP_TIMEOUT_MS = 5000, HANG_TIMEOUT_MS = 10000, LOAD_TIMEOUT_MS = 60000 };
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
@@ -178,15 +178,12 @@ reap_orphans(void)
 static int
 supervisor_wait_ms(void)
 {
-    const uint64_t dues_ns[] = {sxe__supervisor.start_ns,
-                                sxe__supervisor.look_ns,
-                                sxe__supervisor.look_at_hearts_ns,
-                                sxe__supervisor.look_at_helper_ns,
-                                sxe__supervisor.give_up_ns,
-                                sxe__supervisor.alive_ns,
-                                sxe__supervisor.turn_ns,
-                                sxe__supervisor.retry_ns,
-                                sxe__upgrade_due_ns()};
+    const uint64_t dues_ns[] = {
+        sxe__supervisor.start_ns,          sxe__supervisor.look_ns,
+        sxe__supervisor.look_at_hearts_ns, sxe__supervisor.look_at_helper_ns,
+        sxe__supervisor.give_up_ns,        sxe__supervisor.alone_ns,
+        sxe__supervisor.alive_ns,          sxe__supervisor.turn_ns,
+        sxe__supervisor.retry_ns,          sxe__upgrade_due_ns()};
     uint64_t due_ns = NEVER;
     uint64_t now_ns = sxe_time_ns();
 
@@ -199,6 +196,40 @@ supervisor_wait_ms(void)
     if (due_ns == NEVER)
         return -1;
     return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
+}
+
+static void
+kill_stuck(struct sxe__child *child)
+{
+    SXE_ERROR("%s is not loaded after %u s, and no process serves: process %d, which loads it, is "
+              "killed and replaced",
+              sxe__supervisor.config.name,
+              (unsigned)(sxe__supervisor.alone_limit_ns / SXE_NS_PER_SECOND), child->pid);
+    sxe__child_kill(child);
+}
+
+/* Children that load while no child serves have a limit of time: when it is over, kill them; their
+ * successors try again. The next attempt gets twice the time, so that a server that loads slowly
+ * can be loaded in the end. */
+static void
+limit_load(uint64_t now_ns)
+{
+    if (sxe__supervisor.is_ending || !sxe__supervisor.has_served ||
+        sxe__child_in(STARTING) == NULL || sxe__child_in(SERVING) != NULL) {
+        sxe__supervisor.alone_ns = NEVER;
+        return;
+    }
+    if (sxe__supervisor.alone_ns == NEVER)
+        sxe__supervisor.alone_ns = now_ns + sxe__supervisor.alone_limit_ns;
+    if (sxe__supervisor.alone_ns > now_ns)
+        return;
+    for (unsigned i = 0; i < sxe__children.number; i++) {
+        if (sxe__children.each[i].role == STARTING)
+            kill_stuck(&sxe__children.each[i]);
+    }
+    sxe__supervisor.alone_ns = NEVER;
+    if (sxe__supervisor.alone_limit_ns < PATIENCE_MAX_NS)
+        sxe__supervisor.alone_limit_ns *= 2;
 }
 
 static void
@@ -217,7 +248,7 @@ do_what_is_due(void)
         sxe__supervisor_give_up();
     if (sxe__supervisor.turn_ns <= now_ns)
         sxe__supervisor.turn_ns =
-            now_ns + sxe__supervisor.hooks.on_turn(sxe__supervisor.config.user) *
+            now_ns + sxe__supervisor.config.on_turn(sxe__supervisor.config.user) *
                          (uint64_t)SXE_NS_PER_SECOND;
     if (sxe__supervisor.look_at_hearts_ns <= now_ns)
         sxe__supervisor.look_at_hearts_ns =
@@ -235,6 +266,7 @@ do_what_is_due(void)
         sxe__supervisor_retry();
     if (sxe__supervisor.start_ns <= now_ns)
         sxe__supervisor_start_children();
+    limit_load(now_ns);
 }
 
 static void
@@ -283,6 +315,8 @@ fill_in_defaults(const struct sxe_workers_config *config)
         filled->stop_timeout_ms = STOP_TIMEOUT_MS;
     if (filled->hang_timeout_ms == 0)
         filled->hang_timeout_ms = HANG_TIMEOUT_MS;
+    if (filled->load_timeout_ms == 0)
+        filled->load_timeout_ms = LOAD_TIMEOUT_MS;
     if (filled->name == NULL)
         filled->name = "the server";
     if (config->hooks != NULL)
@@ -303,9 +337,14 @@ prepare_supervisor(const struct sxe_workers_config *config)
     sxe__supervisor.workers = sxe__supervisor.config.workers;
     sxe__supervisor.start_ns = NEVER;
     sxe__supervisor.give_up_ns = NEVER;
+    sxe__supervisor.alone_ns = NEVER;
+    sxe__supervisor.alone_limit_ns =
+        sxe__supervisor.config.load_timeout_ms < SXE_WORKERS_NO_LIMIT
+            ? sxe__supervisor.config.load_timeout_ms * (uint64_t)SXE_NS_PER_MS
+            : NEVER / 2;
     sxe__supervisor.retry_ns = NEVER;
     sxe__supervisor.patience_ns = sxe__supervisor.hooks.is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
-    sxe__supervisor.turn_ns = sxe__supervisor.hooks.on_turn != NULL ? sxe_time_ns() : NEVER;
+    sxe__supervisor.turn_ns = sxe__supervisor.config.on_turn != NULL ? sxe_time_ns() : NEVER;
     sxe__supervisor.look_ns = NEVER;
     sxe__supervisor.look_at_hearts_ns =
         sxe__supervisor.config.hang_timeout_ms < SXE_WORKERS_NO_LIMIT ? sxe_time_ns() : NEVER;

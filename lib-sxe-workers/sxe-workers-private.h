@@ -32,6 +32,7 @@
  * ready. */
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
+#define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 /* After a load that a changed file requested has failed: the shortest and the longest wait before
  * the next attempt. */
@@ -53,9 +54,11 @@ extern struct sxe__supervisor {
     uint64_t look_at_hearts_ns;
     uint64_t look_at_helper_ns;
     uint64_t alive_ns;   /* when to tell the service manager that this process lives */
-    uint64_t turn_ns;    /* when to call hooks.on_turn */
+    uint64_t turn_ns;    /* when to call config.on_turn */
     uint64_t give_up_ns; /* when to kill the load in progress; NEVER: no other load was requested */
     uint64_t patience_ns; /* how long after the request for another load give_up_ns is */
+    uint64_t alone_ns;    /* when to kill children that load while none serves; NEVER: one serves */
+    uint64_t alone_limit_ns; /* how long such children may load */
     /* when to load again, because the latest change of a file is not in service; NEVER: no such
      * load is planned */
     uint64_t retry_ns;

@@ -59,20 +59,29 @@ set_number_variable(const char *name, int value)
     setenv(name, text, 1);
 }
 
+static void
+set_variables(int number, const char *names)
+{
+    set_number_variable("LISTEN_FDS", number);
+    set_number_variable("LISTEN_PID", getpid());
+    setenv("LISTEN_FDNAMES", names, 1);
+    if (getenv("WATCHDOG_PID") != NULL)
+        set_number_variable("WATCHDOG_PID", getpid());
+}
+
 /* Called in the forked child: run the new program. */
 static _Noreturn void
 be_new_program(char **argv, int link, const sigset_t *mask)
 {
     static char names[SXE__HANDOVER_NAMES];
+    int number = sxe__handover_export(FIRST_FD, link, SXE__UPGRADE_NAME, names);
 
-    set_number_variable("LISTEN_FDS",
-                        sxe__handover_export(FIRST_FD, link, SXE__UPGRADE_NAME, names));
-    set_number_variable("LISTEN_PID", getpid());
-    setenv("LISTEN_FDNAMES", names, 1);
-    if (getenv("WATCHDOG_PID") != NULL)
-        set_number_variable("WATCHDOG_PID", getpid());
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(argv[0], argv);
+    errno = -number;
+    if (number >= 0) {
+        set_variables(number, names);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        execvp(argv[0], argv);
+    }
     SXE_ERROR("cannot run %s: %s", argv[0], strerror(errno));
     exit(EXIT_FAILURE);
 }

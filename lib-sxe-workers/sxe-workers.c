@@ -27,8 +27,6 @@
 /* how many messages of a child are handled in one turn; the kernel queues fewer */
 #define MESSAGES_MAX 1024
 
-#define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
-
 struct sxe__supervisor sxe__supervisor;
 
 static bool
@@ -288,6 +286,19 @@ say_failed(void)
                         "a minute, and each reason is logged once");
 }
 
+/* The program ends with the status of the worker that failed. A worker that ended with status 0
+ * has failed, too, and probably said nothing. */
+static void
+fail_first_load(int status)
+{
+    sxe__supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    if (sxe__supervisor.status != 0 || sxe__supervisor.is_ending)
+        return;
+    SXE_ERROR("%s was not loaded: its worker ended before sxe_workers_ready was called",
+              sxe__supervisor.config.name);
+    sxe__supervisor.status = EXIT_FAILURE;
+}
+
 /* A child has ended before all workers of its load were ready. */
 static void
 load_failed(int status)
@@ -297,7 +308,7 @@ load_failed(int status)
     if (sxe__supervisor.is_renewing && sxe__supervisor.has_served)
         retry_if_stale();
     if (!sxe__supervisor.has_served)
-        sxe__supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+        fail_first_load(status);
     else if (sxe__child_in(SERVING) != NULL) {
         say_failed();
         sxe__notify_ready(sxe__supervisor.workers);

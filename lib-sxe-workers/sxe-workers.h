@@ -66,7 +66,7 @@ extern "C" {
 
 #define SXE_WORKERS_MAX      64
 #define SXE_WORKERS_CHILDREN 8
-#define SXE_WORKERS_NO_LIMIT UINT32_MAX /* for hang_timeout_ms */
+#define SXE_WORKERS_NO_LIMIT UINT32_MAX /* for hang_timeout_ms and load_timeout_ms */
 
 /* The numbers of a worker. A place is the number of a worker. A slot is the number of a worker's
  * part of the memory that the program's processes share. While a worker is replaced, the old and
@@ -88,11 +88,15 @@ struct sxe_workers_config {
      * service from its call of sxe_workers_ready on. If it returns before that, it has failed. */
     int (*serve)(void *user, const struct sxe_worker *worker);
     void *user;
-    /* at most SXE_WORKERS_MAX; default: one for each CPU that this process may use */
+    /* A larger number than SXE_WORKERS_MAX counts as that. Default: one for each CPU that this
+     * process may use. */
     unsigned workers;
     uint32_t stop_timeout_ms; /* how long a worker may take to leave; default: 5000 */
     uint32_t hang_timeout_ms; /* the longest turn of a worker's loop; default: 10000 */
-    const char *name;         /* what workers load, for the log; default: "the server" */
+    /* While no worker serves: how long workers may take to be ready, before they are killed and
+     * others are started. Each further attempt has twice the time. Default: 60000. */
+    uint32_t load_timeout_ms;
+    const char *name; /* what workers load, for the log; default: "the server" */
     /* The command line of the program, for SIGUSR2. Default: SIGUSR2 is ignored. */
     char **argv;
     /* Called in the parent before a load of all workers: at the start, at SIGHUP, after a change of
@@ -105,6 +109,9 @@ struct sxe_workers_config {
     /* called in the parent: the worker in this slot has ended */
     void (*on_end)(void *user, unsigned slot);
     void (*on_reopen)(void *user); /* called in the parent at SIGUSR1, before workers get REOPEN */
+    /* Called in the parent at its start, and again after as many seconds as it returned: for work
+     * that comes again, such as sxe_tls_tickets_turn. */
+    uint32_t (*on_turn)(void *user);
     /* Called in a worker that hangs, by a signal handler, just before the worker is killed. It
      * writes for the log which function runs, and returns the length of this text. */
     size_t (*describe)(char *text, size_t size);
@@ -112,8 +119,8 @@ struct sxe_workers_config {
 };
 
 /* Run the parent until its end. Returns the exit status of the program: EXIT_SUCCESS if a signal
- * has ended it; if the first load failed, the status of the worker that failed; EXIT_FAILURE, after
- * a line of the log, if the system refused something that is needed. The process must have no other
+ * has ended it; if the first load failed, the status of the worker that failed, or EXIT_FAILURE if
+ * that is 0; EXIT_FAILURE, after a line of the log, if the system refused something that is needed. The process must have no other
  * thread, and no loop of lib-sxe. */
 SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
 
@@ -145,7 +152,8 @@ enum sxe_workers_event {
  * Call it after sxe_init, and before anything in the loop may take long. Without this call, or if
  * on_event is NULL, the worker closes its listeners at DRAIN and END (sxe_stop_listening). Then
  * sxe_run ends with the last connection, or earlier: after stop_timeout_ms, or at the second END.
- * 0; -EINVAL: there is no loop, or it is watched already. */
+ * 0; -EINVAL: there is no loop, or it is watched already. In a process that sxe_workers_run did not
+ * start, it does nothing and returns 0. */
 SXE_PUBLIC int sxe_workers_attend(void (*on_event)(void *user, enum sxe_workers_event event),
                                   void *user);
 

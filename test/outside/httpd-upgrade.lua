@@ -89,6 +89,31 @@ test("a new program that fails, or is killed, changes nothing", function()
     equal(server:ask(), "old")
 end)
 
+-- The least limit of descriptors at which the process may open two more.
+local function limit_for_two_more(pid)
+    local is_open, free, limit = {}, 0, 0
+    local list <close> = io.popen(("ls /proc/%d/fd"):format(pid))
+    for fd in list:lines() do is_open[tonumber(fd)] = true end
+    while free < 2 do
+        if not is_open[limit] then free = free + 1 end
+        limit = limit + 1
+    end
+    return limit
+end
+
+-- With coverage, the program that ends without free descriptors could not write its counters.
+local without_coverage = os.getenv "SXE_BUILD" == "build/coverage" and function() end or test
+
+without_coverage("a new program to which the sockets cannot be passed changes nothing", function()
+    local server <close> = script.start("return function() return 'old' end", "-w", "2")
+    os.execute(("prlimit --pid %d --nofile=%d:"):format(server.pid, limit_for_two_more(server.pid)))
+    server.proc:signal("USR2")
+    named(server, ", ended with exit status 1 before it was ready; its messages say why. This one goes on serving")
+    check(server.proc:errors():find("cannot run .*: Too many open files"), server.proc:errors())
+    os.execute(("prlimit --pid %d --nofile=1024:"):format(server.pid))
+    equal(server:ask(), "old")
+end)
+
 local function ask_at(path)
     local sock <close> = wire.connect(path)
     sock:send(httpd.LAST)

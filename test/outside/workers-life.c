@@ -59,6 +59,8 @@ serve(void *user, const struct sxe_worker *worker)
     own = *worker;
     if (strcmp(text, "bad") == 0)
         return 3;
+    while (strcmp(text, "stuck") == 0)
+        pause();
     sxe_register(20, 0);
     if (sxe_init() < 0)
         return 4;
@@ -230,8 +232,27 @@ START_TEST(a_worker_that_hangs_is_replaced)
 }
 END_TEST
 
+/* promise: docs/processes.md: If no worker serves, those that start have `load_timeout_ms`. */
+START_TEST(a_load_that_is_stuck_is_tried_again_if_nobody_serves)
+{
+    const struct sxe_workers_config config = {.workers = 1, .load_timeout_ms = 1000};
+
+    write_text("one");
+    start(&config);
+    ck_assert_str_eq(ask("a").text, "one");
+    write_text("stuck");
+    kill(parent, SIGHUP);
+    ck_assert_int_eq(ask("c").pid, 0);
+    write_text("two");
+    while (strcmp(ask("a").text, "two") != 0)
+        continue;
+    kill(parent, SIGTERM);
+    ck_assert_int_eq(end_status(), 0);
+}
+END_TEST
+
 /* promise: docs/processes.md: The first worker that fails in the first load ends the program with
- * its exit status. */
+ * its exit status, or with EXIT_FAILURE if that is 0. */
 START_TEST(a_program_that_cannot_start_ends_with_the_status_of_its_worker)
 {
     const struct sxe_workers_config config = {.workers = 2};
@@ -343,6 +364,7 @@ main(void)
 {
     const TTest *cases[] = {a_worker_that_crashes_is_replaced_and_no_connection_is_refused,
                             a_worker_that_hangs_is_replaced,
+                            a_load_that_is_stuck_is_tried_again_if_nobody_serves,
                             a_program_that_cannot_start_ends_with_the_status_of_its_worker,
                             a_reload_replaces_all_workers_or_none,
                             a_change_of_a_watched_file_loads_again,

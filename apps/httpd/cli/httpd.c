@@ -206,9 +206,7 @@ static int
 serve_under_supervisor(const char *script)
 {
     const struct httpd_options *options = &httpd.options;
-    const struct sxe__workers_hooks hooks = {.on_turn =
-                                                 secure_is_wanted(options) ? secure_turn : NULL,
-                                             .on_renew = renew_configuration,
+    const struct sxe__workers_hooks hooks = {.on_renew = renew_configuration,
                                              .on_ending = metrics_set_draining,
                                              .on_attempt = reason_begin_load,
                                              .on_reason = reason_note,
@@ -233,6 +231,7 @@ serve_under_supervisor(const char *script)
         .on_settled = settle_configuration,
         .on_end = forget_worker,
         .on_reopen = make_log,
+        .on_turn = secure_is_wanted(options) ? secure_turn : NULL,
         .describe = sxe_lua_describe_running,
         .hooks = &hooks};
     int result = share_limits();

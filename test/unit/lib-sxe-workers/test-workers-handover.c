@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -748,6 +749,22 @@ START_TEST(a_load_reads_a_change_that_was_not_over)
 }
 END_TEST
 
+START_TEST(sockets_are_not_passed_above_the_limit_of_descriptors)
+{
+    char socket_names[SXE__HANDOVER_NAMES];
+    struct rlimit before;
+    struct rlimit low;
+    int result;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = (struct rlimit){.rlim_cur = 4, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    result = sxe__handover_export(3, STDERR_FILENO, "link", socket_names);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(result, -EMFILE);
+}
+END_TEST
+
 static Suite *
 handover_suite(void)
 {
@@ -785,6 +802,7 @@ handover_suite(void)
     tcase_add_test(link, what_one_that_failed_had_alone_is_closed);
     tcase_add_test(link, what_one_that_joins_uses_is_used_beside_what_was);
     tcase_add_test(link, there_is_room_for_so_many);
+    tcase_add_test(link, sockets_are_not_passed_above_the_limit_of_descriptors);
     suite_add_tcase(suite, link);
     tcase_add_checked_fixture(changes, enter_directory, leave_directory);
     tcase_add_test(changes, a_change_is_seen_when_it_is_over);

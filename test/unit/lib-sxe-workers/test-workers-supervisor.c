@@ -65,6 +65,7 @@ static struct sxe_workers_config config = {.name = script,
                                            .workers = 1,
                                            .stop_timeout_ms = 1000000,
                                            .hang_timeout_ms = SXE_WORKERS_NO_LIMIT,
+                                           .load_timeout_ms = SXE_WORKERS_NO_LIMIT,
                                            .hooks = &hooks};
 
 static int
@@ -394,7 +395,7 @@ note_turn(void *user)
 START_TEST(signals_are_messages_to_children)
 {
     config.on_reopen = note_reopen;
-    hooks.on_turn = note_turn;
+    config.on_turn = note_turn;
     ck_assert_int_eq(SUPERVISE(want_signals_passed_on), 0);
     ck_assert_uint_eq(shared->children[0].heard, 1u << SXE__HANDOVER_REOPEN |
                                                      1u << SXE__HANDOVER_STATS |
@@ -410,6 +411,20 @@ START_TEST(the_first_that_fails_is_the_end_with_its_status)
 {
     ck_assert_int_eq(SUPERVISE(_i == 0 ? end_badly : be_killed), _i == 0 ? 3 : 1);
     ck_assert_uint_eq(shared->loads, 1);
+}
+END_TEST
+
+static int
+end_well(int link)
+{
+    (void)link;
+    return 0;
+}
+
+START_TEST(a_first_load_that_ends_well_has_failed)
+{
+    ck_assert_int_eq(SUPERVISE(end_well), 1);
+    ck_assert(logged("its worker ended before sxe_workers_ready was called"));
 }
 END_TEST
 
@@ -489,6 +504,27 @@ hang_and_have_reloaded(int link)
     tell(SIGHUP);
     return never_end(link);
 }
+
+static int
+have_reloaded_and_die(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    while (shared->children[1].pid == 0)
+        nap();
+    return 0;
+}
+
+/* While nobody serves, a load that does not end is given up without a signal. */
+START_TEST(a_load_without_end_is_given_up_if_nobody_serves)
+{
+    config.load_timeout_ms = 60000;
+    ck_assert_int_eq(SUPERVISE(have_reloaded_and_die, never_end, end_after_the_first), 0);
+    ck_assert_uint_eq(shared->loads, 3);
+    ck_assert(logged("is not loaded after 60 s, and no process serves: process "));
+    config.load_timeout_ms = SXE_WORKERS_NO_LIMIT;
+}
+END_TEST
 
 START_TEST(one_that_hangs_is_replaced_by_the_next)
 {
@@ -1979,10 +2015,12 @@ supervisor_suite(void)
     tcase_add_test(t, who_does_not_end_at_the_second_signal_is_killed_soon);
     tcase_add_test(t, signals_are_messages_to_children);
     tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
+    tcase_add_test(t, a_first_load_that_ends_well_has_failed);
     tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
     tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
     tcase_add_test(t, where_children_cannot_open_the_log_new_ones_do);
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
+    tcase_add_test(t, a_load_without_end_is_given_up_if_nobody_serves);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
     tcase_add_loop_test(t, one_that_loads_slowly_is_loaded_then_there_is_one_more, 0, 2);
     tcase_add_loop_test(t, after_one_that_fails_comes_the_one_that_was_asked_for, 0, 2);
