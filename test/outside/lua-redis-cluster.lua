@@ -13,7 +13,7 @@ test("the example counts hits, and replies with an error if there is no cluster"
     local listener = wire.listen("127.0.0.1", 0)
     local port = listener:port()
     local httpd = require "httpd"
-    local server <close> = httpd.spawn{wire.program "sxe-httpd", "-p", "0", "-w", "1", "--lua", "examples/lua/cluster-hits.lua",
+    local server = httpd.spawn{wire.program "sxe-httpd", "-p", "0", "-w", "1", "--lua", "examples/lua/cluster-hits.lua",
         counts and "--lua-coverage=" .. build .. "/lua/cluster-hits.info" or nil,
         env = {REDIS_SEEDS = "127.0.0.1:" .. port, SXE_LOG_LEVEL = "error"}}
     local function send()
@@ -35,6 +35,8 @@ test("the example counts hits, and replies with an error if there is no cluster"
     conn:close()
     local second <close> = send()
     equal(second:read_reply().status, 503)
+    server:stop()
+    check(not counts or io.open(build .. "/lua/cluster-hits.info"), server.proc:errors())
 end)
 
 -- ---- The real servers ----

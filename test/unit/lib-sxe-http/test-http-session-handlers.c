@@ -297,11 +297,14 @@ START_TEST(whoever_leaves_http_is_let_alone)
     }
     PEER_EXPECT(peer, "HTTP/1.1 101 Switching Protocols\r\n");
     turn(3);
-    ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 100);
-    ck_assert_uint_eq(site.http->free_count, 100);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_UPGRADED), 1);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 99);
     say(peer, "hello");
     EXPECT("upgraded", NULL, 5);
     EXPECT("close", NULL, 0);
+    turn(3);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 100);
+    ck_assert_uint_eq(site.http->free_count, 100);
     close(peer);
     end_site();
 }
