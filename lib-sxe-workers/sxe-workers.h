@@ -119,9 +119,9 @@ struct sxe_workers_config {
 };
 
 /* Run the parent until its end. Returns the exit status of the program: EXIT_SUCCESS if a signal
- * has ended it; if the first load failed, the status of the worker that failed, or EXIT_FAILURE if
- * that is 0; EXIT_FAILURE, after a line of the log, if the system refused something that is needed. The process must have no other
- * thread, and no loop of lib-sxe. */
+ * has ended it; if the first load failed, the status of the worker that failed, or EXIT_FAILURE
+ * if that is 0; EXIT_FAILURE, after a line of the log, if the system refused something that is
+ * needed. The process must have no other thread, and no loop of lib-sxe. */
 SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
 
 /* ---- In the parent, before sxe_workers_run ---- */
