@@ -71,14 +71,19 @@ serve(void *user, const struct sxe_worker *worker)
     return sxe_listen(listener) < 0 || sxe_workers_ready() < 0 || sxe_run() < 0 ? 5 : 0;
 }
 
+/* Replace the file at once: a load never finds it empty. */
 static void
 write_text(const char *new)
 {
-    FILE *file = fopen(outside_path("text"), "w");
+    char whole[4200];
+    FILE *file;
 
+    snprintf(whole, sizeof(whole), "%s.new", outside_path("text"));
+    file = fopen(whole, "w");
     ck_assert_ptr_nonnull(file);
     fputs(new, file);
     fclose(file);
+    ck_assert_int_eq(rename(whole, outside_path("text")), 0);
 }
 
 static void
