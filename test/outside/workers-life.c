@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sxe-workers.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -59,6 +60,8 @@ serve(void *user, const struct sxe_worker *worker)
     own = *worker;
     if (strcmp(text, "bad") == 0)
         return 3;
+    if (strcmp(text, "nothing") == 0)
+        return 0;
     while (strcmp(text, "stuck") == 0)
         pause();
     sxe_register(20, 0);
@@ -66,8 +69,6 @@ serve(void *user, const struct sxe_worker *worker)
         return 4;
     listener = sxe_new_unix(NULL, name, NULL, answer, NULL);
     listener->user_data = &own;
-    if (strcmp(text, "watched") == 0)
-        sxe_workers_watch_file(outside_path("text"));
     return sxe_listen(listener) < 0 || sxe_workers_ready() < 0 || sxe_run() < 0 ? 5 : 0;
 }
 
@@ -96,6 +97,9 @@ read_text(void *user)
         return;
     (void)!fscanf(file, "%15s", text);
     fclose(file);
+    /* Here, not in the worker: a worker may serve before its parent has heard of the file. */
+    if (strcmp(text, "watched") == 0)
+        sxe_workers_watch_file(outside_path("text"));
 }
 
 static void
@@ -265,6 +269,34 @@ START_TEST(a_program_that_cannot_start_ends_with_the_status_of_its_worker)
     write_text("bad");
     start(&config);
     ck_assert_int_eq(end_status(), 3);
+    write_text("nothing");
+    start(&config);
+    ck_assert_int_eq(end_status(), EXIT_FAILURE);
+}
+END_TEST
+
+static volatile unsigned *turns; /* memory that the parent of the workers shares with the test */
+
+static uint32_t
+count_turn(void *user)
+{
+    (void)user;
+    ++*turns;
+    return 1;
+}
+
+/* promise: docs/processes.md: `on_turn` is called in the parent from time to time */
+START_TEST(the_parent_calls_on_turn_again_and_again)
+{
+    const struct sxe_workers_config config = {.workers = 1, .on_turn = count_turn};
+
+    turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne((void *)(uintptr_t)turns, MAP_FAILED);
+    start(&config);
+    while (*turns < 2)
+        poll(NULL, 0, 1);
+    kill(parent, SIGTERM);
+    ck_assert_int_eq(end_status(), 0);
 }
 END_TEST
 
@@ -371,6 +403,7 @@ main(void)
                             a_worker_that_hangs_is_replaced,
                             a_load_that_is_stuck_is_tried_again_if_nobody_serves,
                             a_program_that_cannot_start_ends_with_the_status_of_its_worker,
+                            the_parent_calls_on_turn_again_and_again,
                             a_reload_replaces_all_workers_or_none,
                             a_change_of_a_watched_file_loads_again,
                             a_worker_may_ask_to_be_replaced,
