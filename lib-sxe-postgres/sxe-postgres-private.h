@@ -6,6 +6,7 @@
  *     sxe-postgres.c       the module; connection strings; names of servers
  *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed, its query cancelled
  *     sxe-postgres-query.c what is sent, and the results, a row at a time
+ *     sxe-postgres-pipeline.c  several queries that are sent together
  *     sxe-postgres-copy.c  COPY from and to the client
  *     sxe-postgres-value.c a value in PostgreSQL's text form as a value of Lua
  *     sxe-postgres-array.c the scanner of arrays in that form, which knows nothing of Lua
@@ -38,8 +39,10 @@ struct sxe__postgres_conn {
     uint64_t cancel_limit_ns; /* how long a request to cancel a query may take */
     uint64_t rows;            /* how many rows of the result have been read */
     uint64_t bytes;
+    unsigned syncs;   /* how many syncs of a pipeline were sent that have not been received */
     bool is_busy;     /* a query was sent, and its reply is not complete */
     bool is_copying;  /* a COPY is under way */
+    bool is_queueing; /* queries are being added to a pipeline, which is not complete */
     bool is_resting;  /* no task has the connection */
     bool has_crossed; /* a statement ended its transaction or began one, since take_crossing */
     /* a statement was a ROLLBACK, perhaps only to a savepoint, since take_crossing */
@@ -84,11 +87,23 @@ int sxe__postgres_l_abandon(lua_State *L);       /* abandon(conn) */
 
 /* ---- sxe-postgres-query.c ---- */
 
-int sxe__postgres_l_text_of(lua_State *L); /* text_of(number) */
-int sxe__postgres_l_send(lua_State *L);    /* send(conn, kind, name, sql, ...) */
+int sxe__postgres_l_text_of(lua_State *L);      /* text_of(number) */
+int sxe__postgres_l_check_values(lua_State *L); /* check_values(...) */
+int sxe__postgres_l_send(lua_State *L);         /* send(conn, kind, name, sql, ...) */
 int
 sxe__postgres_l_receive(lua_State *L); /* receive(conn, seconds, as_lists, rows, bytes, portion) */
 int sxe__postgres_l_notified(lua_State *L); /* notified(conn, seconds) */
+
+int sxe__postgres_l_size(lua_State *L); /* size(conn) */
+
+/* ---- sxe-postgres-pipeline.c ---- */
+
+int sxe__postgres_l_begin_pipeline(lua_State *L); /* begin_pipeline(conn) */
+int sxe__postgres_l_sync(lua_State *L);           /* sync(conn, is_last) */
+
+/* A sync of a pipeline has been received: return true. After the last one the connection is out of
+ * the pipeline. */
+int sxe__postgres_take_sync(lua_State *L, struct sxe__postgres_conn *conn);
 
 /* ---- sxe-postgres-copy.c ---- */
 

@@ -46,10 +46,10 @@ sxe__postgres_l_text_of(lua_State *L)
     return 1;
 }
 
-/* Get the text of the value at a stack index. A value that is no text is replaced there by its
- * text. NULL: the value is null. */
+/* Get the text of the value at a stack index; first is the index of the first value. A value that
+ * is no text is replaced there by its text. NULL: the value is null. */
 static const char *
-text_of_value(lua_State *L, int index)
+text_of_value(lua_State *L, int index, int first)
 {
     const char *why = NULL;
     size_t length;
@@ -76,24 +76,37 @@ text_of_value(lua_State *L, int index)
         if (lua_touserdata(L, index) != NULL || !lua_islightuserdata(L, index))
             why = "is of a type that PostgreSQL has not";
     }
-    lua_pushfstring(L, "postgres: value %d %s", index - SEND_VALUES + 1, why == NULL ? "" : why);
+    lua_pushfstring(L, "postgres: value %d %s", index - first + 1, why == NULL ? "" : why);
     if (why != NULL)
         lua_error(L);
     lua_pop(L, 1);
     return NULL;
 }
 
-/* Push an array with the texts of all values. */
+/* Push an array with the texts of all values, which begin at a stack index. */
 static const char *const *
-push_texts(lua_State *L, int number)
+push_texts(lua_State *L, int first)
 {
+    const int number = lua_gettop(L) - first + 1;
     const char **texts;
 
+    if (number > VALUES_MAX) {
+        lua_pushfstring(L, "postgres: a query has at most %d values", VALUES_MAX);
+        lua_error(L); /* without a position, which would be a position in this library */
+    }
     luaL_checkstack(L, 8, "values");
     texts = lua_newuserdatauv(L, ((size_t)number + 1) * sizeof(*texts), 0);
     for (int i = 0; i < number; i++)
-        texts[i] = text_of_value(L, SEND_VALUES + i);
+        texts[i] = text_of_value(L, first + i, first);
     return texts;
+}
+
+/* check_values(...): raise the error that send would raise for these values */
+int
+sxe__postgres_l_check_values(lua_State *L)
+{
+    (void)push_texts(L, 1);
+    return 0;
 }
 
 static int
@@ -123,7 +136,7 @@ go_on_refused(lua_State *L, int status, lua_KContext context)
 }
 
 /* send(conn, kind, name, sql, ...): true; or nil, a message, a code, and then the connection is of
- * no more use. */
+ * no more use. After begin_pipeline it adds a query to the pipeline. */
 int
 sxe__postgres_l_send(lua_State *L)
 {
@@ -135,18 +148,13 @@ sxe__postgres_l_send(lua_State *L)
     const int number = lua_gettop(L) - SEND_VALUES + 1;
     const char *const *texts;
 
-    if (number > VALUES_MAX) {
-        lua_pushfstring(L, "postgres: a query has at most %d values", VALUES_MAX);
-        /* raise the error without a position, which would be a position in this library */
-        return lua_error(L);
-    }
-    texts = push_texts(L, number);
+    texts = push_texts(L, SEND_VALUES);
     /* no task would wait for the reply: parking raises the error that says why */
     if (!sxe__lua_may_wait(L))
         return sxe__lua_park(L, 0, NULL, NULL, go_on_refused, 0);
     if (conn->pg == NULL)
         return sxe__lua_fail(L, "closed");
-    if (conn->is_busy)
+    if (conn->is_busy && !conn->is_queueing)
         return sxe__lua_fail(L, "postgres: another task waits for a query of this connection");
     if (!send_as(conn->pg, kind, name, sql, number, texts))
         return sxe__postgres_fail(L, conn, "08006");
@@ -220,6 +228,16 @@ take_error(lua_State *L, const struct sxe__postgres_conn *conn)
     }
     lua_replace(L, WHY);
     lua_getfield(L, FIELDS, "sqlstate");
+    lua_replace(L, CODE);
+}
+
+/* Keep an error of this library. */
+static void
+put_error(lua_State *L, const char *why, const char *code)
+{
+    lua_pushstring(L, why);
+    lua_replace(L, WHY);
+    lua_pushstring(L, code);
     lua_replace(L, CODE);
 }
 
@@ -351,11 +369,13 @@ take_result(lua_State *L, struct sxe__postgres_conn *conn)
     const ExecStatusType status = PQresultStatus(conn->result);
 
     if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
-        lua_pushliteral(L, "postgres: COPY from or to the client is no query");
-        lua_replace(L, WHY);
-        lua_pushliteral(L, "0A000");
-        lua_replace(L, CODE);
+        put_error(L, "postgres: COPY from or to the client is no query", "0A000");
         return false;
+    }
+    if (status == PGRES_PIPELINE_ABORTED) {
+        put_error(L, "postgres: not executed, because an earlier query of the pipeline failed",
+                  "25P02");
+        return true;
     }
     if (status != PGRES_SINGLE_TUPLE && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK &&
         status != PGRES_EMPTY_QUERY) {
@@ -394,12 +414,8 @@ return_rows(lua_State *L)
         lua_pushvalue(L, ROWS);
         return 1;
     }
-    if (lua_isnil(L, WHY)) {
-        lua_pushliteral(L, "postgres: the server sent no result");
-        lua_replace(L, WHY);
-        lua_pushliteral(L, "08P01");
-        lua_replace(L, CODE);
-    }
+    if (lua_isnil(L, WHY))
+        put_error(L, "postgres: the server sent no result", "08P01");
     lua_settop(L, FIELDS);
     lua_pushnil(L);
     lua_insert(L, WHY);
@@ -432,6 +448,8 @@ receive_results(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
             break;
         if (push_copy(L, conn))
             return 1;
+        if (PQresultStatus(conn->result) == PGRES_PIPELINE_SYNC)
+            return sxe__postgres_take_sync(L, conn);
         if (!take_result(L, conn)) {
             sxe__postgres_abandon(conn);
             return return_rows(L);
@@ -439,7 +457,7 @@ receive_results(lua_State *L, struct sxe__postgres_conn *conn, uint64_t deadline
         if (is_portion(L, conn))
             return return_rows(L);
     }
-    conn->is_busy = false;
+    conn->is_busy = conn->syncs > 0;
     return return_rows(L);
 }
 
@@ -459,7 +477,8 @@ go_on_receiving_rows(lua_State *L, int status, lua_KContext deadline_ns)
 /* receive(conn, seconds, as_lists, rows_max, bytes_max, portion): returns the rows of the last
  * statement; or nil, a message, a code, fields. With a portion it returns the next rows; they are
  * the last ones if the connection is not busy any more. If COPY was sent it returns "in" or "out",
- * and a later call receives the result. */
+ * and a later call receives the result. In a pipeline each call receives the rows of the next
+ * query, or true for a sync; bytes_max is for all of them. */
 int
 sxe__postgres_l_receive(lua_State *L)
 {
@@ -471,9 +490,20 @@ sxe__postgres_l_receive(lua_State *L)
     if (conn->pg == NULL)
         return sxe__lua_fail(L, "closed");
     lua_settop(L, RECEIVED);
-    conn->bytes = 0;
+    if (conn->syncs == 0)
+        conn->bytes = 0;
+    else
+        (void)PQsetSingleRowMode(conn->pg);
     conn->is_next = true;
     return receive_results(L, conn, deadline_ns);
+}
+
+/* size(conn): the bytes of the rows that the last receive returned */
+int
+sxe__postgres_l_size(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)sxe__postgres_check(L, CONN)->bytes);
+    return 1;
 }
 
 /* ---- Notifications ---- */

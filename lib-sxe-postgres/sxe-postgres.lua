@@ -17,7 +17,7 @@
 local c = ...
 local encoding, json, stats, task = require "sxe.encoding", require "sxe.json", require "sxe.stats", require "sxe.task"
 local atomic, insist = c.atomic, c.insist
-local concat, unpack = table.concat, table.unpack
+local concat, pack, unpack = table.concat, table.pack, table.unpack
 local find, format, gmatch, gsub, lower, match = string.find, string.format, string.gmatch, string.gsub, string.lower,
   string.match
 local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
@@ -27,7 +27,9 @@ local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local NEVER <const> = 1e8
 local CONNECT_TIMEOUT <const> = 5 -- seconds
-local PORTION <const> = 100 -- rows that a cursor gets at a time
+local PORTION <const> = 100 -- rows that a loop gets at a time
+local FIRST_PORTION <const> = 10 -- rows that a loop in a transaction gets first
+local PORTION_BYTES <const> = 64 << 10 -- the aim for the size of the later portions
 local NILS <const> = 10000 -- the most nils in an array
 local NO_END <const> = math.maxinteger
 local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
@@ -327,14 +329,14 @@ local function deallocate(link, of, sql)
   return true
 end
 
--- Make room for another statement: forget the one that was used longest ago.
-local function drop_oldest(link, of)
+-- The text of the statement that was used longest ago.
+local function oldest_of(link)
   local oldest, sql
 
   for text, statement in pairs(link.statements) do
     if not oldest or statement.used < oldest.used then oldest, sql = statement, text end
   end
-  return deallocate(link, of, sql)
+  return sql
 end
 
 -- The prepared statement of a text in this connection, which is prepared if need be; or nil, why, code, fields.
@@ -350,7 +352,7 @@ local function statement_of(link, of, sql)
   if statement then
     ok, why, code, fields = deallocate(link, of, sql)
   elseif link.number >= link.pool.options.statements then
-    ok, why, code, fields = drop_oldest(link, of)
+    ok, why, code, fields = deallocate(link, of, oldest_of(link))
   end
   if not ok then return nil, why, code, fields end
   statement = { name = link.prefix .. link.clock, used = link.clock }
@@ -424,22 +426,31 @@ local function check_values(who, options, types)
   end
 end
 
--- The text of a query, and its options: those of the pool, and those of the query if it is a table.
-local function options_of(options, query)
-  local of, sql = {}, query
+local function check_sql(sql)
+  if type(sql) ~= "string" then error("postgres: a query is a string, not a " .. type(sql), 0) end
+  if find(sql, "\0", 1, true) then error("postgres: the query has a zero byte", 0) end
+end
 
-  if type(query) == "table" then
-    for name, value in pairs(query) do
-      if name ~= 1 then of[name] = value end
-    end
-    sql = query[1]
-    check_values("postgres: a query", of, OF_QUERY)
+-- The options of a query: those that are given, and those of the pool.
+local function merge_options(options, given)
+  local of = {}
+
+  for name, value in pairs(given) do
+    if name ~= 1 then of[name] = value end
   end
+  check_values("postgres: a query", of, OF_QUERY)
   for name in pairs(OF_QUERY) do
     if of[name] == nil then of[name] = options[name] end
   end
-  if type(sql) ~= "string" then error("postgres: a query is a string, not a " .. type(sql), 0) end
-  if find(sql, "\0", 1, true) then error("postgres: the query has a zero byte", 0) end
+  return of
+end
+
+-- The text of a query, and its options.
+local function options_of(options, query)
+  local of, sql = merge_options(options, type(query) == "table" and query or {}), query
+
+  if type(query) == "table" then sql = query[1] end
+  check_sql(sql)
   of.deadline = c.now() + of.timeout
   return of, sql
 end
@@ -451,6 +462,214 @@ local function with_link(pool, deadline, fn, ...)
 
   if not link then return nil, why, code end
   return fn(link, ...)
+end
+
+-- ---- Pipelines ----
+
+-- A batch is the list of a pipeline's entries: { sql =, values = }, or SYNC, which ends a group of them. Nothing waits
+-- while a batch is sent, so no other query comes between.
+local SYNC <const> = {}
+local STATE <const> = {} -- the field of a pipeline that scripts must not change: { of =, run =, batch = }
+
+-- Close the connection of a pipeline that ended early, before another query is sent.
+local pipes = { __close = function(pipe)
+  if not pipe.is_done then c.abandon(pipe.link.conn) end
+end }
+
+-- Make room for the statements of a batch that this connection does not have: forget others, but none that the batch
+-- uses. Returns true; or nil, why, code, fields.
+local function make_room(link, of, batch)
+  local lacking, known = 0, {}
+  local before = link.clock
+  local ok, why, code, fields = true, nil, nil, nil
+
+  for _, entry in ipairs(batch) do
+    local statement = link.statements[entry.sql]
+
+    if statement and statement.is_stale and ok then ok, why, code, fields = deallocate(link, of, entry.sql) end
+    if not ok then return nil, why, code, fields end
+    statement = link.statements[entry.sql]
+    if statement then
+      link.clock = link.clock + 1
+      statement.used = link.clock
+    elseif entry ~= SYNC and not known[entry.sql] then
+      known[entry.sql], lacking = true, lacking + 1
+    end
+  end
+  while lacking > link.pool.options.statements - link.number do
+    local oldest = oldest_of(link)
+
+    if not oldest or link.statements[oldest].used > before then break end
+    ok, why, code, fields = deallocate(link, of, oldest)
+    if not ok then return nil, why, code, fields end
+  end
+  return true
+end
+
+-- Add the message that prepares a text to the pipeline, if there is room. A later group may not use that statement,
+-- because it does not exist if this group fails before; the statement is kept when the server has made it. Returns the
+-- statement, or nil.
+local function prepare_in(link, pipe, sql, at)
+  local made = pipe.made[sql]
+
+  if made then return made.group == pipe.group and made or nil, true end
+  if link.number + pipe.number >= link.pool.options.statements then return nil, true end
+  link.clock = link.clock + 1
+  made = { name = link.prefix .. link.clock, used = link.clock, group = pipe.group }
+  pipe.made[sql], pipe.number = made, pipe.number + 1
+  pipe.replies[#pipe.replies + 1] = { at = at, sql = sql, made = made }
+  return made, c.send(link.conn, "prepare", made.name, sql)
+end
+
+-- Add a query to the pipeline. Returns true; or nil, why, code.
+local function add_query(link, of, pipe, entry, at)
+  local ok, why, code, statement = true, nil, nil, nil
+  local sql, values = entry.sql, entry.values
+
+  if of.prepare then
+    statement = link.statements[sql]
+    if not statement then statement, ok, why, code = prepare_in(link, pipe, sql, at) end
+    if not ok then return nil, why, code end
+  end
+  pipe.replies[#pipe.replies + 1] = { at = at, sql = sql, statement = statement }
+  if statement then return c.send(link.conn, "name", statement.name, "", unpack(values, 1, values.n)) end
+  return c.send(link.conn, "text", "", sql, unpack(values, 1, values.n))
+end
+
+-- Send a batch. Returns true; or nil, why, code.
+local function send_batch(link, of, pipe, batch)
+  local ok, why, code = c.begin_pipeline(link.conn)
+  local at = 0
+
+  for i = 1, #batch do
+    if not ok then break end
+    if batch[i] == SYNC then
+      pipe.replies[#pipe.replies + 1] = SYNC
+      pipe.group = pipe.group + 1
+      ok, why, code = c.sync(link.conn, i == #batch)
+    else
+      at = at + 1
+      count "queries"
+      ok, why, code = add_query(link, of, pipe, batch[i], at)
+    end
+  end
+  return ok, why, code
+end
+
+-- Take the reply to a message of the pipeline into its list.
+local function take_reply(link, pipe, reply, rows, why, code, fields)
+  local list, at, made = pipe.list, reply.at, reply.made
+
+  if made and rows then
+    link.statements[reply.sql] = made
+    link.number = link.number + 1
+  elseif not made then
+    list[at] = list[at] or rows or { error = why, code = code, fields = fields }
+  elseif not list[at] then
+    list[at] = { error = why, code = code, fields = fields }
+  end
+  if not rows and reply.statement and link.statements[reply.sql] == reply.statement then
+    has_not_run(link, reply.sql, reply.statement, code, fields)
+  end
+  if not rows and not pipe.why then pipe.why, pipe.code, pipe.fields = why, code, fields end
+end
+
+-- Receive the reply to a sync: an error, if the server could not commit the group, and then that the group has ended.
+local function receive_sync(link, of, pipe)
+  local ended, why, code, fields
+
+  for _ = 1, 2 do
+    ended, why, code, fields = c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max)
+    if not ended and not pipe.why then pipe.why, pipe.code, pipe.fields = why, code, fields end
+    if ended or not c.status(link.conn) then break end
+  end
+  if not ended then c.abandon(link.conn) end
+  return ended, why, code
+end
+
+-- Receive the replies to a batch, until the connection ends. Returns whether all have come.
+local function receive_batch(link, of, pipe)
+  for _, reply in ipairs(pipe.replies) do
+    local rows, why, code, fields
+
+    if reply == SYNC then
+      rows, why, code = receive_sync(link, of, pipe)
+    else
+      rows, why, code, fields = c.receive(link.conn, left_of(of.deadline), of.arrays, of.rows_max, of.bytes_max)
+    end
+    -- A server that sends other replies than there are messages: none of them can be believed.
+    if rows and (reply == SYNC) ~= (rows == true) then
+      rows, why, code = nil, "postgres: the server sent no result", "08P01"
+      c.abandon(link.conn)
+    end
+    if reply ~= SYNC then take_reply(link, pipe, reply, rows, why, code, fields) end
+    if not c.status(link.conn) then return false, why, code end
+  end
+  return true
+end
+
+-- Send a batch, and receive its results. Returns their list; or nil, and why, code, fields of the first error, and the
+-- list, in which errors are tables.
+local function run_batch(link, of, batch)
+  local pipe <close> = setmetatable({ link = link, replies = {}, list = {}, made = {}, number = 0, group = 1 }, pipes)
+  local list = pipe.list
+  local ok, why, code, fields = make_room(link, of, batch)
+
+  if ok then ok, why, code = send_batch(link, of, pipe, batch) end
+  if not ok then return nil, why, code, fields end
+  ok, why, code = receive_batch(link, of, pipe)
+  pipe.is_done = ok
+  if not ok and not pipe.why then pipe.why, pipe.code = why, code end
+  if not pipe.why then return list end
+  for i = #list + 1, batch.number do list[i] = { error = why, code = code } end
+  return nil, pipe.why, pipe.code, pipe.fields, list
+end
+
+local Pipeline = {}
+local pipelines = { __index = Pipeline, __name = "sxe.postgres.pipeline", __metatable = false }
+
+local function new_batch()
+  return { number = 0 }
+end
+
+-- A pipeline, whose exec calls run(of, batch).
+local function new_pipeline(options, given, run)
+  if given ~= nil and type(given) ~= "table" then
+    error("postgres: the options of a pipeline are a table, not a " .. type(given), 0)
+  end
+  local state = { of = merge_options(options, given or {}), run = run, batch = new_batch() }
+  return setmetatable({ [STATE] = state }, pipelines)
+end
+
+function Pipeline.query(pipeline, sql, ...)
+  local batch = rawget(pipeline, STATE).batch
+
+  check_sql(sql)
+  c.check_values(...)
+  batch[#batch + 1] = { sql = sql, values = pack(...) }
+  batch.number = batch.number + 1
+  return pipeline
+end
+
+function Pipeline.sync(pipeline)
+  local batch = rawget(pipeline, STATE).batch
+
+  if #batch > 0 and batch[#batch] ~= SYNC then batch[#batch + 1] = SYNC end
+  return pipeline
+end
+
+function Pipeline.exec(pipeline)
+  local state = rawget(Pipeline.sync(pipeline), STATE)
+  local of, batch = state.of, state.batch
+  local list, why, code, fields, all
+
+  state.batch = new_batch()
+  if batch.number == 0 then return {} end
+  of.deadline = c.now() + of.timeout
+  count "pipelines"
+  list, why, code, fields, all = state.run(of, batch)
+  if list then return list end
+  return nil, why, code, fields, all
 end
 
 -- ---- Transactions ----
@@ -488,19 +707,47 @@ local function note_crossing(link, sql)
   if how == "crossed" or how and find(lower(sql), "chain", 1, true) then link.has_crossed = true end
 end
 
+-- Send a command of this file; it has the pool's timeout, as it has none of its own.
+local function command(state, sql)
+  local of = options_of(state.link.pool.options, sql)
+
+  return exchange(state.link, of, "script", "", sql)
+end
+
+-- Note a cursor whose loop has ended.
+local function note_cursor(state, name)
+  state.ended_cursors = state.ended_cursors or {}
+  state.ended_cursors[#state.ended_cursors + 1] = name
+end
+
+-- Close the cursors whose loops have ended. A failed transaction can close none, and ends them itself. Returns true; or
+-- nil, why, code, fields.
+local function close_cursors(state)
+  local names = state.ended_cursors
+  local rows, why, code, fields
+
+  state.ended_cursors = nil
+  if not names or c.status(state.link.conn) ~= "transaction" then return true end
+  rows, why, code, fields = command(state, "CLOSE " .. concat(names, "; CLOSE "))
+  if rows then return true end
+  return nil, why, code, fields
+end
+
 -- Call a function in a transaction. If a query has ended the transaction this fails: the function would run outside of
 -- it.
 local function act(state, sql, fn, ...)
   local link = state.link
-  local result, why, code, fields = nil, ENDED, "25P01", nil
+  local result, why, code, fields, list = nil, ENDED, "25P01", nil, nil
 
   if not has_ended(link) then
+    result, why, code, fields = close_cursors(state)
     c.take_crossing(link.conn) -- forget the crossings by commands of this file
-    result, why, code, fields = fn(link, ...)
+    if result then result, why, code, fields, list = fn(link, ...) end
     note_crossing(link, sql)
   end
   if result then return result end
   note_error(state, why, code, fields)
+  if list then return nil, why, code, fields, list end
   return nil, why, code, fields
 end
 
@@ -509,13 +756,6 @@ function Transaction.query(transaction, query, ...)
   local of, sql = options_of(state.link.pool.options, query)
 
   return act(state, sql, query_in, of, sql, ...)
-end
-
--- Send a command of this file; it has the pool's timeout, as it has none of its own.
-local function command(state, sql)
-  local of = options_of(state.link.pool.options, sql)
-
-  return exchange(state.link, of, "script", "", sql)
 end
 
 function Transaction.exec(transaction, query)
@@ -527,17 +767,91 @@ function Transaction.exec(transaction, query)
   return nil, why, code, fields
 end
 
+-- A pipeline in the transaction.
+function Transaction.pipeline(transaction, options)
+  local function run(of, batch)
+    local texts = {}
+
+    for i, entry in ipairs(batch) do texts[i] = entry.sql or "" end
+    return act(state_of(transaction), concat(texts, " "), run_batch, of, batch)
+  end
+  return new_pipeline(state_of(transaction).link.pool.options, options, run)
+end
+
+-- ---- Rows of a cursor of the server, in a transaction ----
+
+-- The state of such a loop. Its cursor is closed with the transaction's next query, or ends with the transaction.
+local loops = { __close = function(loop)
+  if loop.name then note_cursor(loop.state, loop.name) end
+  loop.name, loop.is_last = nil, true
+end }
+
+local function declare(loop)
+  local link = loop.state.link
+
+  count "queries"
+  link.cursors = (link.cursors or 0) + 1
+  local name = "sxe_rows" .. link.cursors
+  local ok, why = act(loop.state, loop.sql, exchange, loop.of, "text", "",
+    format("DECLARE %s NO SCROLL CURSOR FOR %s", name, loop.sql), unpack(loop.values, 1, loop.values.n))
+  if not ok then error(why, 0) end
+  loop.name = name
+end
+
+-- The number of rows that are fetched next, by the size of those before.
+local function portion_after(portion, bytes)
+  return max(1, min(PORTION, 4 * portion, portion * PORTION_BYTES // max(bytes, 1)))
+end
+
+local function fetch(loop)
+  local of, conn = loop.of, loop.state.link.conn
+  local rows, why
+
+  of.deadline = c.now() + of.timeout
+  if not loop.name then declare(loop) end
+  rows, why = act(loop.state, "", exchange, of, "script", "", format("FETCH %d FROM %s", loop.portion, loop.name))
+  if not rows then error(why, 0) end
+  loop.rows, loop.at, loop.is_last = rows, 1, #rows < loop.portion
+  loop.portion = portion_after(loop.portion, c.size(conn))
+end
+
+local function next_fetched(loop)
+  state_of(loop.transaction)
+  loop.at = loop.at + 1
+  if loop.at > #loop.rows and not loop.is_last then fetch(loop) end
+  return loop.rows[loop.at]
+end
+
+-- The iterator of a loop. Other queries of the transaction may be sent while it runs.
+function Transaction.rows(transaction, query, ...)
+  local state = state_of(transaction)
+  local of, sql = options_of(state.link.pool.options, query)
+  local loop = setmetatable({ transaction = transaction, state = state, of = of, sql = sql, values = pack(...),
+    rows = {}, at = 0, portion = FIRST_PORTION }, loops)
+
+  c.check_values(...)
+  of.rows_max = NO_END
+  return next_fetched, loop, nil, loop
+end
+
+-- ---- The end of a transaction ----
+
 -- The metatable that ends a state at the end of a scope.
 local enders = { __close = function(state) state.is_over = true end }
 
 local function new_state(link, outer)
-  return setmetatable({ link = link, depth = outer and outer.depth + 1 or 0 }, enders)
+  return setmetatable({ link = link, outer = outer, depth = outer and outer.depth + 1 or 0 }, enders)
 end
 
 -- Undo the changes of a state. Returns true; or nil, why, code: then the link cannot be used again.
 local function undo(state)
   if state.depth == 0 then return command(state, "ROLLBACK") end
   return command(state, format("ROLLBACK TO sxe%d; RELEASE sxe%d", state.depth, state.depth))
+end
+
+-- Cursors of a savepoint that is kept belong to the outer transaction.
+local function inherit_cursors(state)
+  for _, name in ipairs(state.ended_cursors or {}) do note_cursor(state.outer, name) end
 end
 
 -- Keep the changes of a state, if none of its queries failed.
@@ -552,6 +866,7 @@ local function keep(state)
     return nil, state.why or "closed", state.code, state.fields
   end
   ok, why, code, fields = command(state, state.depth == 0 and "COMMIT" or "RELEASE sxe" .. state.depth)
+  if ok and state.depth > 0 then inherit_cursors(state) end
   if ok then return true end
   if state.depth == 0 and not c.status(state.link.conn) then
     return nil, why .. ": whether the transaction was committed is not known", "08007", fields
@@ -663,6 +978,18 @@ function Db.query(db, query, ...)
   return nil, why, code, fields
 end
 
+-- A pipeline: queries that are sent together.
+function Db.pipeline(db, options)
+  local pool = rawget(db, POOL)
+
+  local function run(of, batch)
+    local list, why, code, fields, all = with_link(rawget(db, POOL), of.deadline, run_batch, of, batch)
+
+    return list, why, code, fields, all
+  end
+  return new_pipeline(pool.options, options, run)
+end
+
 function Db.exec(db, query)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
@@ -711,7 +1038,7 @@ end
 function Db.rows(db, query, ...)
   local pool = rawget(db, POOL)
   local of, sql = options_of(pool.options, query)
-  local guard = guard_of{ pool = pool, db = db, of = of, sql = sql, values = table.pack(...), at = 0 }
+  local guard = guard_of{ pool = pool, db = db, of = of, sql = sql, values = pack(...), at = 0 }
 
   of.portion, of.rows_max = PORTION, NO_END
   return next_row, guard, nil, guard
@@ -892,7 +1219,7 @@ function Db.transaction(db, fn, options)
   local results
 
   for _ = 0, retries do
-    results = table.pack(transact(rawget(db, POOL), begin, fn))
+    results = pack(transact(rawget(db, POOL), begin, fn))
     if results[1] or not is_conflict(results[3]) then break end
     count "conflicts"
   end
@@ -1001,7 +1328,7 @@ function postgres.new(options)
   local all = check_options(options)
   local params = params_of(all)
 
-  counters = counters or stats{ "queries", "connects", "failures", "waits", "prepared_again", "conflicts",
+  counters = counters or stats{ "queries", "pipelines", "connects", "failures", "waits", "prepared_again", "conflicts",
     name = "postgres" }
   local pool = { options = all, params = params, links = {}, line = { first = 1, last = 0 },
     tls_name = type(all.tls) == "table" and all.tls.name }

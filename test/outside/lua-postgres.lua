@@ -389,6 +389,131 @@ print(pcall(function() for row in one:rows "SELECT 10 / (5 - g) n FROM generate_
 ]], "true\t200000\ttrue\n5\nfalse\tdivision by zero\n")
 end)
 
+-- promise: docs/postgres.md: over a cursor in the server, so that the loop may send other queries
+test("a transaction may send queries while it walks over a large result", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLE walked (id int)")
+print(one:transaction(function(tx)
+  local sum, number = 0, 0
+  for row in tx:rows("SELECT generate_series(1, $1::int) g, repeat('x', 100) t", 100000) do
+    sum, number = sum + row.g, number + 1
+    if row.g % 20000 == 0 then
+      collectgarbage()
+      assert(collectgarbage "count" < 20000)
+      assert(tx:query("INSERT INTO walked VALUES ($1)", row.g))
+    end
+  end
+  for row in tx:rows "SELECT generate_series(1, 1000000000) n" do
+    if row.n == 15 then break end
+  end
+  assert(tx:query "SELECT 1")
+  for _, cursor in ipairs(tx:query "SELECT name FROM pg_cursors") do assert(not cursor.name:find "sxe", cursor.name) end
+  print(pcall(function() for row in tx:rows "VALUES (1), (2)" do error("own", 0) end end))
+  local large = 0
+  for row in tx:rows "SELECT repeat('x', 1000000) t FROM generate_series(1, 150)" do large = large + #row.t end
+  return sum, number, large
+end))
+print(one:query "SELECT count(*) n FROM walked"[1].n)
+print(pcall(one.transaction, one, function(tx) for _ in tx:rows "DELETE FROM walked RETURNING id" do error "reached" end end))
+print(one:query "SELECT count(*) n FROM walked"[1].n)
+]], tabbed[[
+false | own
+true | 5000050000 | 100000 | 150000000
+5
+false | syntax error at or near "DELETE"
+5
+]])
+end)
+
+-- promise: docs/postgres.md: The server commits the queries of a pipeline together, or none of them.
+test("the queries of a pipeline are committed together, or none", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+assert(one:exec [=[CREATE TABLE piped (id int PRIMARY KEY);
+CREATE TABLE later (id int REFERENCES piped DEFERRABLE INITIALLY DEFERRED)]=])
+local list = assert(one:pipeline()
+  :query("INSERT INTO piped VALUES ($1)", 1)
+  :query("INSERT INTO piped VALUES ($1)", 2)
+  :query("SELECT array_agg(id ORDER BY id) a, $1::text t FROM piped", nil)
+  :exec())
+print(#list, list[1].command, json.encode(list[3][1].a), list[3][1].t == postgres.null)
+local function show(rows, why, code, fields, all)
+  print(rows, why, code)
+  for i, result in ipairs(all) do print(i, result.command, result.code) end
+  print(one:query "SELECT array_to_string(array_agg(id ORDER BY id), ' ') a FROM piped"[1].a)
+end
+show(one:pipeline():query("INSERT INTO piped VALUES ($1)", 3):query("INSERT INTO piped VALUES ($1)", 1)
+  :query("INSERT INTO piped VALUES ($1)", 4):sync():query("INSERT INTO piped VALUES ($1)", 5):exec())
+show(one:pipeline():query "INSERT INTO piped VALUES (6)":query "INSERT INTO later VALUES (99)":sync():query "SELECT 1":exec())
+print(one:transaction(function(tx)
+  assert(tx:pipeline():query("INSERT INTO piped VALUES ($1)", 7):query "SELECT 1":exec())
+  print((select(3, tx:transaction(function(inner)
+    inner:pipeline():query("INSERT INTO piped VALUES ($1)", 8):query("INSERT INTO piped VALUES ($1)", 1):exec()
+  end))))
+end))
+print((select(3, one:transaction(function(tx) tx:pipeline():query("INSERT INTO piped VALUES ($1)", 9):query "bad":exec() end))))
+print(one:query "SELECT array_to_string(array_agg(id ORDER BY id), ' ') a FROM piped"[1].a)
+print(one:query "SELECT count(*) n FROM pg_prepared_statements WHERE statement LIKE 'INSERT INTO piped VALUES ($1)'"[1].n)
+]], tabbed[[
+3 | INSERT 0 1 | [1,2] | true
+nil | duplicate key value violates unique constraint "piped_pkey" | 23505
+1 | INSERT 0 1 | nil
+2 | nil | 23505
+3 | nil | 25P02
+4 | INSERT 0 1 | nil
+1 2 5
+nil | insert or update on table "later" violates foreign key constraint "later_id_fkey" | 23503
+1 | INSERT 0 1 | nil
+2 | INSERT 0 1 | nil
+3 | SELECT 1 | nil
+1 2 5
+23505
+true | nil
+42601
+1 2 5 7
+1
+]])
+end)
+
+-- promise: docs/postgres.md: A pipeline that times out, or whose task is cancelled, is cancelled in the server, and its
+--   connection is closed.
+test("large pipelines, pipelines that are cut off, and those of many tasks have their own results", function()
+    equal(run[[
+local few <close> = open{ max = 4 }
+local large = few:pipeline()
+for i = 1, 20000 do large:query("SELECT $1::int i, repeat('x', 1000) t", i) end
+for i, rows in ipairs(assert(large:exec())) do assert(rows[1].i == i) end
+print((select(2, few:pipeline{ timeout = 0.1 }:query "SELECT 1":query "SELECT pg_sleep(600)":exec())))
+while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n > 0 do
+  task.sleep(0.01)
+end
+print((select(3, few:pipeline{ bytes_max = 100000 }:query "SELECT repeat('x', 60000)":query "SELECT repeat('x', 60000)":exec())))
+local good, tasks = 0, {}
+for i = 1, 40 do
+  tasks[i] = task.start(function()
+    for j = 1, 20 do
+      local id, text = i * 1000 + j, "SELECT $1::int AS id, " .. j % 7
+      local list, why = few:pipeline{ timeout = math.random(3) == 1 and math.random() / 100 or 60 }
+        :query(text, id):sync():query(text, -id):query("SELECT $1::int AS id", id + 1):exec()
+      if list then
+        assert(list[1][1].id == id and list[2][1].id == -id and list[3][1].id == id + 1)
+        good = good + 1
+      else
+        assert(why == "timeout", why)
+      end
+    end
+  end)
+end
+for i = 1, 10 do
+  task.sleep(0.01)
+  tasks[i * 4]:cancel()
+end
+for _, t in ipairs(tasks) do t:join() end
+print(good > 100, few:query "SELECT 7 AS n"[1].n)
+]], "timeout\n54000\ntrue\t7\n")
+end)
+
 -- promise: docs/postgres.md: If the source raises an error, nothing is copied, and the error is raised.
 test("rows are copied in and out", function()
     equal(run[[
@@ -643,6 +768,41 @@ while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sl
 end
 print(front:query "SELECT 1 n"[1].n)
 ]], "50\ntimeout\n1\n")
+end)
+
+-- promise: docs/postgres.md: Transactions and pipelines need no change
+test("with pgbouncer in transaction mode, pipelines", function()
+    if not wire.has "pgbouncer" then
+        print("skipped: pipelines and pgbouncer, because it is not installed")
+        return
+    end
+    equal(run_in_front[[
+local front <close> = open{ host = "127.0.0.1", port = FRONT, prepare = false, max = 8 }
+assert(front:exec "CREATE TABLE piped_in_front (id int PRIMARY KEY)")
+local list = {}
+for i = 1, 100 do list[i] = i end
+task.parallel(list, function(i)
+  local all = assert(front:pipeline()
+    :query("INSERT INTO piped_in_front VALUES ($1) RETURNING id", i):query("SELECT $1::int AS i, pg_backend_pid() p", i)
+    :query "SELECT pg_backend_pid() p":sync()
+    :query("SELECT $1::int AS i", -i):sync():query("SELECT id FROM piped_in_front WHERE id = $1", i):exec())
+  assert(all[1][1].id == i and all[2][1].i == i and all[2][1].p == all[3][1].p and all[4][1].i == -i and all[5][1].id == i)
+  local code = select(3, front:pipeline():query("INSERT INTO piped_in_front VALUES ($1)", -i)
+    :query("INSERT INTO piped_in_front VALUES ($1)", i):exec())
+  assert(code == "23505", code)
+  assert(front:transaction(function(tx)
+    for row in tx:rows("SELECT generate_series(1, $1::int) g", 30) do
+      if row.g == 20 then assert(tx:pipeline():query "SELECT 1":query "SELECT 2":exec()) end
+    end
+  end))
+end)
+print(front:query "SELECT count(*) n FROM piped_in_front"[1].n)
+print((select(2, front:pipeline{ timeout = 0.1 }:query "SELECT 1":query "SELECT pg_sleep(600)":exec())))
+while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n > 0 do
+  task.sleep(0.01)
+end
+print(front:query "SELECT 1 n"[1].n)
+]], "100\ntimeout\n1\n")
 end)
 
 -- promise: docs/postgres.md: queries sometimes fail with the code 26000, but no query runs the text of another

@@ -78,6 +78,42 @@ function Postgres:exec(query) end
 ---@return fun(cursor: table): table? step, table cursor, nil first, table closing
 function Postgres:rows(query, ...) end
 
+---The options of a pipeline.
+---@class sxe.postgres.pipeline.options
+---@field timeout? sxe.seconds of the whole pipeline
+---@field prepare? boolean
+---@field rows_max? integer of each result
+---@field bytes_max? integer of all results together
+---@field arrays? boolean
+
+---In a pipeline's list, in place of the rows of a query that failed.
+---@class sxe.postgres.failure
+---@field error sxe.error
+---@field code? string
+---@field fields? sxe.postgres.error
+
+---Queries that are sent together.
+---@class sxe.PostgresPipeline
+local Pipeline = {}
+
+---Add a query with its values.
+---@param sql string
+---@param ... any
+---@return sxe.PostgresPipeline
+function Pipeline:query(sql, ...) end
+
+---End a group: the queries before are committed or undone together.
+---@return sxe.PostgresPipeline
+function Pipeline:sync() end
+
+---Send the queries: their results; or nil, and what the first error is, and all results.
+---@return sxe.postgres.rows[]? results, sxe.error? why, string? code, sxe.postgres.error? fields, table? all
+function Pipeline:exec() end
+
+---@param options? sxe.postgres.pipeline.options
+---@return sxe.PostgresPipeline
+function Postgres:pipeline(options) end
+
 ---COPY FROM STDIN: the number of rows.
 ---@param query string|sxe.postgres.query
 ---@param source string|fun(): string?
@@ -123,6 +159,16 @@ function Transaction:query(query, ...) end
 ---@param query string|sxe.postgres.query
 ---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
 function Transaction:exec(query) end
+
+---@param options? sxe.postgres.pipeline.options
+---@return sxe.PostgresPipeline
+function Transaction:pipeline(options) end
+
+---For a loop over a result of any size, which raises errors, and may send other queries.
+---@param query string|sxe.postgres.query
+---@param ... any
+---@return fun(loop: table): table? step, table loop, nil first, table closing
+function Transaction:rows(query, ...) end
 
 ---@param query string|sxe.postgres.query
 ---@param source string|fun(): string?

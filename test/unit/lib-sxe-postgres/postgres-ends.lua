@@ -24,6 +24,14 @@ local function walk(db, id)
   for row in db:rows("echo", id) do return tonumber(row.a) end
 end
 
+local function pipe(db, id)
+  local list, why = db:pipeline():query("echo", -id):sync():query("echo", id):exec()
+
+  if not list then error(why, 0) end
+  equal(list[1][1].a, tostring(-id))
+  return tonumber(list[2][1].a)
+end
+
 -- A task that ends before its nth instruction. Returns whether it had so many.
 local function end_at(n, db, call)
   local has_ended = false
@@ -66,4 +74,5 @@ P.run{
   function() sweep(3, 2, query) end,
   function() sweep(3, 1, transact) end,
   function() sweep(3, 1, walk) end,
+  function() sweep(3, 1, pipe) end,
 }

@@ -93,6 +93,26 @@ local function cancel_requests_end()
   gate:set()
 end
 
+local function pipelines_fail()
+  for _, name in ipairs{ "PQenterPipelineMode", "PQpipelineSync", "PQsendPrepare", "PQsendQueryParams" } do
+    pq_fault(name)
+    local list, _, code = db:pipeline{ prepare = name ~= "PQsendQueryParams" }:query "a":query "other":exec()
+    equal(list, nil)
+    equal(code, "08006")
+    works()
+  end
+  -- An error while the replies are read: the connection ends.
+  pq_fault "PQunescapeBytea"
+  fails("not enough memory", pcall(function() db:pipeline():query "b":query "a":exec() end))
+  works()
+  fails("closed", db:transaction(function(tx)
+    pq_fault "PQunescapeBytea"
+    fails("not enough memory", pcall(function() tx:pipeline():query "b":query "a":exec() end))
+    fails("closed", tx:query "a")
+  end))
+  works()
+end
+
 local function options_fail()
   pq_fault "PQconndefaults"
   fails("not enough memory", pcall(postgres.new, {}))
@@ -110,6 +130,8 @@ local function waits_need_tasks()
   works()
   fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return db:query "a" end))
   works()
+  fails("cannot wait", pcall(table.sort, { 1, 2 }, function() return db:pipeline():query "a":exec() end))
+  works()
 end
 
 local function cancelled_tasks_send_nothing()
@@ -121,13 +143,19 @@ local function cancelled_tasks_send_nothing()
     result = { db:query "a" }
   end):join()
   fails("cancelled", table.unpack(result))
+  task.start(function()
+    task.self():cancel()
+    result = { db:pipeline():query "a":exec() }
+  end):join()
+  fails("cancelled", table.unpack(result))
   equal(#server.log, 0)
   fails("closed", db:transaction(function(tx)
     db:close()
     fails("closed", tx:query "a")
+    fails("closed", tx:pipeline():query "a":exec())
   end))
 end
 
 P.run{ open, connecting_fails, queries_fail, cancelling_fails, silent_servers_hold_up_nobody, cancel_requests_end,
-  options_fail, waits_need_tasks,
+  pipelines_fail, options_fail, waits_need_tasks,
   cancelled_tasks_send_nothing }

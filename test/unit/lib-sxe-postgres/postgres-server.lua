@@ -154,9 +154,12 @@ function steps.E(_, session)
   return results(answer)
 end
 
-function steps.S(_, session)
+-- A server that cannot commit has an error before the end.
+function steps.S(server, session)
+  local refused = not session.is_skipping and server.commit and server.commit(session) or ""
+
   session.is_skipping = false
-  return ready(session)
+  return refused .. ready(session)
 end
 
 function steps.Q(server, session, body)

@@ -48,6 +48,11 @@ pq_fault(const char *name)
       (PGconn * pg, const char *sql, int number, const Oid *types, const char *const *values,     \
        const int *lengths, const int *formats, int format),                                       \
       (pg, sql, number, types, values, lengths, formats, format))                                 \
+    X(PQsendPrepare, int, 0,                                                                      \
+      (PGconn * pg, const char *name, const char *sql, int number, const Oid *types),             \
+      (pg, name, sql, number, types))                                                             \
+    X(PQenterPipelineMode, int, 0, (PGconn * pg), (pg))                                           \
+    X(PQpipelineSync, int, 0, (PGconn * pg), (pg))                                                \
     X(PQunescapeBytea, unsigned char *, NULL, (const unsigned char *text, size_t *length),        \
       (text, length))                                                                             \
     X(PQconninfoParse, PQconninfoOption *, NULL, (const char *text, char **why), (text, why))     \

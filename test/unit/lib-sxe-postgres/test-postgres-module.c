@@ -20,7 +20,7 @@ run_to_the_end(const char *script)
     world_stop();
 }
 
-static const char *const scripts[] = {"queries", "faults", "ends"};
+static const char *const scripts[] = {"queries", "pipelines", "faults", "ends"};
 
 START_TEST(queries_get_their_rows_or_the_reason)
 {
@@ -82,7 +82,8 @@ START_TEST(without_memory_of_lua_a_query_fails_and_the_next_works)
              "%s end)\n"
              "function try() task.start(pcall, function() db:query('a', 1)\n"
              "    db:transaction(function(tx) tx:query('a', 2.5) end)\n"
-             "    for _ in db:rows 'a' do end end) end\n"
+             "    for _ in db:rows 'a' do end\n"
+             "    db:pipeline():query('a', 3):sync():query('a'):exec() end) end\n"
              "function check() done = false task.start(function()\n"
              "    assert(db:query('a')[1].a == '1') done = true end) end",
              begin);
