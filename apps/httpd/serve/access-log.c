@@ -31,8 +31,8 @@ struct access_log {
     uint64_t reported; /* how many of the dropped lines were reported in warnings */
     size_t torn;       /* how many bytes of the buffer's first line are in the file already */
     unsigned used;
-    struct log_line line;
-    char buffer[BUFFER_SIZE];
+    /* after the lines there is room for the next one, which is made there */
+    char buffer[BUFFER_SIZE + LOG_LINE_SIZE];
 };
 
 /* ---- Sampling ---- */
@@ -217,6 +217,18 @@ access_log_reopen(struct access_log *log)
     return 0;
 }
 
+/* Write the lines before this one, and move it to its place in the buffer. False: they cannot be
+ * written. */
+static bool
+is_room_made(struct access_log *log, const struct log_line *line)
+{
+    access_log_flush(log);
+    if (line->length > BUFFER_SIZE - log->used)
+        return false;
+    memmove(log->buffer + log->used, line->text, line->length);
+    return true;
+}
+
 void
 access_log_add(struct access_log *log, const struct sxe_http_request *request,
                const struct sxe_http_summary *summary)
@@ -226,22 +238,18 @@ access_log_add(struct access_log *log, const struct sxe_http_request *request,
                               .clock = &log->clock,
                               .worker = log->worker,
                               .has_id = log->has_ids};
-    struct log_line *line = &log->line;
+    struct log_line line = {.text = log->buffer + log->used};
 
     if (!is_chosen(log, request, summary))
         return;
     if (log->is_sampled)
         entry.sample_rate = is_always_logged(log, summary) ? 1 : log->rate;
     log_clock_set(&log->clock, time(NULL));
-    log_line_make(line, log->format, &entry);
-    if (line->length > BUFFER_SIZE - log->used)
-        access_log_flush(log);
-    if (line->length > BUFFER_SIZE - log->used) {
+    log_line_make(&line, log->format, &entry);
+    if (line.length > BUFFER_SIZE - log->used && !is_room_made(log, &line))
         drop_line(log);
-        return;
-    }
-    memcpy(log->buffer + log->used, line->text, line->length);
-    log->used += line->length;
+    else
+        log->used += line.length;
 }
 
 uint64_t

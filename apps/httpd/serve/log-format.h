@@ -28,6 +28,7 @@
 /* the most texts of clients in a line; $request consists of two: method and target */
 #define LOG_FORMAT_TEXTS   24
 #define LOG_FORMAT_PROBLEM 192 /* room for a message about what is wrong with the text */
+#define LOG_FORMAT_SHORT   16  /* literal texts up to this length are copied with a fixed length */
 
 enum log_variable {
     LOG_LITERAL,
@@ -72,7 +73,7 @@ struct log_format {
     bool is_json;
     unsigned number;
     struct log_part parts[LOG_FORMAT_PARTS];
-    char bytes[LOG_FORMAT_BYTES];
+    char bytes[LOG_FORMAT_BYTES + LOG_FORMAT_SHORT];
 };
 
 /* Parse the text, or use the format that has this name: common, combined, json. False: `problem`

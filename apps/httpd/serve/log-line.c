@@ -4,41 +4,66 @@
  */
 #include "log-line.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "secure.h"
 #include "sxe-json.h"
 
-#define TEXT_MAX 1200u /* the most bytes of an escaped text; its last escape may go beyond this */
-#define PART_MAX 64u   /* the most bytes of a variable, without the texts of clients in it */
+#define TEXT_MAX   1200u /* the most bytes of an escaped text; its last escape may go beyond this */
+#define WORD       8     /* bytes that are tested for escapes together */
+#define DIGITS_MAX 20    /* the most digits of a number */
+#define PART_MAX   64u   /* the most bytes of a variable, without the texts of clients in it */
 
 _Static_assert(LOG_FORMAT_TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + LOG_FORMAT_PARTS * PART_MAX +
-                       LOG_FORMAT_BYTES <=
+                       LOG_FORMAT_BYTES + LOG_FORMAT_SHORT <=
                    LOG_LINE_SIZE,
                "every line has room: none is cut where it would not be JSON");
 
 /* ---- Bytes ---- */
-
-static void add_to_line(struct log_line *line, const char *format, ...) SXE_PRINTF(2, 3);
-
-static void
-add_to_line(struct log_line *line, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    line->length += (unsigned)vsnprintf(line->text + line->length, LOG_LINE_SIZE - line->length,
-                                        format, arguments);
-    va_end(arguments);
-}
 
 static void
 add_line_bytes(struct log_line *line, const char *bytes, size_t length)
 {
     memcpy(line->text + line->length, bytes, length);
     line->length += (unsigned)length;
+}
+
+/* If the text is a literal, the compiler knows its length. */
+static inline void
+add_line_text(struct log_line *line, const char *text)
+{
+    add_line_bytes(line, text, strlen(text));
+}
+
+/* Add a number, with zeros before it up to that many digits. A copy of fixed length is no call. */
+static void
+add_decimal(struct log_line *line, unsigned long long number, unsigned least)
+{
+    char digits[2 * DIGITS_MAX] = {0};
+    char *const end = digits + DIGITS_MAX;
+    char *at = end;
+
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0 || end - at < (ptrdiff_t)least);
+    memcpy(line->text + line->length, at, DIGITS_MAX);
+    line->length += (unsigned)(end - at);
+}
+
+/* Add the literal text of a part. Most of these are short. */
+static inline void
+add_literal(struct log_line *line, const struct log_format *format, const struct log_part *part)
+{
+    char *to = line->text + line->length;
+    const char *from = format->bytes + part->start;
+
+    if (SXE_LIKELY(part->length <= LOG_FORMAT_SHORT))
+        memcpy(to, from, LOG_FORMAT_SHORT);
+    else
+        memcpy(to, from, part->length);
+    line->length += part->length;
 }
 
 static struct sxe_span
@@ -54,27 +79,73 @@ add_json_value(struct log_line *line, struct sxe_span text)
                                               &text.length, SXE_JSON_LATIN1);
 }
 
+/* Whether texts of this part are between double quotes, so that a blank in them, and a name of a
+ * method, need no escape. */
 static bool
-must_escape(const struct log_part *part, unsigned char byte)
+are_quotes_around(const struct log_part *part)
 {
-    return byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\' ||
-           byte == (unsigned char)part->before || byte == (unsigned char)part->after ||
-           (byte == ' ' && !part->is_quoted);
+    return part->is_quoted && part->before == '"' && part->after == '"';
 }
 
-static void
+static inline bool
+must_escape(const struct log_part *part, unsigned char byte)
+{
+    return byte < ' ' + !part->is_quoted || byte >= 0x7f || byte == '"' || byte == '\\' ||
+           byte == (unsigned char)part->before || byte == (unsigned char)part->after;
+}
+
+/* Copy eight bytes if none of them must be escaped. They are tested together: in one of the sums
+ * each byte that must be escaped sets the top bit of its place. A carry may set the top bit of
+ * another place, too; then add_escaped looks at each byte. */
+static bool
+is_word_copied(char *to, const char *from, const struct log_part *part)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t word;
+    uint64_t found;
+
+    memcpy(&word, from, sizeof(word));
+    found = word - (part->is_quoted ? ' ' : ' ' + 1) * ones;
+    found |= (word ^ '"' * ones) - ones;
+    found |= (word ^ '\\' * ones) - ones;
+    found |= (word ^ (unsigned char)part->before * ones) - ones;
+    found |= (word ^ (unsigned char)part->after * ones) - ones;
+    found |= word + ones; /* finds DEL (0x7f) */
+    memcpy(to, &word, sizeof(word));
+    return ((found | word) & 0x80 * ones) == 0;
+}
+
+static char *
+put_escape(char *to, unsigned char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    *to++ = '\\';
+    *to++ = 'x';
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 15];
+    return to;
+}
+
+static __attribute__((noinline)) void
 add_escaped(struct log_line *line, const struct log_part *part, struct sxe_span text)
 {
-    unsigned end = line->length + TEXT_MAX;
+    const char *from = text.base;
+    const char *const end = from + text.length;
+    char *to = line->text + line->length;
+    const char *const limit = to + TEXT_MAX;
 
-    for (size_t i = 0; i < text.length && line->length < end; i++) {
-        unsigned char byte = (unsigned char)text.base[i];
-
-        if (must_escape(part, byte))
-            add_to_line(line, "\\x%02X", byte);
-        else
-            line->text[line->length++] = (char)byte;
+    while (from < end && to < limit) {
+        if (end - from >= WORD && limit - to >= WORD && is_word_copied(to, from, part)) {
+            from += WORD;
+            to += WORD;
+        } else if (must_escape(part, (unsigned char)*from)) {
+            to = put_escape(to, (unsigned char)*from++);
+        } else {
+            *to++ = *from++;
+        }
     }
+    line->length = (unsigned)(to - line->text);
 }
 
 /* ---- The request ---- */
@@ -151,7 +222,7 @@ host_of_line(const struct sxe_http_request *request)
 
 /* Add a text of the request. If it is missing, write "-", or in JSON "". An empty text is also
  * written as "-", unless it is in quotes, which show that it is empty. */
-static void
+static inline void
 add_text(struct log_line *line, const struct log_format *format, const struct log_part *part,
          struct sxe_span text)
 {
@@ -166,7 +237,29 @@ add_text(struct log_line *line, const struct log_format *format, const struct lo
 static void
 add_http_version(struct log_line *line, const struct log_entry *entry)
 {
-    add_to_line(line, "HTTP/1.%u", entry->request->head.minor);
+    add_line_text(line, "HTTP/1.");
+    add_decimal(line, entry->request->head.minor, 1);
+}
+
+static void
+add_blank(struct log_line *line, const struct log_format *format, const struct log_part *part)
+{
+    if (format->is_json || are_quotes_around(part))
+        line->text[line->length++] = ' ';
+    else
+        add_escaped(line, part, (struct sxe_span){" ", 1});
+}
+
+static void
+add_method(struct log_line *line, const struct log_format *format, const struct log_part *part,
+           const struct log_entry *entry)
+{
+    const struct sxe_span method = sxe_http_method_text(entry->request);
+
+    if (entry->request->head.method != SXE_HTTP_OTHER && are_quotes_around(part))
+        add_line_bytes(line, method.base, method.length);
+    else
+        add_text(line, format, part, method.length > 0 ? method : (struct sxe_span){NULL, 0});
 }
 
 /* Add method, target and version, as far as they are known. If the variable is not in quotes, the
@@ -175,30 +268,35 @@ static void
 add_request(struct log_line *line, const struct log_format *format, const struct log_part *part,
             const struct log_entry *entry)
 {
-    const struct sxe_span blank = {" ", 1};
-    const struct sxe_span method = sxe_http_method_text(entry->request);
     const struct sxe_span target = sxe_http_target(entry->request);
 
-    add_text(line, format, part, method.length > 0 ? method : (struct sxe_span){NULL, 0});
+    add_method(line, format, part, entry);
     if (target.length == 0)
         return;
-    add_text(line, format, part, blank);
+    add_blank(line, format, part);
     add_text(line, format, part, target);
     if (has_version(entry)) {
-        add_text(line, format, part, blank);
+        add_blank(line, format, part);
         add_http_version(line, entry);
     }
 }
 
+static void
+add_user(struct log_line *line, const struct log_format *format, const struct log_part *part,
+         const struct log_entry *entry)
+{
+    struct sxe_http_basic basic;
+
+    add_text(line, format, part, sxe_http_user(entry->request, &basic));
+}
+
 static struct sxe_span
 text_of_part(const struct log_format *format, const struct log_part *part,
-             const struct sxe_http_request *request, struct sxe_http_basic *basic)
+             const struct sxe_http_request *request)
 {
     switch (part->variable) {
     case LOG_REMOTE_ADDR:
         return peer_of(request);
-    case LOG_REMOTE_USER:
-        return sxe_http_user(request, basic);
     case LOG_REQUEST_METHOD:
         return sxe_http_method_text(request);
     case LOG_REQUEST_URI:
@@ -218,7 +316,7 @@ add_own_text(struct log_line *line, const struct log_format *format, const char 
 {
     if (*text == '\0' && !format->is_json)
         text = "-";
-    add_line_bytes(line, text, strlen(text));
+    add_line_text(line, text);
 }
 
 static void
@@ -234,15 +332,10 @@ add_trace_id(struct log_line *line, const struct log_format *format, const struc
 }
 
 static void
-add_line_part(struct log_line *line, const struct log_format *format, const struct log_part *part,
-              const struct log_entry *entry)
+add_variable(struct log_line *line, const struct log_format *format, const struct log_part *part,
+             const struct log_entry *entry)
 {
-    struct sxe_http_basic basic;
-
     switch (part->variable) {
-    case LOG_LITERAL:
-        add_line_bytes(line, format->bytes + part->start, part->length);
-        break;
     case LOG_TIME_LOCAL:
         add_own_text(line, format, entry->clock->local);
         break;
@@ -259,17 +352,18 @@ add_line_part(struct log_line *line, const struct log_format *format, const stru
             add_own_text(line, format, "");
         break;
     case LOG_STATUS:
-        add_to_line(line, "%u", status_of(entry->summary));
+        add_decimal(line, status_of(entry->summary), 1);
         break;
     case LOG_BODY_BYTES_SENT:
-        add_to_line(line, "%llu", body_bytes(entry));
+        add_decimal(line, body_bytes(entry), 1);
         break;
     case LOG_REQUEST_TIME:
-        add_to_line(line, "%llu.%03llu", duration_us(entry) / 1000000,
-                    duration_us(entry) / 1000 % 1000);
+        add_decimal(line, duration_us(entry) / 1000000, 1);
+        add_line_text(line, ".");
+        add_decimal(line, duration_us(entry) / 1000 % 1000, 3);
         break;
     case LOG_DURATION_US:
-        add_to_line(line, "%llu", duration_us(entry));
+        add_decimal(line, duration_us(entry), 1);
         break;
     case LOG_TRACE_ID:
     case LOG_SPAN_ID:
@@ -282,30 +376,60 @@ add_line_part(struct log_line *line, const struct log_format *format, const stru
         add_own_text(line, format, secure_version(sxe_http_socket(entry->request)));
         break;
     case LOG_WORKER:
-        add_to_line(line, "%u", entry->worker);
+        add_decimal(line, entry->worker, 1);
         break;
+    case LOG_REMOTE_USER:
+        add_user(line, format, part, entry);
+        break;
+    case LOG_LITERAL: /* log_line_make has added it */
     case LOG_HEADER:
     case LOG_REMOTE_ADDR:
-    case LOG_REMOTE_USER:
     case LOG_REQUEST_METHOD:
     case LOG_REQUEST_URI:
     case LOG_HOST:
     case LOG_REQUEST_ID:
-        add_text(line, format, part, text_of_part(format, part, entry->request, &basic));
+        add_text(line, format, part, text_of_part(format, part, entry->request));
         break;
     }
 }
 
 /* ---- Objects with all members that have a value ---- */
 
-static void
+/* Add a member whose value is a text. name: all that is before the text. */
+static inline void
 add_member(struct log_line *line, const char *name, struct sxe_span text)
 {
     if (text.length == 0)
         return;
-    add_to_line(line, ",\"%s\":\"", name);
+    add_line_text(line, name);
     add_json_value(line, text);
-    add_to_line(line, "\"");
+    add_line_text(line, "\"");
+}
+
+static void
+add_numbers(struct log_line *line, const struct log_entry *entry)
+{
+    add_line_text(line, "{\"time\":\"");
+    add_line_text(line, entry->clock->iso);
+    add_line_text(line, "\",\"status\":");
+    add_decimal(line, status_of(entry->summary), 1);
+    add_line_text(line, ",\"bytes\":");
+    add_decimal(line, body_bytes(entry), 1);
+    add_line_text(line, ",\"duration_us\":");
+    add_decimal(line, duration_us(entry), 1);
+}
+
+static void
+add_ids(struct log_line *line, const struct log_entry *entry)
+{
+    const struct sxe_http_trace *trace = sxe_http_trace(entry->request);
+
+    if (entry->has_id)
+        add_member(line, ",\"request_id\":\"", span_of(sxe_http_request_id(entry->request)));
+    if (trace == NULL)
+        return;
+    add_member(line, ",\"trace_id\":\"", span_of(trace->trace_id));
+    add_member(line, ",\"span_id\":\"", span_of(trace->span_id));
 }
 
 static void
@@ -313,34 +437,32 @@ add_object(struct log_line *line, const struct log_entry *entry)
 {
     const struct sxe_http_request *request = entry->request;
     const struct sxe_http_parser *head = &request->head;
-    const struct sxe_http_trace *trace = sxe_http_trace(request);
     struct sxe_http_basic basic;
 
-    add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu",
-                entry->clock->iso, status_of(entry->summary), body_bytes(entry),
-                duration_us(entry));
-    add_member(line, "peer", peer_of(request));
-    add_member(line, "user", sxe_http_user(request, &basic));
-    add_member(line, "method", sxe_http_method_text(request));
-    add_member(line, "target", sxe_http_target(request));
-    if (has_version(entry))
-        add_to_line(line, ",\"version\":\"1.%u\"", head->minor);
-    add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
-    add_member(line, "referer", sxe_http_field_value(request, "Referer"));
-    add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
-    if (entry->has_id)
-        add_member(line, "request_id", span_of(sxe_http_request_id(request)));
-    if (trace != NULL)
-        add_to_line(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace->trace_id,
-                    trace->span_id);
+    add_numbers(line, entry);
+    add_member(line, ",\"peer\":\"", peer_of(request));
+    add_member(line, ",\"user\":\"", sxe_http_user(request, &basic));
+    add_member(line, ",\"method\":\"", sxe_http_method_text(request));
+    add_member(line, ",\"target\":\"", sxe_http_target(request));
+    if (has_version(entry)) {
+        add_line_text(line, ",\"version\":\"1.");
+        add_decimal(line, head->minor, 1);
+        add_line_text(line, "\"");
+    }
+    add_member(line, ",\"host\":\"", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
+    add_member(line, ",\"referer\":\"", sxe_http_field_value(request, "Referer"));
+    add_member(line, ",\"user_agent\":\"",
+               sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
+    add_ids(line, entry);
     if (entry->sample_rate > 0)
-        add_to_line(line, ",\"sample_rate\":%g", entry->sample_rate);
+        line->length += (unsigned)snprintf(line->text + line->length, PART_MAX,
+                                           ",\"sample_rate\":%g", entry->sample_rate);
     if (head->refusal != SXE_HTTP_NOT_REFUSED)
-        add_to_line(line, ",\"refused\":\"%s\"",
-                    sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
+        add_member(line, ",\"refused\":\"",
+                   span_of(sxe_http_refusal_text((enum sxe_http_refusal)head->refusal)));
     if (entry->summary->result < 0)
-        add_to_line(line, ",\"error\":\"%s\"", strerror(-entry->summary->result));
-    add_to_line(line, "}");
+        add_member(line, ",\"error\":\"", span_of(strerror(-entry->summary->result)));
+    add_line_text(line, "}");
 }
 
 /* ---- The line ---- */
@@ -368,7 +490,13 @@ log_line_make(struct log_line *line, const struct log_format *format, const stru
     line->length = 0;
     if (format->is_object)
         add_object(line, entry);
-    for (unsigned i = 0; i < format->number; i++)
-        add_line_part(line, format, &format->parts[i], entry);
+    for (unsigned i = 0; i < format->number; i++) {
+        const struct log_part *part = &format->parts[i];
+
+        if (part->variable == LOG_LITERAL)
+            add_literal(line, format, part);
+        else
+            add_variable(line, format, part, entry);
+    }
     line->text[line->length++] = '\n';
 }

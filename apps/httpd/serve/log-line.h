@@ -2,7 +2,9 @@
  *
  * What: makes a line of the access log.
  *
- * Place: access-log.c calls log_line_make for each request that it logs. Nothing is allocated.
+ * Place: access-log.c calls log_line_make for each request that it logs, with room at the end of its
+ * buffer, so that no line is copied. Nothing is allocated. printf(3) is called only for the rate of
+ * sampled lines in JSON, because it takes as long as several parts of a line.
  *
  * Escapes: in texts of clients, bytes below 0x20, bytes from 0x7f on, " and \ become \xHH (in JSON
  * the escapes of sxe-json.h), so that no client can forge a line. The bytes that the format has
@@ -22,8 +24,8 @@
 #define LOG_LINE_SIZE 36864u
 
 struct log_line {
+    char *text; /* room for LOG_LINE_SIZE bytes, of which bytes after the line may be overwritten */
     unsigned length;
-    char text[LOG_LINE_SIZE];
 };
 
 /* The current date in UTC, in two forms, which are made once a second. Set second to -1 before the

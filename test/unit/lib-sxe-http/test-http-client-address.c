@@ -88,6 +88,13 @@ static const struct {
     {X, ASK("X-Forwarded-For: 1.2.3.4, rubbish, 10.0.0.1\r\n"), "10.0.0.1 - h"},
     {X, ASK("X-Forwarded-For: 1.2.3.4, unknown\r\n"), "127.0.0.1 - h"},
     {X, ASK("X-Forwarded-Proto: https\r\nX-Forwarded-Host: i\r\n"), "127.0.0.1 https i"},
+    /* Addresses of each length. */
+    {X, ASK("X-Forwarded-For: 0.9.10.99\r\n"), "0.9.10.99 - h"},
+    {X, ASK("X-Forwarded-For: 100.109.200.255\r\n"), "100.109.200.255 - h"},
+    {X, ASK("X-Forwarded-For: ::ffff:1.20.255.0\r\n"), "::ffff:1.20.255.0 - h"},
+    {X, ASK("X-Forwarded-For: ::ffff:0:102:304\r\n"), "::ffff:0:102:304 - h"},
+    {X, ASK("X-Forwarded-For: 2001:db8:222:3333:4444:5555:6666:7777\r\n"),
+     "2001:db8:222:3333:4444:5555:6666:7777 - h"},
     /* Proto and host: the only one, or the one at the place of the address. */
     {X,
      ASK("X-Forwarded-For: 1.2.3.4, 10.0.0.1\r\nX-Forwarded-Proto: http, https, http\r\n"

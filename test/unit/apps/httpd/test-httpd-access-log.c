@@ -251,6 +251,10 @@ static const struct {
     {"$request_method\t${request_uri}x$server_protocol", "GET /a HTTP/1.0\r\n\r\n",
      "GET\t/ax"
      "HTTP/1.0\n"},
+    {"a text of more than 16 bytes: $status", "GET / HTTP/1.0\r\n\r\n",
+     "a text of more than 16 bytes: 200\n"},
+    {"[$request_method] \"$request_method\"", "BREW / HTTP/1.0\r\n\r\n", "[BREW] \"BREW\"\n"},
+    {"\"${request}T\"", "GET /T HTTP/1.0\r\n\r\n", "\"GE\\x54 /\\x54 HTTP/1.0T\"\n"},
     {"$$$status$$", "GET / HTTP/1.0\r\n\r\n", "$200$\n"},
     {"$ssl_protocol $trace_id $span_id", "GET / HTTP/1.0\r\n\r\n", "- - -\n"},
     {"$host", "GET / HTTP/1.1\r\nHost: h:80\r\n\r\n", "h\n"},
@@ -292,6 +296,52 @@ START_TEST(a_line_is_made_to_order)
     request(orders[_i].request);
     end_log();
     ck_assert_str_eq(read_file(path), orders[_i].line);
+}
+END_TEST
+
+/* A byte that must be escaped in some formats, at each place of a text that is tested eight bytes at
+ * a time. */
+static const struct {
+    const char *format;
+    const char *before;
+    const char *after;
+    const char *escaped; /* the bytes that this format escapes, but for \x80 and above */
+} around[] = {
+    {"$http_a", "", "", " \t\"\\"},
+    {"\"$http_a\"", "\"", "\"", "\t\"\\"},
+    {"\"[$http_a!\"", "\"[", "!\"", "\t\"\\[!"},
+    {"~$http_a@", "~", "@", " \t\"\\~@"},
+};
+
+static void
+check_escape_at(const char *before, const char *after, bool is_escaped, unsigned char byte)
+{
+    for (unsigned place = 0; place < 20; place++) {
+        char text[200];
+        char line[300];
+
+        snprintf(text, sizeof(text), "GET / HTTP/1.0\r\nA: a%.*s%c%.*s\r\n\r\n", (int)place,
+                 "bbbbbbbbbbbbbbbbbbbb", byte, 20 - (int)place, "cccccccccccccccccccc");
+        request(text);
+        snprintf(text, sizeof(text), is_escaped ? "\\x%02X" : "%c", byte);
+        snprintf(line, sizeof(line), "%sa%.*s%s%.*s%s\n", before, (int)place,
+                 "bbbbbbbbbbbbbbbbbbbb", text, 20 - (int)place, "cccccccccccccccccccc", after);
+        access_log_flush(access_log);
+        ck_assert_str_eq(read_file(path), line);
+        ck_assert_int_eq(truncate(path, 0), 0);
+    }
+}
+
+START_TEST(an_escape_is_made_at_each_place)
+{
+    static const char bytes[] = " !\"#@A[\\]^~\t\x80\xA2\xDC\xFF";
+
+    log_with((struct sxe_http_config){0}, around[_i].format);
+    for (const char *byte = bytes; *byte != '\0'; byte++)
+        check_escape_at(around[_i].before, around[_i].after,
+                        (unsigned char)*byte >= 0x80 || strchr(around[_i].escaped, *byte) != NULL,
+                        (unsigned char)*byte);
+    end_log();
 }
 END_TEST
 
@@ -1025,6 +1075,8 @@ access_log_suite(void)
     tcase_add_test(formats, json_has_the_trace);
     tcase_add_loop_test(formats, a_line_is_made_to_order, 0,
                         (int)(sizeof(orders) / sizeof(orders[0])));
+    tcase_add_loop_test(formats, an_escape_is_made_at_each_place, 0,
+                        (int)(sizeof(around) / sizeof(around[0])));
     tcase_add_test(formats, a_line_to_order_has_ids);
     tcase_add_test(formats, a_line_has_the_client_that_a_proxy_names);
     tcase_add_test(formats, the_duration_is_in_seconds_and_microseconds);
