@@ -7,6 +7,12 @@
 
 #include <openssl/crypto.h>
 
+enum {
+    DRAWN_MAX = 4096,  /* the random bytes that one call of the system makes for a text */
+    DRAWN_SPARE = 16,  /* more bytes than characters that are missing, because some are refused */
+    ALPHABET_MAX = 256 /* characters: all bytes */
+};
+
 /* ---- Random values ---- */
 
 /* crypto.random_bytes(number) returns a string of `number` bytes. */
@@ -67,6 +73,74 @@ random_token(lua_State *L)
     return 1;
 }
 
+/* Check the alphabet at an argument. A character that stands there twice would be drawn twice as
+ * often, so it is refused. Returns the number of characters. */
+static unsigned
+check_alphabet(lua_State *L, int argument, const char **alphabet)
+{
+    bool is_there[ALPHABET_MAX] = {false};
+    size_t size;
+
+    *alphabet = luaL_optlstring(
+        L, argument, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", &size);
+    luaL_argcheck(L, size >= 2 && size <= ALPHABET_MAX, argument, "2 to 256 characters expected");
+    for (size_t i = 0; i < size; i++) {
+        bool *is_this_there = &is_there[(uint8_t)(*alphabet)[i]];
+
+        luaL_argcheck(L, !*is_this_there, argument, "each character only once expected");
+        *is_this_there = true;
+    }
+    return (unsigned)size;
+}
+
+/* Make characters of random bytes: a byte times the size of the alphabet, divided by 256. 256 % size
+ * of the 256 bytes are refused, so that each character has the same number of bytes that make it
+ * (Lemire, "Fast Random Integer Generation in an Interval"). Returns the number of characters. */
+static size_t
+pick_characters(char *to, size_t wanted, const uint8_t *drawn, size_t length, const char *alphabet,
+                unsigned size)
+{
+    const unsigned surplus = 256 % size;
+    size_t picked = 0;
+
+    for (size_t i = 0; i < length && picked < wanted; i++) {
+        const unsigned product = drawn[i] * size;
+
+        to[picked] = alphabet[product >> 8];
+        picked += (product & 255) >= surplus;
+    }
+    return picked;
+}
+
+/* crypto.random_text(length [, alphabet]) */
+static int
+random_text(lua_State *L)
+{
+    const lua_Integer length = luaL_checkinteger(L, 1);
+    const char *alphabet;
+    const unsigned size = check_alphabet(L, 2, &alphabet);
+    uint8_t drawn[DRAWN_MAX];
+    luaL_Buffer text;
+    char *room;
+    size_t wanted;
+
+    luaL_argcheck(L, length >= 0 && length <= SXE__CRYPTO_OUT_MAX, 1,
+                  "0 to 1048576 characters expected");
+    room = luaL_buffinitsize(L, &text, (size_t)length);
+    for (wanted = (size_t)length; wanted > 0;) {
+        const size_t count = wanted < DRAWN_MAX - DRAWN_SPARE ? wanted + DRAWN_SPARE : DRAWN_MAX;
+        size_t picked;
+
+        sxe__crypto_fill_random(L, drawn, count);
+        picked = pick_characters(room, wanted, drawn, count, alphabet, size);
+        room += picked;
+        wanted -= picked;
+    }
+    OPENSSL_cleanse(drawn, sizeof(drawn));
+    luaL_pushresultsize(&text, (size_t)length);
+    return 1;
+}
+
 /* ---- Comparing ---- */
 
 /* crypto.equal(a, b): its time depends only on the length of a, and not on where a and b differ. */
@@ -87,11 +161,10 @@ is_equal_secret(lua_State *L)
 int
 sxe_crypto_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"random_bytes", random_bytes},
-                                         {"random_integer", push_random_integer},
-                                         {"random_token", random_token},
-                                         {"equal", is_equal_secret},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"random_bytes", random_bytes}, {"random_integer", push_random_integer},
+        {"random_token", random_token}, {"random_text", random_text},
+        {"equal", is_equal_secret},     {NULL, NULL}};
 
     luaL_newlib(L, functions);
     sxe__crypto_add_hash(L);

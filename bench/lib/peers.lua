@@ -193,6 +193,12 @@ local function start_httpd_workers_lua(context)
     return start_workers(context, {"--lua", table.unpack(what[context.service])})
 end
 
+-- The text of S5 comes of one call of the library, not of a loop in Lua.
+local function start_httpd_workers_random_text(context)
+    return start_workers(context, {"--lua", "bench/lua/generate-random-text.lua", "--",
+                                   context.scratch})
+end
+
 -- ---- nginx ----
 
 -- nginx closes idle connections when fewer than a sixteenth of its places are free.
@@ -495,6 +501,8 @@ end
 add{name = "sxe-httpd-lua-workers", title = "sxe-httpd -w --lua",
     serves = set("hello", "generate", "redis", "sort"), start = start_httpd_workers_lua,
     version = ours}
+add{name = "sxe-httpd-random-text", title = "sxe-httpd -w --lua, crypto.random_text",
+    serves = set("generate"), start = start_httpd_workers_random_text, version = ours}
 add{name = "nginx", needs = {"nginx"}, package = "nginx-light", version = "nginx -v 2>&1",
     serves = set("hello", "file"), start = start_nginx}
 add{name = "nginx-defaults", title = "nginx, its defaults", needs = {"nginx"},

@@ -57,7 +57,7 @@ local names = words [[
     index info interval ip is is_begun is_set join json kill length level limits line lines link
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
     mtime n name next null ok pad form url uuid4 uuid7 digest hmac new_digest new_hmac finish random_bytes
-    random_integer random_token equal hkdf pbkdf2 seal open seal_with_nonce open_with_nonce aad algorithm rounds salt private_key public_key public sign verify pkcs1 digest raw sign_jwt verify_jwt oldest on_cancel on_error on_timeout onclose onconnect onread open
+    random_integer random_token random_text equal hkdf pbkdf2 seal open seal_with_nonce open_with_nonce aad algorithm rounds salt private_key public_key public sign verify pkcs1 digest raw sign_jwt verify_jwt oldest on_cancel on_error on_timeout onclose onconnect onread open
     options parallel params parents pass patch path peek peer peer_addr peer_port pid plan_tests
     port post put user query queue ranges read read_arg recvfrom redirect release remove rename repair
     requests reset resume retry route router routes running self semaphore send sendto serve set

@@ -61,6 +61,23 @@ for _, n in ipairs(counts) do chi = chi + (n - 10000) ^ 2 / 10000 end
 print(chi < 45)]], "true\n") -- with 5 degrees of freedom, 1 run in 70 million has more
 end)
 
+-- promise: docs/crypto.md: The alphabet has 2 to 256 characters of one byte, each only once; the default is the 62
+-- letters and digits of ASCII. All characters of the alphabet are equally likely.
+test("characters of a random text are equally frequent", function()
+    equal(run[[
+local function chi(text, size)
+  local counts, sum, wanted = {}, 0, #text / size
+  for character in text:gmatch(".") do counts[character] = (counts[character] or 0) + 1 end
+  for _, n in pairs(counts) do sum, size = sum + (n - wanted) ^ 2 / wanted, size - 1 end
+  return size == 0 and sum
+end
+local text = c.random_text(62 * 1000)
+-- with 61 degrees of freedom, 1 run in 10 billion has more; were bytes taken modulo 62, it would be some 700
+print(chi(text, 62) < 160, not text:find "%W", chi(c.random_text(10000, "ab"), 2) < 50)
+print((pcall(c.random_text, 8, "a")), (pcall(c.random_text, 8, "abba")), #c.random_text(8, "\0\255"))]],
+        "true\ttrue\ttrue\nfalse\tfalse\t8\n")
+end)
+
 -- promise: docs/crypto.md: `crypto.open(key, sealed [, options])` returns the text again, or `nil, message` if any
 -- byte was changed. It returns no text before the tag was checked.
 test("a sealed text that was changed is not opened", function()

@@ -52,6 +52,12 @@ function crypto.random_bytes(bytes) end
 ---@return string token
 function crypto.random_token(bytes) end
 
+---A random text; all characters of the alphabet are equally likely.
+---@param length integer at most 1048576 characters
+---@param alphabet? string 2 to 256 characters of one byte, each only once: the 62 letters and digits of ASCII
+---@return string
+function crypto.random_text(length, alphabet) end
+
 ---A random integer from least to most; all are equally likely.
 ---@param least integer
 ---@param most integer

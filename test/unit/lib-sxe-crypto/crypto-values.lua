@@ -161,6 +161,30 @@ assert(#crypto.random_token() == 43 and crypto.random_token() ~= crypto.random_t
 fails("16 to 256 bytes expected", crypto.random_token, 15)
 fails("16 to 256 bytes expected", crypto.random_token, 257)
 
+-- Of 20,000 characters, each of an alphabet of n comes 20,000 / n times, within six standard deviations. Were bytes only
+-- taken modulo 192, a third of its characters would come twice as often; 129 refuses nearly half of all bytes.
+for _, size in ipairs{ 2, 3, 10, 62, 64, 129, 192, 255, 256 } do
+  local all = {}
+  for i = 1, size do all[i] = string.char(i - 1) end
+  local text, count = crypto.random_text(20000, table.concat(all)), {}
+  for character in text:gmatch(".") do count[character] = (count[character] or 0) + 1 end
+  for i = 1, size do
+    local expected = 20000 / size
+    assert(math.abs((count[all[i]] or 0) - expected) < 6 * expected ^ 0.5 + 1, size)
+    count[all[i]] = nil
+  end
+  assert(#text == 20000 and next(count) == nil)
+end
+for length = 0, 200 do assert(crypto.random_text(length):match("^%w*$") and #crypto.random_text(length) == length) end
+assert(#crypto.random_text(1 << 20, "01") == 1 << 20 and crypto.random_text(22) ~= crypto.random_text(22))
+fails("0 to 1048576 characters expected", crypto.random_text, -1)
+fails("0 to 1048576 characters expected", crypto.random_text, (1 << 20) + 1)
+fails("number expected", crypto.random_text)
+fails("2 to 256 characters expected", crypto.random_text, 1, "a")
+fails("2 to 256 characters expected", crypto.random_text, 1, "")
+fails("2 to 256 characters expected", crypto.random_text, 1, ("a"):rep(257))
+fails("each character only once expected", crypto.random_text, 1, "abca")
+
 -- Of 2^63 + 2^62 results a quarter of the values is drawn again: without it the lower third would come twice as often.
 local low, least, most = 0, math.mininteger, math.mininteger + (3 << 62) - 1
 for _ = 1, 3000 do

@@ -53,6 +53,7 @@ static const char *const calls[] = {
     "crypto.pbkdf2('sha256', 'password', 'salt', {rounds = 2})",
     "crypto.random_bytes(5000)",
     "crypto.random_token()",
+    "crypto.random_text(5000)",
     "crypto.open(('k'):rep(32), crypto.seal(('k'):rep(32), ('a'):rep(5000), {aad = 'b'}))",
     "crypto.seal_with_nonce(('k'):rep(32), ('n'):rep(12), 'a', {algorithm = 'chacha20-poly1305'})",
     "crypto.open_with_nonce(('k'):rep(16), ('n'):rep(12), ('a'):rep(16), {algorithm = "
@@ -75,7 +76,7 @@ START_TEST(random_bytes_come_from_the_system_or_not_at_all)
     crypto_start();
     fake_os_fail(FAKE_GETRANDOM, 1, 2, EINTR);
     run_script("assert(#crypto.random_bytes(300) == 300)");
-    for (int i = 7; i <= 9; i++) {
+    for (int i = 7; i <= 10; i++) {
         captured.number = 0;
         fake_os_fail(FAKE_GETRANDOM, 1, 1, ENOSYS);
         fails_with(calls[i], "the system gives no random bytes: Function not implemented");
