@@ -189,7 +189,7 @@ $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
 $B/obj/lib-sxe-postgres/sxe-postgres.o: lib-sxe-postgres/sxe-postgres.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-worker.o: lib-sxe-lua/io/sxe-lua-worker.lua
-$B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
+$B/obj/lib-sxe-lua/io/sxe-lua-redis.o: lib-sxe-lua/io/sxe-lua-redis.lua $(addprefix lib-sxe-lua/io/sxe-lua-redis,$(addsuffix .lua,-options -commands -handles -sentinel -route -cluster -shards -sharded))
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
 	@$(call say,AR,$@)

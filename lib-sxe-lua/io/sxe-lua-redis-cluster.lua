@@ -9,33 +9,28 @@
 --   cluster.slots[0 ... 16383] -> shard: master, replicas -> node: links
 --   cluster.by_name["host:port"] ---------------------------^
 --
--- A way is what a command knows of its own way through the cluster: its slot, the node that it goes to, and how often it
--- was sent elsewhere. A command that the server refused with MOVED, ASK and the like, or that was certainly not sent, goes
--- again; any other is sent once.
+-- It is a router (sxe-lua-redis-route.lua), whose places are slots. A command that the server refused with MOVED, ASK
+-- and the like, or that was certainly not sent, goes again; any other is sent once.
 --
---   route: try -> choose: refresh the map, owner -> exchange ... -> judge: again at another node, or after a pause, or failed
+--   choose: refresh the map, owner       judge: follow the redirect, or wait, or fail
 --
 -- One task reads the map for all that want it (refresh). It has a version, so that a thousand commands that were sent by
 -- the same map, and moved, read one new map.
 local redis, Db, core = ...
 local json, stats, task = require "sxe.json", require "sxe.stats", require "sxe.task"
-local c, POOL, commands, is_host, is_port = core.c, core.POOL, core.commands, core.is_host, core.is_port
-local choose_link, choose_own, exchange, left_of, take = core.choose_link, core.choose_own, core.exchange, core.left_of,
-  core.take
-local encode, slot_of = commands.encode, commands.slot_of
-local concat, unpack = table.concat, table.unpack
-local find, format, match, sub, upper = string.find, string.format, string.match, string.sub, string.upper
+local c, POOL, checks, commands = core.c, core.POOL, core.checks, core.commands
+local is_host, is_port = checks.is_host, checks.is_port
+local left_of, methods = core.left_of, core.clients.methods
+local format, match, sub = string.format, string.match, string.sub
 local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
 local math_type, rawget, setmetatable, tointeger = math.type, rawget, setmetatable, math.tointeger
 local tonumber, type = tonumber, type
 
 local SLOTS <const> = 16384
-local PORT <const> = 6379                         -- the port of a seed that names none
-local MESSAGE_MAX <const> = 255                   -- the most bytes of a server's message in an error text
-local REDIRECTS <const> = 16                      -- the most redirects of a command
-local PAUSES <const> = 100                        -- the most pauses of a command
-local PAUSE <const>, PAUSE_MAX <const> = 0.01, 0.5 -- seconds: the first one, and the longest
-local A_PART <const> = 4                          -- a node has one fourth of the timeout to tell the map
+local PORT <const> = 6379       -- the port of a seed that names none
+local MESSAGE_MAX <const> = 255 -- the most bytes of a server's message in an error text
+local REDIRECTS <const> = 16    -- the most redirects of a command
+local A_PART <const> = 4        -- a node has one fourth of the timeout to tell the map
 local READ_MAP <const>, ASKING <const> = c.encode("CLUSTER", "SLOTS"), c.encode "ASKING"
 local BAD_MAP <const> = "redis: the server sent no map of slots: "
 
@@ -43,7 +38,7 @@ local BAD_MAP <const> = "redis: the server sent no map of slots: "
 local PASSING <const> = { TRYAGAIN = false, CLUSTERDOWN = true, LOADING = true, MASTERDOWN = true }
 
 local OPTIONS <const> = { seeds = "table", read_from = "string", nodes = "number" }
-local DEFAULTS <const> = { nodes = 100, read_from = "master", port = PORT }
+local DEFAULTS <const> = { nodes = 100, read_from = "master", port = PORT, backoff = 0.01 }
 local NOT_HERE <const> = { host = true, port = true, unix = true, db = true, sentinels = true, master = true,
   sentinel_user = true, sentinel_password = true }
 
@@ -53,6 +48,9 @@ end
 for name, value in pairs(core.DEFAULTS) do DEFAULTS[name] = value end
 
 local counters -- of all clusters of this state, made with the first one
+
+local Router = {} -- the methods of a cluster that sxe-lua-redis-route.lua calls
+Router.__index = Router
 
 -- ---- Nodes ----
 
@@ -288,31 +286,24 @@ local function refresh(cluster, version, deadline, first)
   return true
 end
 
--- ---- Ways ----
-
-local function new_way(cluster, slot)
-  return { slot = slot or nil, deadline = c.now() + cluster.options.timeout, redirects = 0, pauses = 0 }
-end
-
 -- The node that has the slot of a way, or any node if the way has no slot; or nil, why, code.
 local function owner(cluster, way)
   local shard
 
-  if way.slot then
-    shard = cluster.slots[way.slot]
-    if not shard then return nil, format("CLUSTERDOWN no node has slot %d", way.slot), "CLUSTERDOWN" end
+  if way.place then
+    shard = cluster.slots[way.place]
+    if not shard then return nil, format("CLUSTERDOWN no node has slot %d", way.place), "CLUSTERDOWN" end
   else
     cluster.turn = cluster.turn % max(#cluster.shards, 1) + 1
     shard = cluster.shards[cluster.turn]
     if not shard then return nil, "CLUSTERDOWN no node has a slot", "CLUSTERDOWN" end
   end
-  if not way.is_read or not shard.replicas[1] then return shard.master end
+  if not way.is_read or not cluster.options.is_readonly or not shard.replicas[1] then return shard.master end
   shard.turn = shard.turn % #shard.replicas + 1
   return shard.replicas[shard.turn]
 end
 
--- The node to which a way goes next; or nil, why, code.
-local function choose(cluster, way)
+function Router.choose(cluster, way)
   local ok, why, code
 
   if cluster.version == 0 or cluster.is_stale and not cluster.refresher then
@@ -332,7 +323,7 @@ local function follow_redirect(cluster, way, from, why, code)
 
   if host == "" then host = from.options.host end
   port = tointeger(tonumber(port))
-  if not slot or tonumber(slot) ~= way.slot or not is_host(host) or not is_port(port) then
+  if not slot or tonumber(slot) ~= way.place or not is_host(host) or not is_port(port) then
     return nil, "redis: the server redirects to no address: " .. sub(why, 1, MESSAGE_MAX), code
   end
   way.redirects = way.redirects + 1
@@ -344,19 +335,14 @@ local function follow_redirect(cluster, way, from, why, code)
   way.node, way.asking = node, code == "ASK" and ASKING or nil
   counters:inc(code == "ASK" and "ask" or "moved")
   if code == "MOVED" then
-    own(cluster, way.slot, node)
+    own(cluster, way.place, node)
     if not way.has_refreshed then refresh(cluster, way.version, way.deadline, from) end
     way.has_refreshed = true
   end
   return "again"
 end
 
-local function is_of_server(why, code)
-  return code and find(why, code, 1, true) == 1
-end
-
--- Decide about a way that failed: "again" at once; "wait", again after a pause; or nil, why, code.
-local function judge(cluster, way, why, code, is_unsent)
+function Router.judge(cluster, way, why, code, is_unsent)
   local from = way.node
 
   way.node, way.asking, way.is_read = nil, nil, nil
@@ -367,84 +353,38 @@ local function judge(cluster, way, why, code, is_unsent)
     counters:inc "waits"
     return "wait"
   end
-  if way.is_final or is_of_server(why, code) or why == "closed" and not is_unsent then return nil, why, code end
+  if way.is_final or core.is_of_server(why, code) or why == "closed" and not is_unsent then return nil, why, code end
   cluster.is_stale = true
   counters:inc "failures"
   if is_unsent and why ~= "timeout" then return "wait" end
   return nil, why, code
 end
 
--- Pause before the next try. Returns true; or nil, and perhaps "cancelled", if no time is left.
-local function pause(way)
-  local seconds = min(PAUSE * 2 ^ way.pauses, PAUSE_MAX)
-
-  way.pauses = way.pauses + 1
-  if way.pauses > PAUSES or c.now() + seconds >= way.deadline then return nil end
-  return task.sleep(seconds)
+function Router.is_moved(_, code)
+  return code == "MOVED" or code == "ASK" or PASSING[code] ~= nil
 end
 
--- Call try(cluster, way) until it succeeds. It returns a value; nothing; or nil, why, code, is_unsent: it was certainly
--- not sent.
-local function route(cluster, way, try)
-  while true do
-    local value, why, code, is_unsent = try(cluster, way)
-    local verdict, reason, its_code, cut
+function Router.place_of_key(_, key)
+  return c.slot(key)
+end
 
-    if value ~= nil or not why then return value end
-    verdict, reason, its_code = judge(cluster, way, why, code, is_unsent)
-    if verdict == "wait" then
-      verdict, cut = pause(way)
-      if cut then return nil, cut end
-      reason, its_code = why, code
-    end
-    if not verdict then return nil, reason, its_code end
+function Router.say_crossed(_, one, other)
+  return commands.say_crossed("SLOT", one, other)
+end
+
+-- The slot of a command's keys, as commands.place_of returns it. Raises for a command about a node.
+function Router.place_of(cluster, name, ...)
+  if commands.OF_NODES[name] then
+    error("redis: " .. name .. " is for one node: call it on each of db:masters()", 0)
   end
+  return commands.place_of(cluster, name, ...)
 end
 
--- ---- Commands ----
+-- ---- The client ----
 
 local Cluster = {}
 
-local function send_single(cluster, way)
-  local node, why, code = choose(cluster, way)
-  local bytes, count = way.bytes, nil
-
-  if not node then return nil, why, code, true end
-  if way.asking then bytes, count = way.asking .. bytes, 2 end
-  if way.wait then return core.exchange_own(node, bytes, way.wait, way.deadline, count, true) end
-  return core.exchange_shared(node, bytes, way.deadline, count, true)
-end
-
--- The way of a command; or nil, why, code.
-local function way_of(cluster, name, ...)
-  local bytes = encode(name, ...)
-  local slot, key, code = slot_of(upper(name), ...)
-  local way
-
-  if slot == false then return nil, key, code end
-  way = new_way(cluster, slot)
-  way.bytes = bytes
-  way.is_read = cluster.options.is_readonly and commands.READS[upper(name)]
-  return way
-end
-
--- No tail call: the db is not collected, and so closed, as long as one of its calls waits.
-local function call(db, name, ...)
-  local cluster = rawget(db, POOL)
-  local way, why, code = way_of(cluster, name, ...)
-  local value
-
-  if not way then return nil, why, code end
-  way.wait = commands.wait_of(upper(name), ...)
-  value, why, code = route(cluster, way, send_single)
-  if value == nil then return nil, why, code end
-  return value
-end
-
-function Cluster.call(db, name, ...)
-  if type(name) ~= "string" then error("redis: a command is a string, not a " .. type(name), 0) end
-  return call(db, name, ...)
-end
+for name, method in pairs(methods) do Cluster[name] = method end
 
 function Cluster.close(db)
   local cluster = rawget(db, POOL)
@@ -453,310 +393,6 @@ function Cluster.close(db)
   for _, node in pairs(cluster.by_name) do core.close_pool(node) end
   cluster.fresh:set()
 end
-
-Cluster.prepare = Db.prepare
-
--- ---- Pipelines ----
-
--- The commands of a round for one node. At its end their calls and links end, too.
-local rounds = { __close = c.insist(function(round)
-  for _, group in ipairs(round) do
-    if group.call then core.calls.__close(group.call) end
-    core.holders.__close(group.holder)
-  end
-end) }
-
--- Put a way into the group of its node; the ways after ASKING have a group of their own.
-local function add_to_round(round, way)
-  local of_node = way.asking and round.asking or round.plain
-  local group = of_node[way.node]
-
-  if not group then
-    group = { node = way.node, ways = {}, bytes = {}, step = way.asking and 2 or 1, holder = core.new_holder() }
-    round[#round + 1], of_node[way.node] = group, group
-  end
-  group.ways[#group.ways + 1] = way
-  group.bytes[#group.bytes + 1] = (way.asking or "") .. way.bytes
-end
-
-local function send_group(group, deadline)
-  local link
-
-  link, group.why, group.code = take(group.node, choose_link, deadline, group.holder)
-  group.is_unsent = not link
-  if not link then return end
-  group.call = core.new_call(link, deadline, #group.ways * group.step)
-  core.begin(group.call, concat(group.bytes))
-end
-
--- Give the replies of a group, or the reason that there are none, to its ways.
-local function finish_group(group)
-  local values, errors
-
-  if group.call then
-    values, errors, group.code, group.is_unsent = core.finish(group.call)
-    group.why = errors
-  end
-  for i, way in ipairs(group.ways) do
-    local failure = values and errors and errors[i * group.step]
-
-    if failure then
-      way.why, way.code, way.is_answered = failure.error, failure.code, true
-    elseif values then
-      way.value = values[i * group.step]
-    else
-      way.why, way.code, way.is_unsent = group.why, group.code, group.is_unsent
-    end
-  end
-end
-
--- Send the commands that are left to their nodes, all before the first reply is read. The task reads one connection after
--- another; while it does not read one, others there read its replies for it.
-local function run_round(cluster, left, deadline)
-  local round <close> = setmetatable({ plain = {}, asking = {} }, rounds)
-
-  for _, way in ipairs(left) do
-    local node, why, code = choose(cluster, way)
-
-    way.why, way.code, way.is_unsent, way.is_answered = why, code, not node, nil
-    if node then add_to_round(round, way) end
-  end
-  for _, group in ipairs(round) do send_group(group, deadline) end
-  for _, group in ipairs(round) do finish_group(group) end
-end
-
--- Returns the commands to send again after a round, whether to pause before, and whether the task was cancelled.
-local function judge_round(cluster, left, replies)
-  local again, is_to_wait = {}, false
-
-  for _, way in ipairs(left) do
-    local verdict, why, code
-
-    if way.value ~= nil then
-      replies[way.index], replies.is_answered = way.value, true
-    else
-      verdict, why, code = judge(cluster, way, way.why, way.code, way.is_unsent)
-      if verdict then again[#again + 1] = way end
-      if verdict == "wait" then is_to_wait = true end
-      if why == "cancelled" then return nil end
-      if not verdict then
-        replies[way.index] = { error = why, code = code }
-        replies.is_answered = replies.is_answered or way.is_answered
-      end
-    end
-  end
-  return again, is_to_wait
-end
-
-local function run_pipeline(cluster, list)
-  local pace = new_way(cluster)
-  local replies, left = {}, {}
-
-  for i, way in ipairs(list) do
-    way.index, way.deadline = i, pace.deadline
-    if way.bytes then left[#left + 1] = way else replies[i] = { error = way.why, code = way.code } end
-  end
-  while left[1] do
-    local is_to_wait, ok, cut
-
-    run_round(cluster, left, pace.deadline)
-    left, is_to_wait = judge_round(cluster, left, replies)
-    if not left then return nil, "cancelled" end
-    if is_to_wait then
-      ok, cut = pause(pace)
-      if cut then return nil, cut end
-      if not ok then
-        for _, way in ipairs(left) do replies[way.index] = { error = way.why, code = way.code } end
-        left = {}
-      end
-    end
-  end
-  if not replies.is_answered then return nil, replies[1].error, replies[1].code end
-  replies.is_answered = nil
-  return replies
-end
-
-local function add(pipeline, name, ...)
-  local cluster = rawget(pipeline.db, POOL)
-  local way, why, code
-
-  core.encode_prompt(name, ...)
-  way, why, code = way_of(cluster, name, ...)
-  pipeline.list[#pipeline.list + 1] = way or { why = why, code = code }
-  return pipeline
-end
-
-local function exec(pipeline)
-  local list = pipeline.list
-  local replies, why, code
-
-  pipeline.list = {}
-  if #list == 0 then return {} end
-  replies, why, code = run_pipeline(rawget(pipeline.db, POOL), list)
-  if not replies then return nil, why, code end
-  return replies
-end
-
-local pipelines = core.pipelines_of(add, exec)
-
-function Cluster.pipeline(db)
-  return setmetatable({ db = db, list = {} }, pipelines)
-end
-
--- ---- Transactions ----
-
--- Open a link for this transaction only, to the node of its key. Returns true, or nil, why, code.
-local function open_in(transaction)
-  local way = transaction.way
-  local node, why, code = choose(transaction.cluster, way)
-  local link
-
-  if node then link, why, code = take(node, choose_own, way.deadline, transaction.holder) end
-  if not link then
-    transaction.why, transaction.code, transaction.is_unsent = why, code or false, true
-    return nil, why, code
-  end
-  transaction.link, transaction.holder.is_dirty = link, true
-  return true
-end
-
--- Send a command at once. If the slot has moved, route() calls the transaction's function again.
-local function exchange_in(transaction, bytes)
-  local asking = transaction.way.asking
-  local ok, why, code, value
-
-  if not transaction.link then
-    ok, why, code = open_in(transaction)
-    if not ok then return nil, why, code end
-    asking = transaction.way.asking
-  end
-  value, why, code = exchange(transaction.link, (asking or "") .. bytes, transaction.way.deadline, asking and 2, true)
-  if value ~= nil then return value end
-  if code == "MOVED" or code == "ASK" or PASSING[code] ~= nil then transaction.why, transaction.code = why, code end
-  return nil, why, code
-end
-
--- Bind the transaction to the node of its first key.
-local function bind(transaction, slot, key)
-  local way = transaction.way
-
-  if way.slot ~= slot then way.slot, way.node, way.asking = slot, nil, nil end
-  transaction.key = key
-end
-
--- The first key of a command, if it is in the transaction's slot; nil: it has none; or false, why, code.
-local function key_in(transaction, name, ...)
-  local slot, key, code = slot_of(upper(name), ...)
-
-  if slot and transaction.key and slot ~= transaction.way.slot then
-    slot, key, code = false, commands.say_crossed(transaction.key, key), "CROSSSLOT"
-  end
-  if slot == false then return false, key, code end
-  if slot and not transaction.key then bind(transaction, slot, key) end
-  return key
-end
-
-local function call_in(transaction, name, ...)
-  local bytes = core.encode_prompt(name, ...)
-  local key, why, code
-
-  if transaction.is_over then error("redis: the transaction of this handle is over", 0) end
-  key, why, code = key_in(transaction, name, ...)
-  if key == false then
-    if transaction.list then transaction.refused, transaction.refusal = why, code or false end
-    return nil, why, code
-  end
-  if transaction.list then
-    transaction.list[#transaction.list + 1] = bytes
-    return "QUEUED"
-  end
-  if not transaction.key then
-    error("redis: the transaction has no key yet: watch one, or begin with a command that has one", 0)
-  end
-  return exchange_in(transaction, bytes)
-end
-
-local transactions = core.transactions_of(call_in)
-
--- Try the transaction once, as route() calls it. Returns nothing if a watched key changed. A field of the transaction that
--- is nil would be read as a command of that name (transactions_of): fields without a value are false.
-local function attempt(cluster, way)
-  local holder <close> = core.new_holder()
-  local transaction <close> = setmetatable({ cluster = cluster, way = way, holder = holder, link = false, list = false,
-    key = way.key, is_over = false, why = false, code = false, is_unsent = false, refused = false, refusal = false },
-    transactions)
-  local ok, said, why, code
-
-  if way.key then
-    ok, why, code = exchange_in(transaction, way.watching)
-    if not ok then return nil, why, code, transaction.is_unsent end
-  end
-  ok, said = pcall(way.fn, transaction)
-  transaction.is_over = true
-  if transaction.why then return nil, transaction.why, transaction.code or nil, transaction.is_unsent end
-  if not ok then error(said, 0) end
-  if said == false then
-    way.is_final = true
-    return nil, "redis: the function gave the transaction up"
-  end
-  if transaction.refused then return nil, transaction.refused, transaction.refusal or nil end
-  if transaction.link and transaction.link.is_over then return nil, transaction.link.why, transaction.link.code end
-  if not transaction.list or not transaction.list[1] then return {} end
-  if not transaction.link then
-    ok, why, code = open_in(transaction)
-    if not ok then return nil, why, code, true end
-  end
-  ok, why, code = core.commit(transaction.link, transaction.list, way.deadline, way.asking)
-  holder.is_dirty = why ~= nil
-  return ok, why, code
-end
-
-function Cluster.transaction(db, fn, options)
-  local watch, retries = core.check_watch(options or {})
-  local cluster = rawget(db, POOL)
-  local slot, key, code = slot_of("WATCH", unpack(watch))
-
-  if slot == false then return nil, key, code end
-  for _ = 0, retries do
-    local way, replies, why = new_way(cluster, slot), nil, nil
-
-    way.fn, way.key = fn, key or false
-    if key then way.watching = c.encode("WATCH", unpack(watch)) end
-    replies, why, code = route(cluster, way, attempt)
-    if replies or why then return replies, why, code end
-  end
-  return nil, format("redis: a watched key changed, %d times", retries + 1)
-end
-
--- ---- Subscriptions ----
-
-local function subscribe_at(cluster, way)
-  local node, why, code = choose(cluster, way)
-
-  if not node then return nil, why, code, true end
-  return core.subscribe_in(way.db, node, way.name, way.names, way.deadline)
-end
-
-local function subscribe(db, name, names)
-  local cluster = rawget(db, POOL)
-  local way, sub_, why, code
-
-  core.check_names(names)
-  way = new_way(cluster, c.slot(names[1]))
-  way.db, way.name, way.names = db, name, names
-  sub_, why, code = route(cluster, way, subscribe_at)
-  return sub_, why, code
-end
-
-function Cluster.subscribe(db, names)
-  return subscribe(db, "SUBSCRIBE", names)
-end
-
-function Cluster.psubscribe(db, names)
-  return subscribe(db, "PSUBSCRIBE", names)
-end
-
--- ---- Each master ----
 
 local CLUSTER <const> = {} -- a node's client keeps its cluster: collecting that would close the node
 
@@ -783,7 +419,7 @@ end
 
 -- ---- The function of the module ----
 
-local command_methods = commands.methods_of(call)
+local command_methods = core.clients.commands
 
 local metatable = {
   __index = function(_, name) return Cluster[name] or command_methods[name] end,
@@ -791,17 +427,16 @@ local metatable = {
 }
 
 function redis.cluster(options)
-  local all = core.check_options("redis.cluster", options, OPTIONS, DEFAULTS)
+  local all = checks.check_options("redis.cluster", options, OPTIONS, DEFAULTS)
 
-  core.check_ranges("redis.cluster", all)
-  core.check_range("redis.cluster", all, "nodes", 1, 1000)
-  if all.read_from ~= "master" and all.read_from ~= "replica" then
-    error("redis.cluster: read_from is \"master\" or \"replica\", not '" .. all.read_from .. "'", 0)
-  end
-  local seeds = core.read_addresses("redis.cluster", "seeds", "a seed", all.seeds, PORT)
+  checks.check_ranges("redis.cluster", all)
+  checks.check_range("redis.cluster", all, "nodes", 1, 1000)
+  checks.check_word("redis.cluster", all, "read_from", "master", "replica")
+  local seeds = checks.read_addresses("redis.cluster", "seeds", "a seed", all.seeds, PORT)
 
   all.is_readonly = all.read_from == "replica"
   counters = counters or stats{ "maps", "moved", "ask", "waits", "failures", name = "redis.cluster" }
-  return setmetatable({ [POOL] = { options = all, seeds = seeds, by_name = {}, count = 0, slots = {}, shards = {},
-    version = 0, failures = 0, source = 0, turn = 0, fresh = task.event() } }, metatable)
+  local cluster = setmetatable({ options = all, seeds = seeds, by_name = {}, count = 0, slots = {}, shards = {},
+    version = 0, failures = 0, source = 0, turn = 0, fresh = task.event() }, Router)
+  return setmetatable({ [POOL] = cluster }, metatable)
 end

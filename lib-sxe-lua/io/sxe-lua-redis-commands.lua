@@ -154,16 +154,17 @@ local READS <const> = set_of [[BITCOUNT BITFIELD_RO BITPOS DUMP EVALSHA_RO EVAL_
   ZCARD ZCOUNT ZDIFF ZINTER ZINTERCARD ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREVRANGE
   ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE ZUNION]]
 
-commands.READS = READS
+commands.OF_NODES, commands.READS = OF_NODES, READS
 
 -- A key as part of a message.
 local function shown(key)
   return "'" .. gsub(sub(tostring(key), 1, KEY_SHOWN), "[%c\127-\255]", "?") .. "'"
 end
 
-function commands.say_crossed(one, other)
-  return format("CROSSSLOT the keys %s and %s are in different slots; name them with the same {hash tag}", shown(one),
-    shown(other))
+-- Why keys of two places are refused, and the code: CROSSSLOT, or CROSSGROUP.
+function commands.say_crossed(kind, one, other)
+  return format("CROSS%s the keys %s and %s are in different %ss; name them with the same {hash tag}", kind, shown(one),
+    shown(other), kind:lower()), "CROSS" .. kind
 end
 
 local function keys_by(rule, ...)
@@ -175,26 +176,23 @@ local function keys_by(rule, ...)
   return list
 end
 
--- The slot of a command's keys, and the first of them. Returns nil if the command has no key; or false, why, code.
--- Raises for a command about a node.
-function commands.slot_of(name, ...)
+-- The place of a command's keys in a router (sxe-lua-redis-route.lua), and the first of them. Returns nil if the
+-- command has no key; or false, why, code if the keys are in different places.
+function commands.place_of(router, name, ...)
   local rule = RULES[name]
-  local keys, slot
+  local keys, place
 
-  if OF_NODES[name] then
-    error("redis: " .. name .. " is for one node: call it on each of db:masters()", 0)
-  end
   if not rule then
     if select("#", ...) == 0 then return nil end
-    return c.slot((...)), (...)
+    return router:place_of_key((...)), (...)
   end
   keys = type(rule) == "table" and keys_by(rule, ...) or rule(...)
   if not keys[1] then return nil end
-  slot = c.slot(keys[1])
+  place = router:place_of_key(keys[1])
   for i = 2, #keys do
-    if c.slot(keys[i]) ~= slot then return false, commands.say_crossed(keys[1], keys[i]), "CROSSSLOT" end
+    if router:place_of_key(keys[i]) ~= place then return false, router:say_crossed(keys[1], keys[i]) end
   end
-  return slot, keys[1]
+  return place, keys[1]
 end
 
 return commands

@@ -203,9 +203,15 @@ local Subscription = {}
 -- A function that feeds the reader, with the arguments of c.fill. The server may send other lists without end, so the
 -- bytes that come after the deadline are read only once.
 local function fill_by(sub, deadline)
+  local link = sub.link
+  local ok, why, code
+
   if sub.is_late then return nil, "timeout" end
   sub.is_late = deadline ~= nil and c.now() >= deadline
-  return c.fill(sub.link.reader, sub.link.conn, deadline and left_of(deadline))
+  link.is_read = true
+  ok, why, code = c.fill(link.reader, link.conn, deadline and left_of(deadline))
+  link.is_read = nil
+  return ok, why, code
 end
 
 -- The next list that the server sends; or nil, why, code.
@@ -232,7 +238,7 @@ local function read_list(sub, deadline)
       end
     end
   end
-  return nil, sub.why or "closed", sub.code
+  return nil, sub.why or link.why, sub.code
 end
 
 -- The message that a list holds; nil: the list is no message.

@@ -3,7 +3,8 @@
  * What: commands of Redis as bytes, and replies as values of Lua.
  *
  *     encode           a command's name and arguments as bytes
- *     slot             the slot of a key, in a cluster
+ *     slot, crc16      the slot of a key in a cluster, and the checksum that it is made of
+ *     place            the place of a key, or of a text, on a ring
  *     new_reader       what keeps the bytes and the values of a reply that is not whole
  *     feed, next       bytes in, replies out
  *     number           how many replies came out
@@ -135,21 +136,57 @@ crc16_of_key(const char *text, size_t length)
     return crc;
 }
 
-/* slot(key): the slot of the key's first {hash tag}, if that is not empty, or else of the whole
- * key. */
+/* The first argument's first {hash tag}, if that is not empty, or else the whole argument. */
+static const char *
+push_hashed_part(lua_State *L, size_t *length)
+{
+    const char *key = push_argument(L, 1, length);
+    const char *tag = memchr(key, '{', *length);
+    const char *end = tag == NULL ? NULL : memchr(tag, '}', *length - (size_t)(tag - key));
+
+    if (end == NULL || end == tag + 1)
+        return key;
+    *length = (size_t)(end - tag - 1);
+    return tag + 1;
+}
+
+/* crc16(key) */
+static int
+crc16_of_argument(lua_State *L)
+{
+    size_t length;
+    const char *part = push_hashed_part(L, &length);
+
+    lua_pushinteger(L, crc16_of_key(part, length));
+    return 1;
+}
+
+/* slot(key) */
 static int
 slot_of_key(lua_State *L)
 {
     size_t length;
-    const char *key = push_argument(L, 1, &length);
-    const char *tag = memchr(key, '{', length);
-    const char *end = tag == NULL ? NULL : memchr(tag, '}', length - (size_t)(tag - key));
+    const char *part = push_hashed_part(L, &length);
 
-    if (end != NULL && end > tag + 1) {
-        key = tag + 1;
-        length = (size_t)(end - key);
-    }
-    lua_pushinteger(L, crc16_of_key(key, length) % SLOTS);
+    lua_pushinteger(L, crc16_of_key(part, length) % SLOTS);
+    return 1;
+}
+
+/* place(key): the upper 32 bits of a hash of 64: FNV-1a, and after it the end of splitmix64,
+ * because FNV-1a alone leaves similar keys near each other. docs/redis-sharding.md promises this
+ * hash to other programs. */
+static int
+place_of_key(lua_State *L)
+{
+    size_t length;
+    const char *part = push_hashed_part(L, &length);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)part[i]) * UINT64_C(0x100000001b3);
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    lua_pushinteger(L, (lua_Integer)((hash ^ hash >> 31) >> 32));
     return 1;
 }
 
@@ -471,13 +508,10 @@ number_read(lua_State *L)
 void
 sxe__lua_open_redis_reader(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", l_redis_encode},
-                                         {"new_reader", new_reader},
-                                         {"feed", l_redis_feed},
-                                         {"next", next_redis_reply},
-                                         {"number", number_read},
-                                         {"slot", slot_of_key},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"encode", l_redis_encode},   {"new_reader", new_reader}, {"feed", l_redis_feed},
+        {"next", next_redis_reply},   {"number", number_read},    {"slot", slot_of_key},
+        {"crc16", crc16_of_argument}, {"place", place_of_key},    {NULL, NULL}};
 
     luaL_newlib(L, functions);
 }

@@ -9,9 +9,9 @@
 -- doubles, and begins with the next Sentinel: one that a partition cuts off names an old master for as long as it lasts.
 local core = ...
 local json, stats, task = require "sxe.json", require "sxe.stats", require "sxe.task"
-local c, exchange, is_host, is_port = core.c, core.exchange, core.is_host, core.is_port
+local c, exchange, is_host, is_port = core.c, core.exchange, core.checks.is_host, core.checks.is_port
 local format = string.format
-local error, ipairs, min, setmetatable = error, ipairs, math.min, setmetatable
+local ipairs, min, setmetatable = ipairs, math.min, setmetatable
 local tointeger, tonumber, type = math.tointeger, tonumber, type
 
 local PORT <const> = 26379
@@ -107,7 +107,7 @@ end
 function core.new_sentinel(options)
   local all = {}
 
-  for i, address in ipairs(core.read_addresses("redis.new", "sentinels", "a Sentinel", options.sentinels, PORT)) do
+  for i, address in ipairs(core.checks.read_addresses("redis.new", "sentinels", "a Sentinel", options.sentinels, PORT)) do
     all[i] = { host = address[1], port = address[2], user = options.sentinel_user, password = options.sentinel_password,
       tls = options.tls, db = 0, size = 1, handles = 1, timeout = options.timeout, reply_max = options.reply_max,
       protocol = options.protocol }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.redis", a client of Redis. Connections, their commands and timeouts are in
- * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua, what
- * differs between commands in sxe-lua-redis-commands.lua, masters that Sentinels watch in
- * sxe-lua-redis-sentinel.lua, and a client of a cluster in sxe-lua-redis-cluster.lua. They call
- * sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
+ * sxe-lua-redis.lua, and the others call it:
+ *
+ *     -options     the names, types and ranges of options
+ *     -commands    what differs between commands
+ *     -handles     pipelines, transactions and subscriptions
+ *     -sentinel    masters that Sentinels watch
+ *     -route       commands and handles of a client of several servers
+ *     -cluster     a client of a cluster
+ *     -shards      groups of servers without a cluster: their places, their health, and which writes
+ *     -sharded     a client of such groups
+ *
+ * They call sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     fill          bytes of a connection, into a reader
@@ -19,10 +27,20 @@
 #include "sxe-lua-socket-private.h"
 
 SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");
+SXE__LUA_PART(options, "lib-sxe-lua/io/sxe-lua-redis-options.lua");
 SXE__LUA_PART(commands, "lib-sxe-lua/io/sxe-lua-redis-commands.lua");
 SXE__LUA_PART(handles, "lib-sxe-lua/io/sxe-lua-redis-handles.lua");
 SXE__LUA_PART(sentinel, "lib-sxe-lua/io/sxe-lua-redis-sentinel.lua");
+SXE__LUA_PART(route, "lib-sxe-lua/io/sxe-lua-redis-route.lua");
 SXE__LUA_PART(cluster, "lib-sxe-lua/io/sxe-lua-redis-cluster.lua");
+SXE__LUA_PART(shards, "lib-sxe-lua/io/sxe-lua-redis-shards.lua");
+SXE__LUA_PART(sharded, "lib-sxe-lua/io/sxe-lua-redis-sharded.lua");
+
+/* A file, and the name of its function in the table that sxe-lua-redis.lua gets. */
+struct named_part {
+    const char *name;
+    const struct sxe__lua_part *part;
+};
 
 /* is_idle(conn): whether the connection is open, and no bytes have come */
 static int
@@ -90,18 +108,23 @@ sxe__lua_open_redis(lua_State *L)
         {"atomic", sxe__lua_atomic},    {"insist", sxe__lua_insist},
         {"now", sxe__lua_now_s},        {"reset", sxe__lua_conn_reset},
         {"check_tls", check_redis_tls}, {NULL, NULL}};
+    static const struct named_part parts[] = {{"open_options", &options_part},
+                                              {"open_commands", &commands_part},
+                                              {"add_handles", &handles_part},
+                                              {"add_sentinels", &sentinel_part},
+                                              {"add_routes", &route_part},
+                                              {"add_cluster", &cluster_part},
+                                              {"add_shards", &shards_part},
+                                              {"add_sharded", &sharded_part},
+                                              {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);
     luaL_setfuncs(L, functions, 0);
-    sxe__lua_push_part(L, &commands_part);
-    lua_setfield(L, -2, "open_commands");
-    sxe__lua_push_part(L, &handles_part);
-    lua_setfield(L, -2, "add_handles");
-    sxe__lua_push_part(L, &sentinel_part);
-    lua_setfield(L, -2, "add_sentinels");
-    sxe__lua_push_part(L, &cluster_part);
-    lua_setfield(L, -2, "add_cluster");
+    for (const struct named_part *part = parts; part->part != NULL; part++) {
+        sxe__lua_push_part(L, part->part);
+        lua_setfield(L, -2, part->name);
+    }
     lua_call(L, 1, 1);
     return 1;
 }

@@ -22,18 +22,17 @@
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove, unpack = table.concat, table.remove, table.unpack
-local find, format, match, upper = string.find, string.format, string.match, string.upper
-local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
-local math_type, tointeger = math.type, math.tointeger
-local rawget, setmetatable, tonumber, tostring, type = rawget, setmetatable, tonumber, tostring, type
+local find, upper = string.find, string.upper
+local error, ipairs, max, min, pcall = error, ipairs, math.max, math.min, pcall
+local rawget, setmetatable, type = rawget, setmetatable, type
 
 local atomic = c.atomic
 local commands = c.open_commands(c)
+local checks = c.open_options(c)
 local encode, methods_of, wait_of = commands.encode, commands.methods_of, commands.wait_of
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
-local HOST_MAX <const> = 255
 local NEVER <const> = commands.NEVER
 local WRITER_ENDED <const>, READER_ENDED <const> =
   "redis: the task that wrote for others ended", "redis: the task that read for others ended"
@@ -88,6 +87,12 @@ local end_link = atomic(function(link, why, code)
   link.leader, link.live, link.is_ended = nil, 0, true
 end)
 
+-- End a link whose server ended it, or sent nonsense.
+local function lose_link(link, why, code)
+  link.pool.losses = link.pool.losses + 1
+  end_link(link, why, code)
+end
+
 -- Add a reply to a call. Returns true if the call has all its replies.
 local function add_reply(call, kind, value, code)
   local values = call.values
@@ -116,9 +121,9 @@ local deliver = atomic(function(link)
     local call = link.calls[link.first]
     local kind, value, code = c.next(link.reader, call and call.is_gone)
 
-    if kind == "bad" then return end_link(link, value) end
+    if kind == "bad" then return lose_link(link, value) end
     if kind and kind ~= "push" then
-      if not call then return end_link(link, "redis: the server sent a reply that no command asked for") end
+      if not call then return lose_link(link, "redis: the server sent a reply that no command asked for") end
       if add_reply(call, kind, value, code) then
         if call.event then call.event:set() end
         link.calls[link.first] = nil
@@ -208,11 +213,9 @@ local function send(link, call, bytes)
   until not bytes
   if ok then return end
   link.writer = nil
-  if why == "timeout" or why == "cancelled" then
-    if not call.is_done then call.is_done, call.why, call.code = true, why, code end
-    why, code = "redis: the command before it in its connection was cut off", nil
-  end
-  end_link(link, why, code)
+  if why ~= "timeout" and why ~= "cancelled" then return lose_link(link, why, code) end
+  if not call.is_done then call.is_done, call.why, call.code = true, why, code end
+  end_link(link, "redis: the command before it in its connection was cut off")
 end
 
 -- Whether the task of a call has to read; otherwise it waits for its event.
@@ -239,7 +242,7 @@ local function lead(link, call)
     elseif why == "timeout" or why == "cancelled" then
       return why, code
     else
-      end_link(link, why == "closed" and "redis: the connection ended before the reply" or why, code)
+      lose_link(link, why == "closed" and "redis: the connection ended before the reply" or why, code)
     end
   end
 end
@@ -321,6 +324,7 @@ local function connect(link, deadline)
   local host, port = options.host, options.port
   local ok, why, code
 
+  if options.connect_timeout then deadline = min(deadline, c.now() + options.connect_timeout) end
   if options.unix then
     link.conn, why, code = tcp.connect("unix:" .. options.unix, { timeout = left_of(deadline) })
   else
@@ -489,8 +493,13 @@ local function exchange_own(pool, bytes, wait, deadline, count, is_last)
   local holder <close> = new_holder()
   local link, why, code = take(pool, choose_own, deadline, holder)
 
+  local value, is_unsent
+
   if not link then return nil, why, code, true end
-  return exchange(link, bytes, c.now() + min(pool.options.timeout + wait, NEVER), count, is_last)
+  link.is_blocking = true
+  value, why, code, is_unsent = exchange(link, bytes, c.now() + min(pool.options.timeout + wait, NEVER), count, is_last)
+  link.is_blocking = nil
+  return value, why, code, is_unsent
 end
 
 -- ---- The module ----
@@ -540,85 +549,11 @@ local metatable = {
 }
 
 local function new_pool(options)
-  return { options = options, links = {}, owned = {}, changed = task.event(), waiting = 0, failures = 0 }
+  return { options = options, links = {}, owned = {}, changed = task.event(), waiting = 0, failures = 0,
+    losses = 0 }
 end
 
--- ---- Options ----
-
--- Check the options of a function against the names and types, and fill in the defaults.
-local function check_options(who, options, types, defaults)
-  local all = {}
-  local is_good, why
-
-  if type(options) ~= "table" then error(who .. ": a table of options is expected, not a " .. type(options), 0) end
-  for name, value in pairs(options) do
-    local wanted = types[name]
-
-    if not wanted then error(who .. ": there is no option '" .. tostring(name) .. "'", 0) end
-    if not find(wanted, type(value), 1, true) then
-      error(who .. ": " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
-    end
-  end
-  if options.user and not options.password then error(who .. ": a user needs a password", 0) end
-  is_good, why = pcall(c.check_tls, options)
-  if not is_good then error(who .. ": " .. why, 0) end
-  for name, value in pairs(defaults) do all[name] = value end
-  for name, value in pairs(options) do all[name] = value end
-  return all
-end
-
-local function check_range(who, options, name, least, most)
-  local value = tointeger(options[name])
-
-  if not value or value < least or value > most then
-    error(format("%s: %s must be a whole number from %d to %d, not %s", who, name, least, most, options[name]), 0)
-  end
-  options[name] = value
-end
-
-local function check_ranges(who, options)
-  check_range(who, options, "size", 1, 1000)
-  check_range(who, options, "handles", 1, 1000)
-  check_range(who, options, "reply_max", 1024, 1 << 40)
-  check_range(who, options, "protocol", 2, 3)
-  if not (options.timeout > 0) then error(who .. ": timeout must be more than 0 seconds", 0) end
-  options.timeout = min(options.timeout, NEVER)
-end
-
-local function is_host(host)
-  return type(host) == "string" and #host <= HOST_MAX and find(host, "^[%w._:-]+$") ~= nil
-end
-
-local function is_port(port)
-  return math_type(port) == "integer" and port > 0 and port < 65536
-end
-
--- Read an address { host, port } from a text; `default` is its port if it names none.
-local function read_address(who, name, text, default)
-  if type(text) ~= "string" then error(format('%s: %s is "host:port", not a %s', who, name, type(text)), 0) end
-  local host, rest = match(text, "^%[([^%]]*:[^%]]*)%](.*)$") -- an IPv6 address
-  if not host then
-    host, rest = match(text, "^([^:]*)(.*)$")
-  end
-  local port = rest == "" and default or tointeger(tonumber(match(rest, "^:(%d+)$")))
-  if not is_host(host) or not is_port(port) then
-    error(format('%s: %s is "host:port" or "[IPv6]:port", not \'%s\'', who, name, text), 0)
-  end
-  return { host, port }
-end
-
--- Read the option `name`, a list of addresses, of which each is `one`. Returns a list of { host, port }.
-local function read_addresses(who, name, one, list, default)
-  local all, count = {}, 0
-
-  for _ in pairs(list or {}) do count = count + 1 end
-  for i = 1, count do
-    if list[i] == nil then error(format("%s: %s is a list, but nothing is at its place %d", who, name, i), 0) end
-    all[i] = read_address(who, one, list[i], default)
-  end
-  if count == 0 then error(format('%s: %s is a list of "host:port", at least one', who, name), 0) end
-  return all
-end
+-- ---- redis.new ----
 
 local redis = { null = json.null }
 
@@ -643,28 +578,29 @@ local function check_server(options)
 end
 
 function redis.new(options)
-  local all = check_options("redis.new", options, OPTIONS, DEFAULTS)
+  local all = checks.check_options("redis.new", options, OPTIONS, DEFAULTS)
   local pool
 
   check_server(options)
-  check_range("redis.new", all, "port", 1, 65535)
-  check_range("redis.new", all, "db", 0, 1 << 31)
-  check_ranges("redis.new", all)
+  checks.check_range("redis.new", all, "port", 1, 65535)
+  checks.check_range("redis.new", all, "db", 0, checks.DB_MAX)
+  checks.check_ranges("redis.new", all)
   pool = new_pool(all)
   pool.sentinel = options.sentinels and core.new_sentinel(all)
   return setmetatable({ [POOL] = pool }, metatable)
 end
 
-core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, begin = begin, calls = calls, check_options = check_options,
-  check_range = check_range, check_ranges = check_ranges, choose_link = choose_link, choose_own = choose_own,
-  close_pool = close_pool, commands = commands, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
-  exchange_shared = exchange_shared, finish = finish, holders = holders, is_host = is_host, is_port = is_port,
-  left_of = left_of, new_call = new_call, new_holder = new_holder, new_pool = new_pool, command_methods = command_methods,
-  read_addresses = read_addresses, retire = retire, take = take, tell_waiting = tell_waiting,
-  OPTIONS = OPTIONS }
+core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, OPTIONS = OPTIONS, begin = begin, calls = calls, checks = checks,
+  choose_link = choose_link, choose_own = choose_own, close_pool = close_pool, commands = commands,
+  command_methods = command_methods, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
+  exchange_shared = exchange_shared, finish = finish, holders = holders, left_of = left_of, new_call = new_call,
+  new_holder = new_holder, new_pool = new_pool, retire = retire, take = take, tell_waiting = tell_waiting }
 
 c.add_handles(Db, core)
 c.add_sentinels(core)
+c.add_routes(Db, core)
 c.add_cluster(redis, Db, core)
+c.add_shards(core)
+c.add_sharded(redis, core)
 
 return redis

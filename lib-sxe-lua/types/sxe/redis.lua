@@ -142,4 +142,73 @@ function RedisCluster:masters() end
 ---@return sxe.RedisCluster
 function redis.cluster(options) end
 
+---@class sxe.redis.group
+---@field name string letters, digits, '.', '_' and '-'
+---@field masters string[] "host:port"; the first one that is up writes
+---@field replicas? string[] "host:port"
+---@field weight? integer share of the keys, 1
+
+---@class sxe.redis.sharded.options
+---@field groups sxe.redis.group[]
+---@field hash? "ring"|"modulo" how a key finds its group, "ring"
+---@field read_from? "master"|"replica" where commands go that only read, "master"
+---@field check_interval? sxe.seconds between two checks of a server, 1
+---@field check_timeout? sxe.seconds for a check, and to open a connection, 1
+---@field failures? integer in a row that take a server down, 3
+---@field successes? integer in a row that bring a server up again, 2
+---@field hand_back? sxe.seconds|"manual" for which an earlier server is up before it writes again, 10
+---@field retries? integer how often a command that only reads is sent again, 3
+---@field backoff? sxe.seconds of the first pause before a command is sent again, 0.01
+---@field user? string
+---@field password? string
+---@field db? integer for SELECT, 0
+---@field size? integer shared connections to a server at most, 4
+---@field handles? integer connections of transactions, subscriptions and blocking commands to a server at most, 16
+---@field tls? boolean|sxe.tls.options true: verify the hosts against the system's authorities
+---@field timeout? sxe.seconds of a command, with its repetitions, 5
+---@field reply_max? integer bytes of a reply, 64 MiB
+---@field protocol? 2|3 3
+
+---@class sxe.redis.server.state
+---@field address string
+---@field role "master"|"replica"
+---@field state "up"|"down"
+---@field seconds number since the state or the role changed
+---@field failures integer in a row
+---@field why? sxe.error of the last failure
+---@field connections integer
+
+---@class sxe.redis.group.state
+---@field name string
+---@field weight integer
+---@field state "ok"|"failed over"|"read-only"|"down"
+---@field writer? string the address of the server that writes
+---@field servers sxe.redis.server.state[]
+
+---A client of groups of servers: the commands and handles of sxe.Redis.
+---@class sxe.RedisSharded: sxe.Redis
+local RedisSharded = {}
+
+---A client of one group, for commands without a key.
+---@param name string
+---@return sxe.Redis
+function RedisSharded:group(name) end
+
+---The name of the group that has a key.
+---@param key string|number
+---@return string
+function RedisSharded:group_of(key) end
+
+---@return sxe.redis.group.state[]
+function RedisSharded:state() end
+
+---Let the first server of a group that may write do so. Returns its address.
+---@param name string of a group
+---@return string? address, sxe.error? why, string|sxe.code? code
+function RedisSharded:hand_back(name) end
+
+---@param options sxe.redis.sharded.options
+---@return sxe.RedisSharded
+function redis.sharded(options) end
+
 return redis

@@ -38,7 +38,7 @@ local receivers = {
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
   redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription",
-    cluster = "RedisCluster" },
+    cluster = "RedisCluster", sharded = "RedisSharded" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
 
@@ -151,12 +151,14 @@ local function redis_objects()
   end)
   local db <close> = require "sxe.redis".new{ port = web.port }
   local cluster <close> = require "sxe.redis".cluster{ seeds = { "127.0.0.1:" .. web.port } }
+  local sharded <close> = require "sxe.redis".sharded{ groups = { { name = "a", masters = { "127.0.0.1" } } } }
   local transaction
 
   assert(db:transaction(function(t) transaction = t end))
   return {
     Redis = redis_methods(db, "call", "close", "pipeline", "prepare", "psubscribe", "subscribe", "transaction"),
     RedisCluster = redis_methods(cluster, "masters"),
+    RedisSharded = redis_methods(sharded, "group", "group_of", "hand_back", "state"),
     Pipeline = redis_methods(db:pipeline(), "call", "exec", "close"),
     Transaction = redis_methods(transaction, "call", "multi"),
     Subscription = redis_methods(assert(db:subscribe{ "a" }), "read", "messages", "close"),
@@ -224,7 +226,7 @@ local function objects(req, res, candidates)
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
-    RedisCluster = of_redis.RedisCluster, Pipeline = of_redis.Pipeline,
+    RedisCluster = of_redis.RedisCluster, RedisSharded = of_redis.RedisSharded, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * require "sxe.redis": commands to servers in the same process that a script plays (lua-redis.lua,
- * lua-redis-handles.lua, with Sentinels in lua-redis-sentinel.lua, and a cluster in
- * lua-redis-cluster.lua); tasks that end or yield at any instruction (lua-redis-ends.lua); and the
+ * lua-redis-handles.lua, with Sentinels in lua-redis-sentinel.lua, a cluster in
+ * lua-redis-cluster.lua, and groups without one in lua-redis-sharded.lua); the group of a key
+ * (lua-redis-ring.lua); tasks that end or yield at any instruction (lua-redis-ends.lua); and the
  * parser of replies (lua-redis-reader.lua).
  */
 #include "lua-net.h"
@@ -78,8 +79,9 @@ START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
 }
 END_TEST
 
-static const char *const scripts[] = {"lua-redis", "lua-redis-handles", "lua-redis-sentinel",
-                                      "lua-redis-cluster"};
+static const char *const scripts[] = {"lua-redis",         "lua-redis-handles",
+                                      "lua-redis-sentinel", "lua-redis-cluster",
+                                      "lua-redis-ring",     "lua-redis-sharded"};
 
 START_TEST(calls_get_their_replies_or_the_reason)
 {
@@ -180,7 +182,7 @@ redis_suite(void)
     Suite *suite = suite_create("lua-redis");
     TCase *tcase = tcase_create("redis");
 
-    tcase_add_loop_test(tcase, calls_get_their_replies_or_the_reason, 0, 4);
+    tcase_add_loop_test(tcase, calls_get_their_replies_or_the_reason, 0, 6);
     tcase_add_test(tcase, replies_are_values_however_they_are_cut);
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
     tcase_add_test(tcase, without_memory_a_reply_is_not_half_read);
