@@ -535,13 +535,16 @@ conformance: ## test beside large programs of others: MPI, scanners and hostile 
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire
 	@tools/conformance.sh $(PART)
 
-SOAK_SECONDS ?= 3600
-# PART=server: only that part of pool server. Each part takes SOAK_SECONDS.
-soak: ## kill users of a shared pool, then reload, upgrade, kill and attack servers under load, SOAK_SECONDS (3600) each (PART=server: only that)
+SOAK_SECONDS  ?= 3600
+SOAK_COMMANDS ?= 1000000
+# PART=server: only that part of pool server redis. Of these, pool and server take SOAK_SECONDS each.
+soak_part = $(filter $1,$(or $(PART),$1))
+soak: ## kill users of a shared pool, then reload, upgrade, kill and attack servers under load, SOAK_SECONDS (3600) each; then SOAK_COMMANDS (1000000) to Redis, and as many to a cluster, which suffer (PART=server: only that)
 	@tools/deps.sh install build check soak
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/soak build/release/test/wire
-	@$(if $(filter-out server,$(or $(PART),pool)),build/release/test/soak $(SOAK_SECONDS))
-	@$(if $(filter-out pool,$(or $(PART),server)),SXE_BUILD=build/release build/release/test/wire test/soak/server.lua $(SOAK_SECONDS))
+	@$(if $(call soak_part,pool),build/release/test/soak $(SOAK_SECONDS))
+	@$(if $(call soak_part,server),SXE_BUILD=build/release build/release/test/wire test/soak/server.lua $(SOAK_SECONDS))
+	@$(if $(call soak_part,redis),SXE_BUILD=build/release build/release/test/wire test/soak/redis.lua $(SOAK_COMMANDS))
 
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d

@@ -131,6 +131,8 @@ probe_peers() {
 probe_soak() {
     need openssl command -v openssl
     want haproxy command -v haproxy
+    want redis-server command -v redis-server
+    want redis-tools command -v redis-cli
 }
 
 # The peers of make conformance.

@@ -64,3 +64,26 @@ test("samples that grow, and samples that only vary", function()
     check(select(3, checks.flat({13, 13, 13, 15}, 0, 2)))
     check(not select(3, checks.flat({13, 13, 13, 16}, 0, 2)))
 end)
+
+local function judged(more)
+    local complaints = {}
+    local sums = {numbers = 1000, good = 500, wrong = 0, cut = 20, failed = 30, odd = 0, told = 300, lost = 0, twice = 0}
+    for name, value in pairs(more) do sums[name] = value end
+    checks.judge_commands(sums, 1000, complaints)
+    return table.concat(complaints, "; ")
+end
+
+test("what numbered commands of Redis may come to", function()
+    equal(judged{}, "")
+    equal(judged{wrong = 1}, "1 replies reached another command than their own")
+    equal(judged{twice = 2}, "2 commands were executed twice")
+    equal(judged{lost = 3}, "3 commands were not executed, but their client was told so")
+    equal(judged{odd = 4}, "4 errors that nobody expects")
+    equal(judged{numbers = 999}, "only 999 numbers were used")
+    equal(judged{good = 40}, "40 calls succeeded, and 50 did not")
+    equal(judged{told = 0}, "no command was counted, or none was cancelled")
+    equal(judged{cut = 0}, "no command was counted, or none was cancelled")
+    local complaints = {}
+    checks.judge_commands({}, 1000, complaints)
+    equal(complaints[1], "the load has printed no sums")
+end)

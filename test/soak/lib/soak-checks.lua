@@ -85,4 +85,21 @@ function checks.flat(samples, share, room)
     return before, after, after <= before * (1 + share) + room
 end
 
+-- Judge what the load of redis.lua has counted, and append complaints. sums.told: how often a client was told that a
+-- command which must not be repeated was executed; lost: how many of these the server does not know.
+function checks.judge_commands(sums, count, complaints)
+    local function complain(is_bad, text)
+        if is_bad then complaints[#complaints + 1] = text end
+    end
+    if not sums.numbers then return complain(true, "the load has printed no sums") end
+    complain(sums.wrong > 0, ("%d replies reached another command than their own"):format(sums.wrong))
+    complain(sums.twice > 0, ("%d commands were executed twice"):format(sums.twice))
+    complain(sums.lost > 0, ("%d commands were not executed, but their client was told so"):format(sums.lost))
+    complain(sums.odd > 0, ("%d errors that nobody expects"):format(sums.odd))
+    complain(sums.numbers < count, ("only %d numbers were used"):format(sums.numbers))
+    local others = sums.wrong + sums.cut + sums.failed
+    complain(sums.good < others, ("%d calls succeeded, and %d did not"):format(sums.good, others))
+    complain(sums.told == 0 or sums.cut == 0, "no command was counted, or none was cancelled")
+end
+
 return checks
