@@ -125,6 +125,18 @@ probe_peers() {
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
+    want luarocks command -v luarocks
+    # Packages that tests use in tasks. Each is named by a module of Lua 5.4.
+    probe_packages
+}
+
+probe_packages() {
+    for pair in argparse:argparse busted:busted cjson:cjson cliargs:cliargs dkjson:dkjson expat:lxp filesystem:lfs \
+        lpeg:lpeg luaossl:openssl luassert:luassert mediator:mediator penlight:pl/init rex-pcre2:rex_pcre2 say:say/init \
+        socket:socket system:system/init term:term/init unit:luaunit yaml:yaml zlib:zlib; do
+        want "lua-${pair%:*}" sh -c "ls /usr/share/lua/5.4/${pair#*:}.lua /usr/share/lua/5.4/${pair#*:}/init.lua \
+            /usr/lib/*/lua/5.4/${pair#*:}.so | grep ."
+    done
 }
 
 # For the servers of make soak.

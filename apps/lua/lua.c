@@ -24,10 +24,14 @@
 #include "script-store.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
+#include "sxe-lua-part-internal.h"
 #include "sxe-lua-repl.h"
 #include "sxe-lua.h"
 #include "sxe-process-internal.h"
 #include "sxe.h"
+
+SXE__LUA_PART(project, "apps/lua/project.lua");
+SXE__LUA_PART(rocks, "apps/lua/rocks.lua");
 
 enum {
     SOCKETS = 64,
@@ -116,11 +120,28 @@ load_program_text(const char *name, const char *text, size_t length)
     return sxe_lua_load_text(program.lua, name, text, length);
 }
 
+/* --rocks, --new: call a text of ours with a table of what it needs, in place of a script. */
+static int
+call_part(lua_State *L)
+{
+    const struct program_options *options = &program.options;
+
+    sxe__lua_push_part(L, options->project != NULL ? &project_part : &rocks_part);
+    lua_createtable(L, 0, 2);
+    lua_pushliteral(L, SXE_VERSION);
+    lua_setfield(L, -2, "version");
+    lua_pushstring(L, options->project);
+    lua_setfield(L, -2, "project");
+    lua_call(L, 1, 0);
+    return 0;
+}
+
 /* Call begin_script in a task of the state, before any script runs. 0 or -errno. */
 static int
 prepare_loop(void)
 {
-    static const luaL_Reg functions[] = {{"begin", begin_script}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"begin", begin_script}, {"part", call_part}, {NULL, NULL}};
     static const char text[] = "require 'sxe-lua'.begin()";
     int result = sxe_lua_module(program.lua, "sxe-lua", functions);
 
@@ -176,8 +197,11 @@ static int
 load_all_files(void)
 {
     const struct program_options *options = &program.options;
+    static const char part[] = "require 'sxe-lua'.part()";
     int result = 0;
 
+    if (options->is_rocks || options->project != NULL)
+        return load_program_text("=sxe-lua", part, sizeof(part) - 1);
     for (unsigned i = 0; i < options->chunks_number && result == 0; i++)
         result =
             load_program_text("=(command line)", options->chunks[i], strlen(options->chunks[i]));

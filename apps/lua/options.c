@@ -22,7 +22,7 @@
 /* Returned when parsing reaches the script's name; not an exit status. */
 #define AT_SCRIPT (-2)
 
-enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };
+enum { CHECK = COMMAND_LINE_LONG, ROCKS, NEW, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };
 
 static int take_lua_option(void *settings, int val);
 
@@ -34,6 +34,13 @@ static const struct command_option table[] = {
     {{"coverage", required_argument, NULL, COVERAGE},
      "FILE",
      "add the lines that ran to FILE, for lcov"},
+    COMMAND_LINE_GROUP("Projects"),
+    {{"new", required_argument, NULL, NEW},
+     "DIRECTORY",
+     "make a project that runs in a new directory, and exit"},
+    {{"rocks", no_argument, NULL, ROCKS},
+     "",
+     "list the modules that SCRIPT requires, or those of ./rocks, and exit"},
     COMMAND_LINE_GROUP("Limits"),
     {{"memory", required_argument, NULL, MEMORY}, "SIZE", "limit the memory of scripts (4g)"},
     {{"cpu", required_argument, NULL, CPU},
@@ -58,8 +65,8 @@ static const struct command_line line = {
     .examples =
         {
             {"server.lua 8000", "run server.lua; arg[1] is \"8000\""},
-            {"", "open a shell with history and completion; servers run while you type"},
             {"-i server.lua", "run server.lua, and open a shell into it"},
+            {"--new shop", "make the project \"shop\""},
         },
     .closing = "Exit status: 0; 1 after an error; 2 if the command line cannot be understood.\n"
                "SIGINT, SIGTERM: end all tasks and exit; SIGALRM kills what still runs after 5 s.",
@@ -130,6 +137,12 @@ take_lua_option(void *settings, int val)
     case CHECK:
         options->is_check = true;
         break;
+    case ROCKS:
+        options->is_rocks = true;
+        break;
+    case NEW:
+        options->project = optarg;
+        break;
     case COVERAGE:
         options->coverage = optarg;
         break;
@@ -181,7 +194,9 @@ program_options_parse(struct program_options *options, int argc, char **argv)
     options->script = script < argc ? argv[script] : NULL;
     if (options->is_check && options->script == NULL)
         return refuse_lua_option("--check needs a script");
-    if (!options->is_check)
+    if (options->project != NULL && options->script != NULL)
+        return refuse_lua_option("--new takes one directory");
+    if (!options->is_check && !options->is_rocks && options->project == NULL)
         choose_defaults(options);
     if (options->is_shell && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return refuse_lua_option("-i needs a terminal");

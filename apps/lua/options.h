@@ -19,6 +19,7 @@ struct program_options {
     /* argv begins with the script's name, or with the program's name if there is no script */
     int argc;
     char **argv;
+    const char *project;  /* the directory of --new; NULL: no project is made */
     const char *coverage; /* the file for the counts of lines; NULL: count no lines */
     size_t memory_max;
     uint32_t cpu_ms;
@@ -27,6 +28,7 @@ struct program_options {
     /* whether to start a shell: -i was given, or there is nothing else to do on a terminal */
     bool is_shell;
     bool is_check;
+    bool is_rocks;
     bool is_loose;
 };
 

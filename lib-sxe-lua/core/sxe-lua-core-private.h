@@ -193,7 +193,8 @@ struct sxe_lua {
     struct sxe__lua_level *level;
     /* how many scripts have a top level that has not ended: they may make globals */
     unsigned loading;
-    bool has_failed; /* the top level of a script failed */
+    unsigned requiring; /* modules that are being loaded: they may make globals, too */
+    bool has_failed;    /* the top level of a script failed */
     /* how many errors were logged, except errors that another task got by joining the failed
      * task */
     uint64_t errors;

@@ -37,6 +37,7 @@ close_mark(lua_State *L)
     lua_getiuservalue(L, 1, 1);
     lua_pushnil(L);
     lua_rawset(L, -3);
+    sxe__lua_current()->requiring--;
     sxe__lua_wake_all(&mark->waiting);
     return 0;
 }
@@ -54,6 +55,7 @@ push_mark(lua_State *L)
     lua_pushvalue(L, MARKS);
     lua_setmetatable(L, MARK);
     lua_toclose(L, MARK);
+    sxe__lua_current()->requiring++;
 }
 
 /* Push the loader of the module and the data for the loader. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The globals are the names to which a script's top level assigned a value, even nil. After the top
- * level any other name is a mistake: a variable that was meant to be local, or a word with a letter
+ * The globals are the names to which a script's top level, or a module while it was loaded, assigned
+ * a value, even nil. Later any other name is a mistake: a variable that was meant to be local, or a word with a letter
  * wrong.
  */
 #include "sxe-lua-core-private.h"
@@ -11,12 +11,13 @@
 static bool
 is_declared(lua_State *L)
 {
+    const struct sxe_lua *lua = sxe__lua_current();
     bool is;
 
     lua_pushvalue(L, 2);
     is = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
     lua_pop(L, 1);
-    return is || sxe__lua_current()->loading > 0;
+    return is || lua->loading > 0 || lua->requiring > 0;
 }
 
 static int

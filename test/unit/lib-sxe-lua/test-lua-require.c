@@ -62,6 +62,29 @@ START_TEST(a_module_may_wait)
 }
 END_TEST
 
+START_TEST(a_module_may_make_globals_whenever_it_is_loaded)
+{
+    state_start();
+    run_script("local task = require 'sxe.task'\n"
+               "package.preload.late = function()\n"
+               "    made = unpack == nil coroutine.yield() again = made return 'late'\n"
+               "end\n"
+               "package.preload.bad = function() error 'bad' end\n"
+               "package.preload.inner = function() return require 'late' end\n"
+               "task.start(function()\n"
+               "    assert(not pcall(require, 'bad') and require 'inner' == 'late')\n"
+               "    assert(made and again)\n"
+               "    assert(not pcall(function() other = 1 end))\n"
+               "    package.loaded.done = true\n"
+               "end)");
+    for (unsigned turns = 0; turns < 9; turns++)
+        turn_tasks();
+    run_script("assert(package.loaded.done)");
+    ck_assert_uint_eq(lua->requiring, 0);
+    state_stop();
+}
+END_TEST
+
 START_TEST(others_wait_for_a_module_that_waits)
 {
     state_start();
@@ -155,6 +178,7 @@ main(void)
     tcase_add_test(tcase, a_module_that_is_not_there_is_an_error);
     tcase_add_test(tcase, ours_are_named_even_if_they_are_not_there_yet);
     tcase_add_test(tcase, a_module_may_wait);
+    tcase_add_test(tcase, a_module_may_make_globals_whenever_it_is_loaded);
     tcase_add_test(tcase, others_wait_for_a_module_that_waits);
     tcase_add_test(tcase, when_it_fails_the_next_one_tries_again);
     tcase_add_test(tcase, one_that_waits_for_a_module_may_be_cancelled);

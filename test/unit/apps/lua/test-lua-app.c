@@ -3,6 +3,7 @@
  * sxe-lua as a program that runs scripts. The shell is tested by test-lua-repl.c.
  */
 #include "run-lua.h"
+#include "sxe-util.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -345,6 +346,22 @@ START_TEST(check_without_memory_is_said)
 }
 END_TEST
 
+/* ---- --rocks, --new ---- */
+
+START_TEST(a_project_is_made_and_its_modules_are_listed)
+{
+    RUN_LUA("--new", "shop");
+    ended(0, "made shop: type  cd shop && make test run\n", "");
+    RUN_LUA("--new", "shop");
+    ended(1, "", "sxe-lua: --new: shop: File exists\n");
+    RUN_LUA("--rocks", "shop/app.lua");
+    ck_assert_int_eq(ran.status, 0);
+    check_has(ran.output, "\nsxe.http      libsxe  " SXE_VERSION "    built in\n");
+    RUN_LUA("--rocks");
+    ended(0, "MODULE  ROCK  VERSION  FILE\n", "");
+}
+END_TEST
+
 /* ---- Options ---- */
 
 START_TEST(options_that_are_wrong_are_refused)
@@ -355,6 +372,7 @@ START_TEST(options_that_are_wrong_are_refused)
         {"--tasks", "0", "the number of tasks (--tasks)"},
         {"--sockets", "many", "the number of sockets (--sockets)"},
         {"--check", NULL, "sxe-lua: --check needs a script. Try --help."},
+        {"--new=a", "b", "sxe-lua: --new takes one directory. Try --help."},
         {"-i", NULL, "sxe-lua: -i needs a terminal. Try --help."},
         {"--nonsense", NULL, "unknown option --nonsense"},
     };
@@ -426,7 +444,8 @@ main(void)
     tcase_add_test(errors, whatever_call_fails_it_ends_with_a_status);
     tcase_add_test(errors, check_only_compiles);
     tcase_add_test(errors, check_without_memory_is_said);
-    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 7);
+    tcase_add_test(errors, a_project_is_made_and_its_modules_are_listed);
+    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 8);
     tcase_add_test(errors, more_code_than_fits_is_refused);
     tcase_add_test(errors, versions_are_told);
     suite_add_tcase(suite, errors);
