@@ -31,6 +31,7 @@ local PORTION <const> = 100 -- rows that a loop gets at a time
 local FIRST_PORTION <const> = 10 -- rows that a loop in a transaction gets first
 local PORTION_BYTES <const> = 64 << 10 -- the aim for the size of the later portions
 local NILS <const> = 10000 -- the most nils in an array
+local SPARE_MAX <const> = 64 -- the most guards of calls, and events, that are kept to be used again
 local NO_END <const> = math.maxinteger
 local FULL <const> = "postgres: too many tasks wait for a connection: see waiters"
 local ENDED <const> = "postgres: a query of the function ended the transaction"
@@ -136,22 +137,47 @@ local function pass_on(link)
 end
 
 -- End a holder: its task has its rows, or failed, or ended.
-local end_holder = insist(function(guard)
-  local holder = guard.holder
+local function end_now(holder)
   local link = holder.link
 
   holder.is_over = true
   if not link or link.holder ~= holder then return end
   if c.status(link.conn) ~= "idle" or link.pool.is_closed then return end_link(link) end
   pass_on(link)
+end
+
+local end_holder = insist(function(guard) end_now(guard.holder) end)
+
+-- The guard of a call is used again for another call, because it costs the collector much to finalize one for each
+-- call. No script has such a guard.
+local end_call = insist(function(guard)
+  local holder = guard.holder
+
+  if holder.is_done then return end
+  end_now(holder)
+  holder.is_done = true
+  local spare = holder.pool.spare_guards
+  if #spare < SPARE_MAX then spare[#spare + 1] = guard end
 end)
 
--- The metatable of guards. The pool refers to a holder, but only the holder's coroutine refers to its guard: if the
+-- The metatables of guards. The pool refers to a holder, but only the holder's coroutine refers to its guard: if the
 -- coroutine is dropped, the collector finds the guard.
 local guards = { __close = end_holder, __gc = end_holder }
+local guards_of_calls = { __close = end_call, __gc = end_holder }
 
 local function guard_of(holder)
   return setmetatable({ holder = holder }, guards)
+end
+
+-- The guard of a call, with a new holder.
+local function guard_of_call(pool)
+  local holder, spare = { pool = pool }, pool.spare_guards
+  local guard = spare[#spare]
+
+  if not guard then return setmetatable({ holder = holder }, guards_of_calls) end
+  spare[#spare] = nil
+  guard.holder = holder
+  return guard
 end
 
 -- The number of tasks that wait; those that gave up are removed from the line.
@@ -172,14 +198,24 @@ local function count_line(pool)
   return number
 end
 
+-- An event for a holder that may have to wait: one that was used before, or a new one.
+local function event_of(pool)
+  local spare = pool.spare_events
+  local event = spare[#spare]
+
+  if not event then return task.event() end
+  spare[#spare] = nil
+  return event
+end
+
 -- Choose a link for a holder: one that rests, or a new one. Otherwise the holder joins the line; or nil, why.
 local choose = atomic(function(pool, holder)
   local links = pool.links
 
   -- Make the event before looking at the links: this takes memory, so the collector may end a holder, whose link rests
   -- then.
-  if #links >= pool.options.max then holder.event = task.event() end
-  for i = #links, 1, -1 do
+  if #links >= pool.options.max then holder.event = event_of(pool) end
+  for i = first_in_line(pool) and 0 or #links, 1, -1 do -- while a holder waits, no link rests
     local link = links[i]
 
     if not link.holder then
@@ -199,7 +235,7 @@ local choose = atomic(function(pool, holder)
   if pool.line.last - pool.line.first + 1 >= pool.options.waiters and count_line(pool) >= pool.options.waiters then
     return nil, FULL
   end
-  holder.event = holder.event or task.event()
+  holder.event = holder.event or event_of(pool)
   pool.line[pool.line.last + 1] = holder
   pool.line.last = pool.line.last + 1
   return true
@@ -296,6 +332,11 @@ local function take(holder, deadline)
     if not ok then return nil, why end
     if pool.is_closed then return nil, "closed" end
     holder.event:clear()
+  end
+  if holder.event and #pool.spare_events < SPARE_MAX then
+    local event = holder.event
+    holder.event = nil
+    pool.spare_events[#pool.spare_events + 1] = event
   end
   if holder.link.is_new then
     ok, why, code = open_link(holder.link, min(deadline, c.now() + pool.options.connect_timeout))
@@ -447,17 +488,22 @@ end
 
 -- The text of a query, and its options.
 local function options_of(options, query)
-  local of, sql = merge_options(options, type(query) == "table" and query or {}), query
+  local deadline = c.now() + options.timeout
 
-  if type(query) == "table" then sql = query[1] end
+  if type(query) ~= "table" then
+    check_sql(query)
+    return { timeout = options.timeout, prepare = options.prepare, rows_max = options.rows_max,
+      bytes_max = options.bytes_max, arrays = options.arrays, deadline = deadline }, query
+  end
+  local of, sql = merge_options(options, query), query[1]
   check_sql(sql)
-  of.deadline = c.now() + of.timeout
+  of.deadline = deadline - options.timeout + of.timeout
   return of, sql
 end
 
 -- Call a function with a link of the pool.
 local function with_link(pool, deadline, fn, ...)
-  local guard <close> = guard_of{ pool = pool }
+  local guard <close> = guard_of_call(pool)
   local link, why, code = take(guard.holder, deadline)
 
   if not link then return nil, why, code end
@@ -1330,7 +1376,7 @@ function postgres.new(options)
 
   counters = counters or stats{ "queries", "pipelines", "connects", "failures", "waits", "prepared_again", "conflicts",
     name = "postgres" }
-  local pool = { options = all, params = params, links = {}, line = { first = 1, last = 0 },
+  local pool = { options = all, params = params, links = {}, spare_guards = {}, spare_events = {}, line = { first = 1, last = 0 },
     tls_name = type(all.tls) == "table" and all.tls.name }
   return setmetatable({ [POOL] = pool }, metatable)
 end
