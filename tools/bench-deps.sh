@@ -10,6 +10,7 @@
 set -u
 
 MODULES=/usr/lib/nginx/modules
+PG=build/bench/node_modules/pg
 
 missing=
 found=
@@ -37,6 +38,7 @@ probe() {
     need golang-go "Go net/http: its server is compiled, without any module" command -v go
     need nodejs "Node http, net, cluster; the examples' twins" command -v node
     need redis-server "S6" command -v redis-server
+    need postgresql "postgres-select" sh -c 'ls /usr/lib/postgresql/*/bin/postgres'
     need wrk "the second client, and a load generator to compare with" command -v wrk
     need apache2-utils "ab, a load generator" command -v ab
     need nghttp2-client "h2load, a load generator" command -v h2load
@@ -73,7 +75,7 @@ disable_services() { # disable_services PACKAGE...: they were just installed; do
     for package in "$@"; do
         case $package in
         nginx-light) service=nginx ;;
-        h2o | lighttpd | haproxy | redis-server) service=$package ;;
+        h2o | lighttpd | haproxy | redis-server | postgresql) service=$package ;;
         *) continue ;;
         esac
         $become systemctl disable "$service" >/dev/null 2>&1
@@ -104,6 +106,14 @@ install() {
     disable_services $known
 }
 
+# The package pg of the npm registry, for postgres-select: without its scripts, below build/bench.
+install_pg() {
+    if command -v npm >/dev/null 2>&1; then
+        npm install --prefix "${PG%/node_modules/pg}" --no-save --no-package-lock --no-audit --no-fund \
+            --ignore-scripts --loglevel=error pg@8 >/dev/null || echo "note: npm cannot install pg" >&2
+    fi
+}
+
 case ${1:-} in
 check | install) ;;
 *)
@@ -111,6 +121,13 @@ check | install) ;;
     exit 2
     ;;
 esac
+if [ ! -e $PG/package.json ]; then
+    if [ "$1" = install ]; then
+        install_pg
+    else
+        echo "pg, Node's client in postgres-select, is not here: make bench-deps gets it by npm"
+    fi
+fi
 echo "missing:"
 probe
 if [ -z "$missing" ]; then
