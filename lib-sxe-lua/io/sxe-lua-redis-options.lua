@@ -4,7 +4,7 @@
 -- is written in C.
 local c = ...
 local byte, find, format, match = string.byte, string.find, string.format, string.match
-local error, math_type, min, pairs, pcall = error, math.type, math.min, pairs, pcall
+local error, ipairs, math_type, min, pairs, pcall = error, ipairs, math.type, math.min, pairs, pcall
 local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, type
 
 local HOST_MAX <const> = 255
@@ -127,16 +127,23 @@ local function read_address(who, name, text, default)
   return { host, port }
 end
 
--- Read the option `name`, a list of addresses, of which each is `one`. Returns a list of { host, port }.
-function checks.read_addresses(who, name, one, list, default)
-  local all, count = {}, 0
+-- Check that the option `name` is a list without holes that is not empty.
+function checks.check_list(who, name, list, of)
+  local count = 0
 
   for _ in pairs(list or {}) do count = count + 1 end
+  if count == 0 then error(format("%s: %s is a list of %s, at least one", who, name, of), 0) end
   for i = 1, count do
     if list[i] == nil then error(format("%s: %s is a list, but nothing is at its place %d", who, name, i), 0) end
-    all[i] = read_address(who, one, list[i], default)
   end
-  if count == 0 then error(format('%s: %s is a list of "host:port", at least one', who, name), 0) end
+end
+
+-- Read the option `name`, a list of addresses, of which each is `one`. Returns a list of { host, port }.
+function checks.read_addresses(who, name, one, list, default)
+  local all = {}
+
+  checks.check_list(who, name, list, '"host:port"')
+  for i, text in ipairs(list) do all[i] = read_address(who, one, text, default) end
   return all
 end
 

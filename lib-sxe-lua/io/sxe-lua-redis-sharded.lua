@@ -38,7 +38,7 @@ function Router.choose(router, way)
   if shards.is_closed then return nil, "closed" end
   server = shards:server_of(group, way.is_read, way.may_repeat)
   if not server then return nil, shards:say_down(group), "GROUPDOWN" end
-  way.node = server.pool
+  way.node, way.refused_at = server.pool, nil
   return way.node
 end
 

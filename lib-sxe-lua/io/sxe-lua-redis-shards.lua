@@ -16,7 +16,7 @@ local core = ...
 local stats, task = require "sxe.stats", require "sxe.task"
 local c, checks, end_link = core.c, core.checks, core.end_link
 local find, format = string.find, string.format
-local error, ipairs, max, pairs, setmetatable, type = error, ipairs, math.max, pairs, setmetatable, type
+local error, ipairs, max, next, pairs, setmetatable, type = error, ipairs, math.max, next, pairs, setmetatable, type
 
 local POINTS <const> = 512     -- of a group of weight 1, on the ring
 local RANK_BITS <const> = 16  -- of the packed points
@@ -201,11 +201,11 @@ local function role_of(reply)
   return word == "master" and "master" or word == "slave" and "replica" or nil
 end
 
--- Returns false if the task was cancelled.
+-- Returns false if the task was cancelled, or the client closed.
 local function check(server)
   local list, why = core.exchange_shared(server.probe, CHECK, c.now() + server.probe.options.timeout, 2)
 
-  if why == "cancelled" then return false end
+  if why == "cancelled" or server.group.shards.is_closed then return false end
   counters:inc "checks"
   if not list then
     fail_check(server, why)
@@ -363,7 +363,8 @@ end
 
 local function new_server(group, role, address)
   local options = group.shards.options
-  local server = { group = group, role = role, address = address[1] .. ":" .. address[2], is_up = true, is_stale = true,
+  local host = find(address[1], ":", 1, true) and "[" .. address[1] .. "]" or address[1]
+  local server = { group = group, role = role, address = host .. ":" .. address[2], is_up = true, is_stale = true,
     is_checked = false, since = c.now(), checked_at = 0, failures = 0, successes = 0, failed_at = 0, seen_failures = 0,
     due = task.event(),
     pool = new_pool(options, address, { connect_timeout = options.check_timeout }),
@@ -402,7 +403,7 @@ local function add_group(who, shards, given)
   if shards.by_name[group.name] then error(format("%s: two groups have the name '%s'", who, group.name), 0) end
   group.shards, group.servers, group.turn = shards, {}, 0
   add_servers(who_of_group, group, "masters", "master", group.masters)
-  if group.replicas[1] then add_servers(who_of_group, group, "replicas", "replica", group.replicas) end
+  if next(group.replicas) ~= nil then add_servers(who_of_group, group, "replicas", "replica", group.replicas) end
   group.writer, group.last_writer = group.servers[1], group.servers[1]
   shards.by_name[group.name], shards.groups[#shards.groups + 1] = group, group
   shards.weight = shards.weight + group.weight
@@ -415,8 +416,8 @@ function core.new_shards(who, options)
 
   counters = counters or stats{ "checks", "check_failures", "downs", "ups", "failovers", "hand_backs", "failures",
     "waits", "repeats", "refused", "down", name = "redis.sharded" }
-  for i = 1, #options.groups do add_group(who, shards, options.groups[i]) end
-  if #shards.groups == 0 then error(who .. ": groups is a list of groups, at least one", 0) end
+  checks.check_list(who, "groups", options.groups, "groups")
+  for _, group in ipairs(options.groups) do add_group(who, shards, group) end
   if shards.weight > WEIGHTS_MAX then
     error(format("%s: all weights together must be at most %d, not %d", who, WEIGHTS_MAX, shards.weight), 0)
   end

@@ -49,6 +49,28 @@ test("the example counts hits and shows the groups, and replies with an error if
     check(not counts or io.open(build .. "/lua/sharded-hits.info"), server.proc:errors())
 end)
 
+-- promise: docs/redis-sharding.md: Other programs can compute it.
+test("the table of the page has the groups of its keys", function()
+    local lines, wanted = {}, {}
+    for line in io.lines("docs/redis-sharding.md") do
+        local key, ring, modulo = line:match "^| `?([^|`]+)`? | %x+ | (%l+) | %x+ | (%l+) |$"
+        if key == "the empty key" then key = "" end
+        lines[#lines + 1] = key and ("print(ring:group_of(%q), modulo:group_of(%q))"):format(key, key)
+        wanted[#wanted + 1] = key and ring .. "\t" .. modulo .. "\n"
+    end
+    equal(#lines, 6)
+    local ran = require "cli".run("sxe-lua", "-e", [[
+local function open(hash)
+  local groups = {}
+  for i, name in ipairs{ "red", "green", "blue" } do groups[i] = { name = name, masters = { "127.0.0.1:" .. i } } end
+  return require "sxe.redis".sharded{ groups = groups, hash = hash }
+end
+local ring, modulo = open "ring", open "modulo"
+]] .. table.concat(lines, "\n"))
+    equal(ran.errors, "")
+    equal(ran.output, table.concat(wanted))
+end)
+
 -- ---- The real servers ----
 
 local program = wire.has "redis-server"

@@ -176,6 +176,10 @@ local cases = {
     fails("a table of options", pcall(redis.sharded))
     fails("groups is a list of groups, at least one", pcall(redis.sharded, {}))
     refuses("at least one", { groups = {} })
+    refuses("groups is a list, but nothing is at its place 1", { groups = { a = { name = "a", masters = { "h" } } } })
+    refuses("replicas is a list, but nothing is at its place 1",
+      { groups = { { name = "a", masters = { "h" }, replicas = { nil, "i" } } } })
+    refuses("[::1]:6379 is there twice", { groups = { { name = "a", masters = { "[::1]", "[::1]:6379" } } } })
     refuses("a table of options is expected, not a number", { groups = { 1 } })
     refuses("there is no option 'master'; did you mean 'masters'?", { groups = { { name = "a", master = "h" } } })
     refuses("there is no option 'retires'; did you mean 'retries'?", { retires = 1 })
@@ -414,6 +418,7 @@ local cases = {
   end,
   function() -- all servers of a group are down, the other group works; later they are back
     local db <close> = open{ successes = 3 }
+    nodes[2].role = "slave"
     db:get(A)
     kill(1)
     kill(2)
@@ -536,6 +541,15 @@ local cases = {
     db:close()
     for i = 1, 3 do fails("closed", waiting[i]:join()) end
     gate:set()
+    local checking = open{ failures = 1 }
+    nodes[1].rules.PING = function() gate:wait() return "+PONG\r\n" end
+    gate:clear()
+    checking:get(A)
+    checking:close() -- the check that it ends is no failure
+    for _ = 1, 5 do task.sleep(0) end
+    equal(counters.down, 0)
+    gate:set()
+    nodes[1].rules.PING = nil
     local pausing = open()
     nodes[1].rules.INCR = function() return "-LOADING the data\r\n" end
     local paused = task.start(function() return pausing:incr(A) end)
