@@ -73,14 +73,20 @@ function commands.encode(name, ...)
   return bytes
 end
 
--- A method for each name in small letters: object:hget(...) is send(object, "HGET", ...).
-function commands.methods_of(send)
-  return setmetatable({}, { __index = function(methods, name)
+-- Whether commands of this name may be refused, depending on their arguments or not.
+function commands.is_special(name)
+  return NOT_SHARED[name] or NOT_SHARED_SECOND[name] ~= nil or BLOCKING[name] ~= nil
+end
+
+-- Add to a table of methods a method for each name in small letters: object:hget(...) is send(object, "HGET", ...), or
+-- what make("HGET") returns, if there is a make.
+function commands.methods_of(send, own, make)
+  return setmetatable(own or {}, { __index = function(methods, name)
     local method
 
     if type(name) ~= "string" or not match(name, "^%l[%l%d_]*$") then return nil end
     name = upper(name)
-    method = function(object, ...) return send(object, name, ...) end
+    method = make and make(name) or function(object, ...) return send(object, name, ...) end
     methods[name:lower()] = method
     return method
   end })

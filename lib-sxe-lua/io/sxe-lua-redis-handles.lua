@@ -11,6 +11,7 @@ local Db, core = ...
 local json = require "sxe.json"
 local c, POOL, end_link, new_holder = core.c, core.POOL, core.end_link, core.new_holder
 local encode, methods_of, wait_of = core.commands.encode, core.commands.methods_of, core.commands.wait_of
+local is_special = core.commands.is_special
 local exchange, exchange_shared, left_of = core.exchange, core.exchange_shared, core.left_of
 local choose_own, take = core.choose_own, core.take
 local concat, remove, unpack = table.concat, table.remove, table.unpack
@@ -53,44 +54,50 @@ end
 
 -- ---- Pipelines ----
 
-local Pipeline = {}
+local Pipeline = {} -- a pipeline has its batch at [1], where the functions that c.adder makes find it
 
+-- Add a command whose arguments have to be looked at.
 local function add(pipeline, name, ...)
-  pipeline.list[#pipeline.list + 1] = encode_prompt(name, ...)
-  return pipeline
+  encode_prompt(name, ...)
+  return c.adder(name)(pipeline, ...)
 end
 
 -- Send all collected commands, and forget them. Returns the list of their replies.
 function Pipeline.exec(pipeline)
-  local list, pool = pipeline.list, rawget(pipeline.db, POOL)
+  local pool = rawget(pipeline.db, POOL)
+  local bytes, number = c.take_batch(pipeline[1])
   local values, why, code
 
-  pipeline.list = {}
-  if #list == 0 then return {} end
-  values, why, code = exchange_shared(pool, concat(list), c.now() + pool.options.timeout, #list)
+  if number == 0 then return {} end
+  values, why, code = exchange_shared(pool, bytes, c.now() + pool.options.timeout, number)
   if not values then return nil, why, code end
   return values
 end
 
 function Pipeline.close(pipeline)
-  pipeline.list = {}
+  c.take_batch(pipeline[1])
 end
 
--- The metatable of pipelines that collect commands with one function, and send them with the other.
-local function pipelines_of(adding, exec)
-  local methods = methods_of(adding)
-  local own = { call = adding, exec = exec, close = Pipeline.close }
-
-  return {
-    __index = function(_, name) return own[name] or methods[name] end,
-    __close = Pipeline.close, __len = function(pipeline) return #pipeline.list end, __name = "sxe.redis pipeline",
-  }
-end
-
-local pipelines = pipelines_of(add, Pipeline.exec)
+local own = { call = add, exec = Pipeline.exec, close = Pipeline.close }
+local pipelines = {
+  __index = methods_of(add, own, function(name) return not is_special(name) and c.adder(name) end),
+  __close = Pipeline.close, __len = function(pipeline) return c.batch_number(pipeline[1]) end,
+  __name = "sxe.redis pipeline",
+}
 
 function Db.pipeline(db)
-  return setmetatable({ db = db, list = {} }, pipelines)
+  return setmetatable({ c.new_batch(), db = db }, pipelines)
+end
+
+-- The metatable of pipelines that collect commands in a list with one function, and send them with the other.
+local function pipelines_of(adding, exec)
+  local function close(pipeline) pipeline.list = {} end
+  local methods = methods_of(adding, { call = adding, exec = exec, close = close })
+
+  return {
+    __index = methods, __close = close, __len = function(pipeline) return #pipeline.list end,
+    __name = "sxe.redis pipeline",
+  }
 end
 
 -- ---- Transactions ----
@@ -119,11 +126,8 @@ end
 
 -- The metatable of transactions whose commands the function sends.
 local function transactions_of(sending)
-  local methods = methods_of(sending)
-  local own = { call = sending, multi = Transaction.multi }
-
   return {
-    __index = function(_, name) return own[name] or methods[name] end,
+    __index = methods_of(sending, { call = sending, multi = Transaction.multi }),
     __close = function(transaction) transaction.is_over = true end, __name = "sxe.redis transaction",
   }
 end

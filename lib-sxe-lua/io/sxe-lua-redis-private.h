@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the interface between the two C files of require "sxe.redis".
+ * What: the interface between the C files of require "sxe.redis".
  */
 #ifndef SXE_LUA_REDIS_PRIVATE_H
 #define SXE_LUA_REDIS_PRIVATE_H
 
 #include <lua.h>
 
-/* Push a table of functions that encode commands, and decode replies to values
- * (sxe-lua-redis-reader.c). */
+/* Add functions that encode commands (sxe-lua-redis-encode.c) to the table on top. */
+void sxe__lua_open_redis_encoder(lua_State *L);
+
+/* Add functions that decode replies to values (sxe-lua-redis-reader.c) to the table on top. */
 void sxe__lua_open_redis_reader(lua_State *L);
 
 /* Pop the string on top, and give its bytes to the reader at index 1. If this raises an error, the

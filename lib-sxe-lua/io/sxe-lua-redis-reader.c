@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: commands of Redis as bytes, and replies as values of Lua.
+ * What: replies of Redis as values of Lua.
  *
- *     encode           a command's name and arguments as bytes
- *     slot, crc16      the slot of a key in a cluster, and the checksum that it is made of
- *     place            the place of a key, or of a text, on a ring
  *     new_reader       what keeps the bytes and the values of a reply that is not whole
  *     feed, next       bytes in, replies out
+ *     new_list, take   several simple replies out at once, into a list
  *     number           how many replies came out
  *
  * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are bytes of the string that
@@ -62,133 +60,7 @@ struct reader {
 enum { BYTES = 1, VALUES };              /* uservalues of a reader */
 enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the Lua stack of the function `next` */
 enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
-enum { SLOTS = 16384 }; /* the slots of a cluster */
-
-/* ---- Commands ---- */
-
-/* Push the argument at that index as text; raises if it is neither a string nor a number. */
-static const char *
-push_argument(lua_State *L, int argument, size_t *length)
-{
-    char text[64];
-
-    if (lua_type(L, argument) == LUA_TNUMBER && !lua_isinteger(L, argument)) {
-        double value = lua_tonumber(L, argument);
-
-        /* 15 digits print 0.1 as 0.1. A number that 15 digits would change gets 17. */
-        snprintf(text, sizeof(text), "%.15g", value);
-        if (strtod(text, NULL) != value)
-            snprintf(text, sizeof(text), "%.17g", value);
-        lua_pushstring(L, text);
-    } else {
-        lua_pushvalue(L, argument);
-    }
-    if (!lua_isstring(L, -1))
-        luaL_error(L, "redis: argument %d is a %s, not a string or a number", argument - 1,
-                   luaL_typename(L, argument));
-    return lua_tolstring(L, -1, length);
-}
-
-/* encode(name, ...) */
-static int
-l_redis_encode(lua_State *L)
-{
-    int number = lua_gettop(L);
-    luaL_Buffer bytes;
-    char head[64];
-
-    luaL_checkstack(L, number + LUA_MINSTACK, "redis: too many arguments");
-    for (int i = 1; i <= number; i++) {
-        size_t length;
-
-        (void)push_argument(L, i, &length);
-        lua_replace(L, i);
-    }
-    luaL_buffinit(L, &bytes);
-    luaL_addlstring(&bytes, head, (size_t)snprintf(head, sizeof(head), "*%d\r\n", number));
-    for (int i = 1; i <= number; i++) {
-        size_t length;
-        const char *text = lua_tolstring(L, i, &length);
-
-        luaL_addlstring(&bytes, head, (size_t)snprintf(head, sizeof(head), "$%zu\r\n", length));
-        luaL_addlstring(&bytes, text, length);
-        luaL_addlstring(&bytes, "\r\n", 2);
-    }
-    luaL_pushresult(&bytes);
-    return 1;
-}
-
-/* The CRC16 of Redis Cluster (XMODEM: polynomial 0x1021, start 0), computed four bits at a time. */
-static unsigned
-crc16_of_key(const char *text, size_t length)
-{
-    static const uint16_t of_nibble[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5,
-                                           0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
-                                           0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
-    unsigned crc = 0;
-
-    for (size_t i = 0; i < length; i++) {
-        const unsigned byte = (unsigned char)text[i];
-
-        crc = (crc << 4 ^ of_nibble[(crc >> 12 ^ byte >> 4) & 15]) & 0xffff;
-        crc = (crc << 4 ^ of_nibble[(crc >> 12 ^ byte) & 15]) & 0xffff;
-    }
-    return crc;
-}
-
-/* The first argument's first {hash tag}, if that is not empty, or else the whole argument. */
-static const char *
-push_hashed_part(lua_State *L, size_t *length)
-{
-    const char *key = push_argument(L, 1, length);
-    const char *tag = memchr(key, '{', *length);
-    const char *end = tag == NULL ? NULL : memchr(tag, '}', *length - (size_t)(tag - key));
-
-    if (end == NULL || end == tag + 1)
-        return key;
-    *length = (size_t)(end - tag - 1);
-    return tag + 1;
-}
-
-/* crc16(key) */
-static int
-crc16_of_argument(lua_State *L)
-{
-    size_t length;
-    const char *part = push_hashed_part(L, &length);
-
-    lua_pushinteger(L, crc16_of_key(part, length));
-    return 1;
-}
-
-/* slot(key) */
-static int
-slot_of_key(lua_State *L)
-{
-    size_t length;
-    const char *part = push_hashed_part(L, &length);
-
-    lua_pushinteger(L, crc16_of_key(part, length) % SLOTS);
-    return 1;
-}
-
-/* place(key): the upper 32 bits of a hash of 64: FNV-1a, and after it the end of splitmix64,
- * because FNV-1a alone leaves similar keys near each other. docs/redis-sharding.md promises this
- * hash to other programs. */
-static int
-place_of_key(lua_State *L)
-{
-    size_t length;
-    const char *part = push_hashed_part(L, &length);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)part[i]) * UINT64_C(0x100000001b3);
-    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
-    lua_pushinteger(L, (lua_Integer)((hash ^ hash >> 31) >> 32));
-    return 1;
-}
+enum { TAKEN_MAX = 64 }; /* replies of one call of `take` */
 
 /* ---- Values ---- */
 
@@ -495,6 +367,62 @@ next_redis_reply(lua_State *L)
     return results;
 }
 
+/* Whether a reply of this type is one value, and no error. */
+static bool
+is_plain_reply(char type)
+{
+    return type == '$' || type == '+' || type == ':' || type == '_' || type == '#' || type == ',';
+}
+
+/* new_list(number): an empty list with room for so many values, so that it need not grow */
+static int
+new_reply_list(lua_State *L)
+{
+    lua_createtable(L, (int)lua_tointeger(L, 1), 0);
+    return 1;
+}
+
+/* take(reader, list, number, most): append up to `most` replies to a list that has `number` values,
+ * as long as each is one value. Returns how many were taken; the next reply is one for next(). A
+ * call that raised an error took none: the next call writes the same places. */
+static int
+take_replies(lua_State *L)
+{
+    struct reader *reader = lua_touserdata(L, READER);
+    const char *bytes = reader->bytes + reader->start;
+    const size_t length = reader->end - reader->start;
+    const lua_Integer number = lua_tointeger(L, 3);
+    lua_Integer most = lua_tointeger(L, 4);
+    struct sxe__resp resp;
+    struct sxe__resp_element element;
+    lua_Integer taken = 0;
+    size_t used = 0;
+
+    if (length == 0 || reader->resp.depth > 0 || reader->part.depth > 0)
+        most = 0;
+    most = most < TAKEN_MAX ? most : TAKEN_MAX;
+    resp.max = reader->resp.max;
+    resp.size = resp.depth = 0;
+    resp.seen = reader->resp.seen;
+    lua_getiuservalue(L, READER, BYTES); /* a finalizer that runs may feed other bytes */
+    while (taken < most && is_plain_reply(bytes[used]) &&
+           sxe__resp_take(&resp, bytes + used, length - used, &element) == SXE__RESP_REPLY) {
+        push_scalar(L, &element);
+        lua_rawseti(L, 2, number + ++taken);
+        used += resp.used;
+        if (used == length)
+            break;
+    }
+    taken *= reader->bytes + reader->start == bytes; /* otherwise a finalizer has taken them */
+    if (taken > 0) {
+        reader->start += used;
+        reader->resp.seen = 0;
+        reader->number += taken;
+    }
+    lua_pushinteger(L, taken);
+    return 1;
+}
+
 /* number(reader): how many replies next() has returned */
 static int
 number_read(lua_State *L)
@@ -508,10 +436,13 @@ number_read(lua_State *L)
 void
 sxe__lua_open_redis_reader(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"encode", l_redis_encode},   {"new_reader", new_reader}, {"feed", l_redis_feed},
-        {"next", next_redis_reply},   {"number", number_read},    {"slot", slot_of_key},
-        {"crc16", crc16_of_argument}, {"place", place_of_key},    {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"new_reader", new_reader},
+                                         {"feed", l_redis_feed},
+                                         {"next", next_redis_reply},
+                                         {"new_list", new_reply_list},
+                                         {"take", take_replies},
+                                         {"number", number_read},
+                                         {NULL, NULL}};
 
-    luaL_newlib(L, functions);
+    luaL_setfuncs(L, functions, 0);
 }

@@ -12,7 +12,8 @@
  *     -shards      groups of servers without a cluster: their places, their health, and which writes
  *     -sharded     a client of such groups
  *
- * They call sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
+ * They call sxe-lua-redis-encode.c and sxe-lua-redis-reader.c for the protocol, get the bytes from
+ * sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     fill          bytes of a connection, into a reader
@@ -119,8 +120,9 @@ sxe__lua_open_redis(lua_State *L)
                                               {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
+    luaL_newlib(L, functions);
+    sxe__lua_open_redis_encoder(L);
     sxe__lua_open_redis_reader(L);
-    luaL_setfuncs(L, functions, 0);
     for (const struct named_part *part = parts; part->part != NULL; part++) {
         sxe__lua_push_part(L, part->part);
         lua_setfield(L, -2, part->name);

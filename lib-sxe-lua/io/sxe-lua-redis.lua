@@ -115,24 +115,43 @@ local function add_reply(call, kind, value, code)
   return call.is_done
 end
 
+-- Take the first call, which has all its replies, out of its link.
+local function end_call(link, call)
+  if call.event then call.event:set() end
+  link.calls[link.first] = nil
+  link.first = link.first + 1
+  if not call.is_gone then link.live = link.live - 1 end
+end
+
+-- Give a call that wants a list the replies that need no look at them. Returns whether there were any.
+local function deliver_list(link, call)
+  local taken = c.take(link.reader, call.values, call.count - call.missing, call.missing)
+
+  if taken == 0 then return false end
+  call.missing = call.missing - taken
+  call.is_done = call.missing == 0
+  if call.is_done then end_call(link, call) end
+  link.given = link.given + taken
+  return true
+end
+
 -- Give the bytes that came to the calls, as replies. A call whose task has gone gets no values.
 local deliver = atomic(function(link)
   repeat
     local call = link.calls[link.first]
-    local kind, value, code = c.next(link.reader, call and call.is_gone)
 
-    if kind == "bad" then return lose_link(link, value) end
-    if kind and kind ~= "push" then
-      if not call then return lose_link(link, "redis: the server sent a reply that no command asked for") end
-      if add_reply(call, kind, value, code) then
-        if call.event then call.event:set() end
-        link.calls[link.first] = nil
-        link.first = link.first + 1
-        if not call.is_gone then link.live = link.live - 1 end
+    if not (call and call.values and not call.is_gone and deliver_list(link, call)) then
+      local kind, value, code = c.next(link.reader, call and call.is_gone)
+
+      if kind == "bad" then return lose_link(link, value) end
+      if kind and kind ~= "push" then
+        if not call then return lose_link(link, "redis: the server sent a reply that no command asked for") end
+        if add_reply(call, kind, value, code) then end_call(link, call) end
       end
+      if not kind then break end
+      link.given = link.given + 1
     end
-    if kind then link.given = link.given + 1 end
-  until not kind or link.is_over
+  until link.is_over
   if link.is_retired and link.live == 0 then end_link(link, "closed") end
 end)
 
@@ -261,8 +280,8 @@ end
 -- A call that expects `count` replies, or one if count is nil; its values are a list unless only the last one is
 -- wanted.
 local function new_call(link, deadline, count, is_last)
-  return setmetatable({ link = link, deadline = deadline, missing = count or 1, values = count and not is_last and {} },
-    calls)
+  return setmetatable({ link = link, deadline = deadline, count = count or 1, missing = count or 1,
+    values = count and not is_last and c.new_list(count) }, calls)
 end
 
 local function begin(call, bytes)

@@ -117,7 +117,9 @@ local cases = {
     fails("BLPOP may wait", pcall(p.blpop, p, "x", 0))
     fails("MULTI would change", pcall(p.multi, p))
     fails("a command is a string", pcall(p.call, p, 1))
-    equal(p[1], nil)
+    fails("a pipeline expected", pcall(p.get, {}, "x"))
+    fails("argument 2 is a table", pcall(p.get, p, "x", {}))
+    equal(p[2], nil)
     db:close()
     fails("closed", p:get("d"):exec())
   end,

@@ -21,6 +21,8 @@ count(void)
 static int
 open_reader(lua_State *L)
 {
+    lua_newtable(L);
+    sxe__lua_open_redis_encoder(L);
     sxe__lua_open_redis_reader(L);
     lua_setglobal(L, "c");
     return 0;
@@ -79,7 +81,7 @@ START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
 }
 END_TEST
 
-static const char *const scripts[] = {"lua-redis",         "lua-redis-handles",
+static const char *const scripts[] = {"lua-redis",          "lua-redis-handles",
                                       "lua-redis-sentinel", "lua-redis-cluster",
                                       "lua-redis-ring",     "lua-redis-sharded"};
 
@@ -176,6 +178,38 @@ START_TEST(without_memory_a_reader_stays_whole)
 }
 END_TEST
 
+/* Each allocation fails in turn while commands are collected, sent, and their replies taken. */
+START_TEST(without_memory_a_pipeline_stays_whole)
+{
+    bool is_touched = true;
+
+    start_reader();
+    run_script("get = c.adder('GET') long = ('x'):rep(5000) "
+               "bytes = c.encode('GET', 'a') .. c.encode('GET', long, 2, 2.5)");
+    for (uint64_t after = 0; is_touched; after++) {
+        captured.number = 0;
+        run_script("p = {c.new_batch()} r = c.new_reader(4096) list = {} taken = 0 "
+                   "c.feed(r, '+a\\r\\n$3\\r\\nabc\\r\\n,2.5\\r\\n-ERR x\\r\\n:1\\r\\n')");
+        lua->heap.fail_after = after;
+        lua->heap.fail_times = 2;
+        (void)load_text("assert(get(p, 'a') == p) get(p, long, 2, 2.5) sent = c.take_batch(p[1]) "
+                        "taken = c.take(r, list, 0, 9)");
+        is_touched = lua->heap.fail_times != 2;
+        lua->heap.fail_times = 0;
+        run_script(
+            "local n = c.batch_number(p[1]) assert(n == 0 or n == 1 or n == 2) "
+            "if n == 0 and not sent then get(p, 'a') n = 1 end "
+            "if n == 1 then get(p, long, 2, 2.5) end sent = sent or c.take_batch(p[1]) "
+            "assert(sent == bytes) sent = nil "
+            "if taken == 0 then taken = c.take(r, list, 0, 9) end "
+            "assert(taken == 3 and c.number(r) == 3 and list[2] == 'abc' and list[3] == 2.5) "
+            "assert(c.take(r, list, 3, 9) == 0 and select(2, c.next(r)) == 'ERR x') "
+            "assert(c.take(r, list, 3, 9) == 1 and list[4] == 1 and c.take(r, list, 4, 9) == 0)");
+    }
+    net_stop();
+}
+END_TEST
+
 static Suite *
 redis_suite(void)
 {
@@ -187,6 +221,7 @@ redis_suite(void)
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
     tcase_add_test(tcase, without_memory_a_reply_is_not_half_read);
     tcase_add_test(tcase, without_memory_a_reader_stays_whole);
+    tcase_add_test(tcase, without_memory_a_pipeline_stays_whole);
     tcase_add_test(tcase, tasks_that_end_or_make_way_at_any_place_hold_up_no_other);
     suite_add_tcase(suite, tcase);
     return suite;
