@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- usage: wire redis.lua [COUNT [SEED [PART]]]    send COUNT (1000000) numbered commands with sxe.redis to a real server,
---                                                and then to a cluster of six, while connections, servers and slots
---                                                suffer; print what was counted, then a verdict. PART: alone or cluster.
---                                                Exit status 1: a reply reached another task than its own, a command
---                                                was executed twice, or anything happened that nothing explains.
+-- usage: wire redis.lua [COUNT [SEED [PART]]]    send COUNT (1000000) numbered commands with sxe.redis to a real
+--                                                server, and then to a cluster of six, while connections, servers
+--                                                and slots suffer; print what was counted, then a verdict. PART:
+--                                                alone or cluster. Exit status 1: a reply reached another task than
+--                                                its own, a command was executed twice, or anything happened that
+--                                                nothing explains.
 --
 -- SOAK_FAULT=twice repeats a command, SOAK_FAULT=wrong changes a reply, to see that the soak fails then.
 
@@ -23,8 +24,8 @@ local function show(name, sums, what, seconds)
     local words = {}
     for kind, number in pairs(what) do words[#words + 1] = ("%d %s"):format(number, kind) end
     table.sort(words)
-    print(("%s: %d numbers in %.0f s: %d good, %d wrong, %d cancelled, %d failed; of what must not be repeated, %d told, " ..
-           "%d untold, %d lost, %d twice; %d clients closed; %s"):format(name, sums.numbers, seconds, sums.good,
+    print(("%s: %d numbers in %.0f s: %d good, %d wrong, %d cancelled, %d failed; of what must not be repeated, " ..
+           "%d told, %d untold, %d lost, %d twice; %d clients closed; %s"):format(name, sums.numbers, seconds, sums.good,
            sums.wrong, sums.cut, sums.failed, sums.told, sums.untold, sums.lost, sums.twice, sums.closed,
            table.concat(words, ", ")))
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- `make soak PART=redis` in short: ten thousand numbered commands to a real server that is killed and stopped meanwhile.
--- The load of the soak must find nothing here, and must find each fault that it is told to make.
+-- `make soak PART=redis` in short: ten thousand numbered commands to a real server that is killed and stopped
+-- meanwhile. The load of the soak must find nothing here, and must find each fault that it is told to make.
 
 package.path = package.path .. ";test/soak/lib/?.lua"
 

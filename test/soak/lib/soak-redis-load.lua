@@ -6,7 +6,7 @@
 -- The load of redis.lua. Each command has a number of its own, from 1 to COUNT, which its reply must have, too:
 --
 --     ECHO number, EVAL "return ARGV[1]" number            the number
---     HINCRBY once:{number // 128} number number           the number; if the server had executed it twice: two times it
+--     HINCRBY once:{number // 128} number number           the number; if it was executed twice: two times that
 --     RPUSH list:number number; BLPOP list:number          the number
 --     SUBSCRIBE channel:number; PUBLISH channel:number     the number
 --
@@ -151,7 +151,8 @@ local function transaction(db)
         is_wrong = is_wrong or reply ~= nil and not is_own(reply, first)
         t:multi()
         for i = 1, 3 do
-            if i == 2 then t:eval("return ARGV[1]", 1, key, first + i) else t:hincrby(key .. "t", first + i, first + i) end
+            local n = first + i
+            if i == 2 then t:eval("return ARGV[1]", 1, key, n) else t:hincrby(key .. "t", n, n) end
         end
     end, {watch = {key .. "w"}})
     if is_wrong then return false end
@@ -276,7 +277,7 @@ local function servers()
     return UNIX and {patient} or assert(patient:masters())
 end
 
--- Read a hash of counts by number: how many were counted twice. Counts that the client was not told may be there or not.
+-- Read a hash of counts by number: how many were counted twice. Counts that the client was not told may be missing.
 local function look_at_hash(server, key, counted)
     local twice = 0
     local all = assert(server:hgetall(key))

@@ -95,7 +95,8 @@ local Alone = {}
 Alone.__index = Alone
 
 function soak_redis.alone(directory)
-    return setmetatable({server = new_server(directory .. "/alone"), what = {kills = 0, stalls = 0, restarts = 0}}, Alone)
+    local what = {kills = 0, stalls = 0, restarts = 0}
+    return setmetatable({server = new_server(directory .. "/alone"), what = what}, Alone)
 end
 
 function Alone:addresses()
@@ -140,7 +141,7 @@ local function field(text, name)
     return text and text:match("%f[%w_]" .. name .. ":([^\r\n]*)")
 end
 
--- Why a node does not agree that the cluster is whole, and that each master has a replica that follows it; nil: it does.
+-- Why a node does not agree that the cluster is whole, and each master has a replica that follows it; nil: it does.
 local function lacks(node)
     local nodes, info, role = node:ask "CLUSTER NODES", node:ask "CLUSTER INFO", node:ask "INFO replication"
     if not nodes or not info or not role then return "does not answer" end
@@ -178,7 +179,8 @@ local function id_of(node)
 end
 
 function soak_redis.cluster(directory)
-    local self = setmetatable({what = {kills = 0, stalls = 0, restarts = 0, moves = 0, failovers = 0, deaths = 0}}, Cluster)
+    local what = {kills = 0, stalls = 0, restarts = 0, moves = 0, failovers = 0, deaths = 0}
+    local self = setmetatable({what = what}, Cluster)
     local words = {"--cluster", "create", "--cluster-replicas", "1", "--cluster-yes"}
     for i = 1, 6 do
         self[i] = new_server(("%s/%d"):format(directory, i), wire.free_port(), wire.free_port())
@@ -292,8 +294,8 @@ end
 
 -- ---- The load ----
 
--- Send `count` numbered commands to the server or cluster, and disturb it `times` times meanwhile. Returns the sums, the
--- messages that nobody expects, and what happened to the server. fault: what the load does wrong once, for its test.
+-- Send `count` numbered commands to the server or cluster, and disturb it `times` times meanwhile. Returns the sums,
+-- the messages that nobody expects, and what happened to the server. fault: what the load does wrong once, for its test.
 function soak_redis.run(server, count, times, seed, fault)
     local complaints = {}
     server.complaints = complaints
