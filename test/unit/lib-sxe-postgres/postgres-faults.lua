@@ -94,6 +94,7 @@ local function cancel_requests_end()
 end
 
 local function pipelines_fail()
+  server.log = {}
   for _, name in ipairs{ "PQenterPipelineMode", "PQpipelineSync", "PQsendPrepare", "PQsendQueryParams" } do
     pq_fault(name)
     local list, _, code = db:pipeline{ prepare = name ~= "PQsendQueryParams" }:query "a":query "other":exec()
@@ -111,6 +112,7 @@ local function pipelines_fail()
     fails("closed", tx:query "a")
   end))
   works()
+  while server.count "cancel" < 5 do task.sleep(0.001) end
 end
 
 local function options_fail()
