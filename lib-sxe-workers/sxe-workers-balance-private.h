@@ -15,7 +15,8 @@
  *
  * So no worker has more than about nine eighths of the mean, and two connections more. A worker
  * that has more leaves a new connection in the queue, where the other workers see it, and looks
- * again 5 ms later. So if the others hang, or have just died, the connection is only delayed.
+ * again each millisecond, for 20 ms, which is time enough for a worker that waits for a CPU. So if
+ * the others hang, or have just died, the connection is only delayed.
  *
  * SO_REUSEPORT gives each worker a queue of its own, and needs no rule. But the connections in a
  * queue are lost when its worker closes the socket. EPOLLEXCLUSIVE wakes an arbitrary worker, so it
@@ -40,6 +41,11 @@ void sxe__balance_join(unsigned slot);
 /* Set the number of this worker's connections. Other files call it only in tests. */
 void sxe__balance_note(unsigned connections);
 bool sxe__balance_may_accept(void);
+
+/* Called before each wait of the loop: if connections have opened or closed, set their number. A
+ * worker that has nothing to accept would otherwise seem to have the connections of long ago, and
+ * the others would take more than their share. */
+void sxe__balance_look(void);
 
 /* The rule alone, which is the formula above, for tests. */
 bool sxe__balance_allows(uint64_t own, uint64_t sum, uint64_t workers);

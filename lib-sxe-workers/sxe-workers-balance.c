@@ -24,6 +24,7 @@ static struct {
     unsigned number;
     /* the line of this worker; NULL: this process is no worker, or there is no table */
     struct line *own;
+    unsigned unused; /* how many sockets were FREE when this worker wrote its line */
 } balance;
 
 int
@@ -78,6 +79,25 @@ sxe__balance_note(unsigned connections)
         __atomic_store_n(&balance.own->connections, connections, __ATOMIC_RELAXED);
 }
 
+static unsigned
+note_own_connections(void)
+{
+    unsigned own = 0;
+
+    for (unsigned state = SXE_STATE_IDLE; state <= SXE_STATE_CLOSING; state++)
+        own += sxe_number_in_state((enum sxe_state)state);
+    balance.unused = sxe_number_in_state(SXE_STATE_FREE);
+    sxe__balance_note(own);
+    return own;
+}
+
+void
+sxe__balance_look(void)
+{
+    if (balance.own != NULL && sxe_number_in_state(SXE_STATE_FREE) != balance.unused)
+        (void)note_own_connections();
+}
+
 bool
 sxe__balance_allows(uint64_t own, uint64_t sum, uint64_t workers)
 {
@@ -91,13 +111,11 @@ sxe__balance_may_accept(void)
 {
     uint64_t sum = 0;
     uint64_t workers = 0;
-    unsigned own = 0;
+    unsigned own;
 
     if (balance.own == NULL)
         return true;
-    for (unsigned state = SXE_STATE_IDLE; state <= SXE_STATE_CLOSING; state++)
-        own += sxe_number_in_state((enum sxe_state)state);
-    sxe__balance_note(own);
+    own = note_own_connections();
     for (unsigned i = 0; i < balance.number; i++) {
         if (__atomic_load_n(&balance.lines[i].accepts, __ATOMIC_RELAXED) == 0)
             continue;

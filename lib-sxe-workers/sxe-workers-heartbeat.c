@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sxe-log.h"
+#include "sxe-workers-balance-private.h"
 
 #define ASKED    (SIGRTMIN + 1) /* sxe-lua-watch.c uses SIGRTMIN */
 #define ORPHANED (SIGRTMIN + 2)
@@ -111,11 +112,18 @@ count_loop_turn(struct ev_loop *loop)
     __atomic_store_n(&own->turns, own->turns + 1, __ATOMIC_RELAXED);
 }
 
+static void
+end_loop_turn(struct ev_loop *loop)
+{
+    sxe__balance_look();
+    count_loop_turn(loop);
+}
+
 void
 sxe__heartbeat_watch(struct ev_loop *loop)
 {
     own->turns |= 1;
-    ev_set_loop_release_cb(loop, count_loop_turn, count_loop_turn);
+    ev_set_loop_release_cb(loop, end_loop_turn, count_loop_turn);
 }
 
 void

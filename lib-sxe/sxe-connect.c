@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -416,6 +417,13 @@ can_go_on_after(const SXE *listener, int error)
     }
 }
 
+static void
+forget_left(void)
+{
+    CONTEXT->accept_trust = 1;
+    CONTEXT->accept_looks = 0;
+}
+
 /* Whether to leave this connection to other processes, because may_accept of the configuration says
  * so. If none of them accepts it soon, sxe__accept_left does. */
 static bool
@@ -426,7 +434,7 @@ is_for_others(void)
     if (SXE_LIKELY(kept == NULL || kept->may_accept == NULL))
         return false;
     if (kept->may_accept()) {
-        CONTEXT->accept_trust = 1;
+        forget_left();
         return false;
     }
     if (CONTEXT->accept_unasked > 0) {
@@ -535,15 +543,29 @@ sxe__accept_start(void)
     watch_listeners(SXE__LISTENER);
 }
 
-/* Connections that this process left to others still wait: the other processes are too busy, or
- * hang. Accept some of them, twice as many as the last time. */
-void
-sxe__accept_left(void)
+/* Whether a connection waits at any listener. */
+static bool
+is_any_waiting(void)
 {
     SXE_POOL_WALKER walker;
     unsigned id;
 
-    sxe__accept_start();
+    sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        struct pollfd fd = {.fd = sxe__socket(id)->fd, .events = POLLIN};
+
+        if (sxe__socket(id)->kind != SXE__UDP && poll(&fd, 1, 0) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+accept_without_asking(void)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
     CONTEXT->accept_unasked = CONTEXT->accept_trust;
     if (CONTEXT->accept_trust < CONTEXT->tables->config.accept_batch)
         CONTEXT->accept_trust *= 2;
@@ -553,4 +575,20 @@ sxe__accept_left(void)
             sxe__acceptable(sxe__socket(id));
     }
     CONTEXT->accept_unasked = 0;
+}
+
+/* Look whether connections that this process left to others still wait. If so, and they wait long,
+ * the other processes are too busy, or hang: accept some, twice as many as the last time. Others
+ * that accepted them are awake, and get their full time with the next connections. */
+void
+sxe__accept_left(void)
+{
+    if (!is_any_waiting()) {
+        forget_left();
+        sxe__accept_start();
+    } else if (CONTEXT->tables->config.listeners->may_accept() ||
+               ++CONTEXT->accept_looks >= SXE__LEAVE_LOOKS) {
+        sxe__accept_start();
+        accept_without_asking();
+    }
 }

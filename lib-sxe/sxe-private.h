@@ -57,7 +57,8 @@
 #define SXE__DATAGRAM_MAX   65535 /* bytes: no IP datagram is larger */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* seconds between tries to accept after a failure */
-#define SXE__LEAVE_S        0.005          /* seconds of leaving connections to other processes */
+#define SXE__LEAVE_S        0.001          /* seconds between looks at connections left to others */
+#define SXE__LEAVE_LOOKS    20             /* so many looks others have to accept them */
 #define SXE__WORK_STACK     (256u * 1024u) /* bytes of a thread's stack */
 
 extern struct sxe_log_control sxe__log;
@@ -220,6 +221,8 @@ struct sxe__context {
                                 processes should accept */
     unsigned accept_unasked; /* how many connections to accept even if may_accept returns false */
     unsigned accept_trust;   /* the value that the next sxe__accept_left gives accept_unasked */
+    /* how many looks in a row found that a connection left to others still waits */
+    unsigned accept_looks;
     /* the last error of accept4 since a connection was accepted; 0: there was none */
     int accept_error;
     unsigned accept_fails; /* how often accept4 failed in a row */
@@ -375,7 +378,7 @@ void sxe__feed_starved(void); /* give free chunks to STARVED sockets */
 /* ---- sxe-connect.c ---- */
 
 void sxe__acceptable(SXE *listener);
-void sxe__accept_left(void); /* accept connections that other processes did not take in time */
+void sxe__accept_left(void); /* look at the connections that were left to other processes */
 void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
 
 /* ---- sxe-loop.c ---- */

@@ -114,9 +114,10 @@ struct sxe_listeners {
      * asked for, so its port may be 0. */
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
     /* Called before each connection is accepted; NULL: accept all. False: leave the connection to
-     * another process that accepts from these sockets. The listeners then rest for 5 ms, and accept
-     * one connection without asking; after the next rest they accept 2, then 4, and so on, until
-     * may_accept returns true. */
+     * another process that accepts from these sockets. The listeners then rest. Each millisecond
+     * may_accept is called again. If no process has accepted the connection after 20 ms, it is
+     * accepted without asking; after one ms more 2 are, then 4, and so on, until may_accept returns
+     * true or another process accepts. */
     bool (*may_accept)(void);
 };
 

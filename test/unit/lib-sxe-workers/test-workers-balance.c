@@ -120,6 +120,56 @@ START_TEST(a_worker_with_more_than_the_others_leaves_the_next_to_them)
 }
 END_TEST
 
+/* A worker with three connections asks when `begin` can be read. Its process is a copy of this one,
+ * and so are its connections; it closes its copies of their other ends. Exits with 1 if it may
+ * accept. */
+static pid_t
+be_worker_that_asks(unsigned slot, int begin, const int peers[3])
+{
+    pid_t pid = fork();
+    char byte;
+
+    if (pid != 0)
+        return pid;
+    for (unsigned i = 0; i < 3; i++)
+        close(peers[i]);
+    sxe__balance_join(slot);
+    _exit(read(begin, &byte, 1) == 1 && sxe__balance_may_accept());
+}
+
+START_TEST(connections_that_have_closed_do_not_count)
+{
+    int peers[3];
+    int ends[2];
+    int status = 0;
+
+    plan_start(8);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(sxe__balance_begin(2), 0);
+    sxe__balance_look(); /* this process is not a worker yet */
+    sxe__balance_join(0);
+    SXE *listener = listen_tcp(push_read);
+    for (unsigned i = 0; i < 3; i++)
+        accept_peer(listener, &peers[i]);
+    ck_assert(sxe__balance_may_accept());
+    pid_t pid = be_worker_that_asks(1, ends[0], peers);
+    for (unsigned i = 0; i < 3; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
+    }
+    if (_i == 0)
+        sxe__balance_look();
+    ck_assert_int_eq(write(ends[1], "", 1), 1);
+    waitpid(pid, &status, 0);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), _i); /* 3 * 2 > 3 + 0 + 2 */
+    close(ends[0]);
+    close(ends[1]);
+    sxe__balance_end();
+    plan_stop();
+}
+END_TEST
+
 START_TEST(without_a_table_everybody_may_accept)
 {
     sxe__balance_join(0);
@@ -143,6 +193,7 @@ main(void)
     tcase_add_test(t, of_64_connections_none_has_more_than_1_3_times_the_mean);
     tcase_add_test(t, a_worker_knows_what_the_others_have);
     tcase_add_test(t, a_worker_with_more_than_the_others_leaves_the_next_to_them);
+    tcase_add_loop_test(t, connections_that_have_closed_do_not_count, 0, 2);
     tcase_add_test(t, without_a_table_everybody_may_accept);
     suite_add_tcase(suite, t);
     return sxe_test_main(suite);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fake-os.h"
+#include "fake-time.h"
 #include "sxe-fixture.h"
 #include "sxe-io.h"
 #include "test-main.h"
@@ -281,15 +282,61 @@ START_TEST(what_nobody_else_accepts_is_accepted_in_the_end)
         peers[i] = peer_connect(sxe_local_port(listener));
     for (unsigned i = 0; i < 20; i++)
         EXPECT("connected", NULL, 0);
-    /* may_accept says no once before each pause, after which 1, 2, 4, 4, 4, 4 and 1 are
-     * accepted. */
-    ck_assert_uint_le(asked, 20 + 7 + 1);
+    /* may_accept says no once before each pause, and in each look of a pause. Pauses have 20 looks
+     * first, and then one. After them 1, 2, 4, 4, 4, 4 and 1 are accepted. */
+    ck_assert_uint_le(asked, 20 + 7 + 1 + 20 + 6);
     turn(2);
     for (unsigned i = 0; i < 20; i++) {
         close(peers[i]);
         EXPECT("close", NULL, 0);
     }
     plan_stop();
+}
+END_TEST
+
+/* Connect, and wait until the connection is accepted. Returns after how many milliseconds it was. */
+static unsigned
+accepted_after(SXE *listener, int *peer)
+{
+    uint64_t since = sxe_time_ns();
+
+    *peer = peer_connect(sxe_local_port(listener));
+    EXPECT("connected", NULL, 0);
+    return (unsigned)((sxe_time_ns() - since) / SXE_NS_PER_MS);
+}
+
+START_TEST(others_have_20_ms_until_they_seem_to_hang)
+{
+    int peers[5];
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    SXE *listener = start_sharing();
+    ck_assert_uint_ge(accepted_after(listener, &peers[0]), 19);
+    ck_assert_uint_lt(accepted_after(listener, &peers[1]), 10);
+    /* Another process accepts one. */
+    asked = 0;
+    peers[2] = peer_connect(sxe_local_port(listener));
+    while (asked == 0)
+        turn(1);
+    close(accept(sxe_fd(listener), NULL, NULL));
+    turn(4); /* takes 4 ms */
+    EXPECT_NOTHING();
+    ck_assert_uint_ge(accepted_after(listener, &peers[3]), 19);
+    /* The rule allows it while the connection waits. */
+    peers[4] = peer_connect(sxe_local_port(listener));
+    asked = 0;
+    while (asked < 2)
+        turn(1);
+    is_ours = true;
+    EXPECT("connected", NULL, 0);
+    ck_assert_uint_lt(asked, 8);
+    for (unsigned i = 0; i < 5; i++) {
+        close(peers[i]);
+        if (i != 2)
+            EXPECT("close", NULL, 0);
+    }
+    plan_stop();
+    fake_time_stop();
 }
 END_TEST
 
@@ -606,6 +653,7 @@ main(void)
     tcase_add_test(listening, one_that_fails_is_not_kept);
     tcase_add_test(listening, a_parent_that_keeps_nothing_needs_no_functions);
     tcase_add_test(listening, what_nobody_else_accepts_is_accepted_in_the_end);
+    tcase_add_test(listening, others_have_20_ms_until_they_seem_to_hang);
     tcase_add_test(listening, what_is_ours_is_accepted_at_once_and_trust_is_back);
     tcase_add_test(listening, what_another_process_accepts_is_not_waited_for);
     tcase_add_test(listening, all_that_accept_can_be_closed_at_once);
