@@ -210,6 +210,16 @@ sxe__child_is_taken(unsigned place, enum role last)
     return false;
 }
 
+bool
+sxe__child_serves(unsigned place)
+{
+    for (unsigned i = 0; i < sxe__children.number; i++) {
+        if (sxe__children.each[i].place == place && sxe__children.each[i].role == SERVING)
+            return true;
+    }
+    return false;
+}
+
 void
 sxe__children_say(enum sxe__handover_kind kind)
 {

@@ -6,11 +6,13 @@
 #include "sxe-workers.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
@@ -47,10 +49,14 @@ static struct shared {
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
     _Atomic bool is_end_short;  /* the faked clock stands still until no child is left */
+    _Atomic int ticks; /* if is_time_metered, how many ticks the faked clock still goes on */
 } * shared;
 
 /* The supervisor sees children as short-lived, however long a busy machine takes to run them. */
 static bool is_life_short;
+
+/* The faked clock goes on only by shared->ticks, however long a busy machine takes. */
+static bool is_time_metered;
 
 /* The act of the nth child; returns its exit status. */
 typedef int (*life)(int link);
@@ -100,11 +106,19 @@ is_childless(void)
     return is_error;
 }
 
+static bool
+is_time_stopped(void)
+{
+    if (is_time_metered)
+        return shared->ticks <= 0 || shared->ticks-- <= 0;
+    return shared->is_time_still || ((is_life_short || shared->is_end_short) && !is_childless());
+}
+
 static void
 tick(int signal_number)
 {
     (void)signal_number;
-    if (!shared->is_time_still && ((!is_life_short && !shared->is_end_short) || is_childless())) {
+    if (!is_time_stopped()) {
         fake_time_advance(MS(100));
         shared->now_ns += MS(100);
     }
@@ -941,6 +955,34 @@ START_TEST(one_may_ask_to_be_replaced)
 {
     ck_assert_int_eq(SUPERVISE(want_to_be_replaced, end_after_the_first), 0);
     ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+/* Ask, and when the supervisor has read that, let the time of its longest delay pass. */
+static int
+ask_to_be_replaced(int link)
+{
+    int unread = 1;
+
+    say_ready(link);
+    sxe__handover_say(link, SXE__HANDOVER_RENEW);
+    while (unread > 0 && ioctl(link, SIOCOUTQ, &unread) == 0)
+        poll(NULL, 0, 1);
+    shared->ticks = 8;
+    while (hear(link) != SXE__HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+START_TEST(those_that_ask_again_and_again_are_not_said_to_end)
+{
+    is_time_metered = true;
+    ck_assert_int_eq(SUPERVISE(ask_to_be_replaced, ask_to_be_replaced, ask_to_be_replaced, end_all),
+                     0);
+    ck_assert_uint_eq(shared->loads, 4);
+    ck_assert(logged("workers ask to be replaced soon after their start, one after the other: the "
+                     "next one is started in 400 ms; until then they go on serving"));
+    ck_assert(!logged("processes end soon after their start"));
 }
 END_TEST
 
@@ -2039,6 +2081,7 @@ supervisor_suite(void)
     tcase_add_test(t, one_that_dies_when_another_one_starts_is_replaced_by_that);
     tcase_add_loop_test(t, what_the_system_refuses_later_is_tried_again, 0, 2);
     tcase_add_test(t, one_may_ask_to_be_replaced);
+    tcase_add_test(t, those_that_ask_again_and_again_are_not_said_to_end);
     tcase_add_test(t, a_socket_is_kept_for_the_next_one);
     tcase_add_test(t, messages_are_not_lost_however_many);
     tcase_add_loop_test(t, one_that_seems_to_end_and_stays_is_ended, 0, 2);
