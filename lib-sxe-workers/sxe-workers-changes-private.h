@@ -10,7 +10,7 @@
  * The files of a load that fails are watched together with those of the load that serves: a change
  * of either may make the next load succeed.
  *
- * Limits: only the first CHANGES_FILES files are watched. A change that leaves size, time and inode
+ * Limits: only the first CHANGES_FILES files are watched; the log says so once. A change that leaves size, time and inode
  * as they were is not noticed.
  */
 #ifndef SXE_WORKERS_CHANGES_PRIVATE_H
@@ -18,13 +18,24 @@
 
 #include <stdbool.h>
 
+#include "sxe-workers-handover-internal.h"
+
 #define CHANGES_FILES 256
 
 /* Forget all files. */
 void sxe__changes_clear(void);
 
+struct sxe__stamp sxe__stamp_of(const char *path);
+
 /* Watch a file: later states of it are compared with its present state. The path is copied. */
 void sxe__changes_add(const char *path);
+
+/* The same for a file that another process saw in the state `stamp` at the time `seen`: if the file
+ * has changed since then, sxe__changes_look notices it. That process may have another root
+ * directory, where the path names another file. So a file that differs, but was not touched since,
+ * has not changed. */
+void sxe__changes_add_seen(const char *path, const struct sxe__stamp *stamp,
+                           const struct timespec *seen);
 
 /* Returns true once after a change. It does so only when a look finds no further change, so that a
  * file that is still being written is not loaded. */

@@ -8,35 +8,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sxe-workers-handover-internal.h"
-
-struct stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec changed;
-    /* the time of the last change of the inode; it shows a change even if the writer sets the
-     * file's own time back */
-    struct timespec touched;
-};
+#include "sxe-log.h"
 
 static struct {
     struct {
         char path[SXE__HANDOVER_PATH];
-        struct stamp stamp;
+        struct sxe__stamp stamp;
         /* whether the load in progress, or, if there is none, the last load added the file */
         bool is_of_load;
     } files[CHANGES_FILES];
     unsigned number;
     bool is_pending;
+    bool is_full_told; /* whether the log says that the table is full */
 } changes;
 
-/* Get the stamp of a file, which changes with the file. If there is no such file, all members are
- * 0. */
-static struct stamp
-stamp_of(const char *path)
+struct sxe__stamp
+sxe__stamp_of(const char *path)
 {
-    struct stamp stamp;
+    struct sxe__stamp stamp;
     struct stat status;
 
     memset(&stamp, 0, sizeof(stamp));
@@ -55,6 +44,17 @@ sxe__changes_clear(void)
 {
     changes.number = 0;
     changes.is_pending = false;
+    changes.is_full_told = false;
+}
+
+static void
+tell_full(const char *path)
+{
+    if (!changes.is_full_told)
+        SXE_WARN("a change of %s, and of further files, will not be noticed: %u files are watched "
+                 "already",
+                 path, CHANGES_FILES);
+    changes.is_full_told = true;
 }
 
 void
@@ -64,14 +64,33 @@ sxe__changes_add(const char *path)
 
     while (i < changes.number && strcmp(changes.files[i].path, path) != 0)
         i++;
-    if (i == CHANGES_FILES)
+    if (i == CHANGES_FILES) {
+        tell_full(path);
         return;
+    }
     changes.files[i].is_of_load = true;
     if (i < changes.number)
         return;
     changes.number++;
     snprintf(changes.files[i].path, sizeof(changes.files[i].path), "%s", path);
-    changes.files[i].stamp = stamp_of(path);
+    changes.files[i].stamp = sxe__stamp_of(path);
+}
+
+static bool
+is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+void
+sxe__changes_add_seen(const char *path, const struct sxe__stamp *stamp, const struct timespec *seen)
+{
+    const unsigned added = changes.number;
+
+    sxe__changes_add(path);
+    if (changes.number > added && seen->tv_sec != 0 &&
+        !is_before(&changes.files[added].stamp.touched, seen))
+        changes.files[added].stamp = *stamp;
 }
 
 /* Get the present stamps of all files. Returns whether one has changed. */
@@ -81,7 +100,7 @@ take_stamps(void)
     bool is_changed = false;
 
     for (unsigned i = 0; i < changes.number; i++) {
-        struct stamp stamp = stamp_of(changes.files[i].path);
+        struct sxe__stamp stamp = sxe__stamp_of(changes.files[i].path);
 
         if (memcmp(&stamp, &changes.files[i].stamp, sizeof(stamp)) == 0)
             continue;

@@ -31,6 +31,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "sxe.h"
 
@@ -42,7 +44,7 @@ enum sxe__handover_kind {
     /* Messages that a serving process sends. */
     SXE__HANDOVER_KEEP = 1, /* a socket was opened: its address and descriptor */
     SXE__HANDOVER_USE,      /* value: the index of a kept socket that the process took */
-    SXE__HANDOVER_FILE,     /* path: a file that the process loads; watch it for changes */
+    SXE__HANDOVER_FILE,     /* path: a file that the process loads next; watch it for changes */
     SXE__HANDOVER_READY,    /* the process accepts connections */
     SXE__HANDOVER_RENEW,    /* the process asks to be replaced */
     SXE__HANDOVER_REASON, /* value: a digest of the message with which the process fails to load */
@@ -54,19 +56,35 @@ enum sxe__handover_kind {
     SXE__HANDOVER_SAY     /* all workers of the first load are ready: print where they listen */
 };
 
+/* The parts of the result of stat(2) that change with the file. If there is no file, all members
+ * are 0. */
+struct sxe__stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec changed;
+    /* the time of the last change of the inode; it shows a change even if the writer sets the
+     * file's own time back */
+    struct timespec touched;
+};
+
 struct sxe__handover_message {
     uint32_t kind;
     uint32_t value;
     socklen_t length; /* the length of the address */
     union {
         struct sockaddr_storage address;
-        char path[SXE__HANDOVER_PATH];
+        struct {
+            char path[SXE__HANDOVER_PATH];
+            struct sxe__stamp stamp; /* the file as the process saw it, */
+            struct timespec seen;    /* and when that was; 0: it did not look */
+        };
     } u;
 };
 
 /* sxe__handover_send sends a message, with a copy of descriptor fd unless fd is -1.
  * sxe__handover_say sends a message that has only a kind. Both return 0 or -errno.
- * sxe__handover_name_file sends a FILE. */
+ * sxe__handover_name_file sends a FILE, with its stamp. */
 int sxe__handover_send(int link, const struct sxe__handover_message *message, int fd);
 int sxe__handover_say(int link, enum sxe__handover_kind kind);
 void sxe__handover_name_file(int link, const char *path);

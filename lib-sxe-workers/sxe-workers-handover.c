@@ -14,6 +14,7 @@
 
 #include "sxe-log.h"
 #include "sxe-workers-balance-private.h"
+#include "sxe-workers-changes-private.h"
 #include "sxe-workers-file-internal.h"
 
 struct kept {
@@ -80,6 +81,8 @@ sxe__handover_name_file(int link, const char *path)
     struct sxe__handover_message message = {.kind = SXE__HANDOVER_FILE};
 
     snprintf(message.u.path, sizeof(message.u.path), "%s", path);
+    clock_gettime(CLOCK_REALTIME_COARSE, &message.u.seen); /* the clock of the times of files */
+    message.u.stamp = sxe__stamp_of(path);
     (void)sxe__handover_send(link, &message, -1);
 }
 

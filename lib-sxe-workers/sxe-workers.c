@@ -183,12 +183,18 @@ start_missing(void)
     }
 }
 
+static void
+begin_looks(void)
+{
+    if (sxe__supervisor.look_ns == NEVER)
+        sxe__supervisor.look_ns = sxe_time_ns();
+}
+
 void
 sxe__supervisor_watch_file(const char *path)
 {
     sxe__changes_add(path);
-    if (sxe__supervisor.look_ns == NEVER)
-        sxe__supervisor.look_ns = sxe_time_ns();
+    begin_looks();
 }
 
 /* Watch the files before the children read them, so that a change while they read is noticed. */
@@ -450,7 +456,8 @@ note_watched_file(const struct sxe__handover_message *message)
     if ((!sxe__supervisor.hooks.is_dev && !sxe__supervisor.hooks.watches_files) ||
         memchr(message->u.path, '\0', sizeof(message->u.path)) == NULL)
         return;
-    sxe__supervisor_watch_file(message->u.path);
+    sxe__changes_add_seen(message->u.path, &message->u.stamp, &message->u.seen);
+    begin_looks();
 }
 
 static void

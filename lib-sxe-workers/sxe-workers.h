@@ -133,9 +133,10 @@ SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
 SXE_PUBLIC int sxe_workers_listen_tcp(const char *ip, unsigned short port);
 SXE_PUBLIC int sxe_workers_listen_unix(const char *path);
 
-/* Call it in the parent, from on_load, or in a worker: when this file has changed, workers are
- * loaded again. The next load forgets the file, unless it names the file again. At most 256 files
- * are watched, whose names have at most 1023 bytes. */
+/* Call it in the parent, from on_load, or in a worker, before the file is read: when this file has
+ * changed since the call, workers are loaded again. The next load forgets the file, unless it names
+ * the file again. At most 256 files are watched, whose names have at most 1023 bytes; the log says
+ * if there are more. */
 SXE_PUBLIC void sxe_workers_watch_file(const char *path);
 
 /* ---- In a worker ---- */

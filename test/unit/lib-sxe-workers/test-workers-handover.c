@@ -687,14 +687,67 @@ START_TEST(one_that_is_written_with_its_time_set_back_has_changed)
 }
 END_TEST
 
+/* Another process saw a file, and named it, but this process hears of it only after a change. */
+START_TEST(a_change_since_another_process_saw_it_is_seen)
+{
+    struct timespec now;
+    struct timespec later;
+    struct timespec never = {0};
+
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    later = (struct timespec){.tv_sec = now.tv_sec + 3600};
+    write_file("a", "1");
+    write_file("b", "12");
+    write_file("c", "1");
+    const struct sxe__stamp stamp = sxe__stamp_of("a");
+    const struct sxe__stamp same = sxe__stamp_of("c");
+    sxe__changes_add_seen("b", &stamp, &later); /* another file, in another root directory */
+    sxe__changes_add_seen("b", &stamp, &now);   /* it is watched already */
+    sxe__changes_add_seen("c", &same, &now);
+    sxe__changes_add_seen("none", &stamp, &now);
+    ck_assert(!sxe__changes_look());
+    ck_assert(!sxe__changes_look());
+    write_file("a", "12");
+    sxe__changes_add_seen("a", &stamp, &now);
+    ck_assert(!sxe__changes_look());
+    ck_assert(sxe__changes_look());
+    sxe__changes_clear();
+    sxe__changes_add_seen("a", &stamp, &never);
+    ck_assert(!sxe__changes_look());
+    ck_assert(!sxe__changes_look());
+}
+END_TEST
+
+START_TEST(a_file_is_named_with_its_stamp)
+{
+    struct sxe__handover_message message;
+    struct sxe__stamp stamp;
+    int pair[2];
+    int fd;
+
+    write_file("a", "1");
+    stamp = sxe__stamp_of("a");
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    sxe__handover_name_file(pair[0], "a");
+    ck_assert_int_eq(sxe__handover_receive(pair[1], &message, &fd), 1);
+    ck_assert_str_eq(message.u.path, "a");
+    ck_assert_int_eq(memcmp(&message.u.stamp, &stamp, sizeof(stamp)), 0);
+    ck_assert_int_ne(message.u.seen.tv_sec, 0);
+    close(pair[0]);
+    close(pair[1]);
+}
+END_TEST
+
 START_TEST(so_many_are_looked_at)
 {
     char name[16];
 
+    capture_log();
     for (unsigned i = 0; i <= CHANGES_FILES; i++) {
         snprintf(name, sizeof(name), "%u", i);
         sxe__changes_add(name);
     }
+    ck_assert(logged("a change of 256, and of further files, will not be noticed"));
     write_file(name, "1");
     ck_assert(!sxe__changes_look());
     ck_assert(!sxe__changes_look());
@@ -808,6 +861,8 @@ handover_suite(void)
     tcase_add_test(changes, a_change_is_seen_when_it_is_over);
     tcase_add_test(changes, one_that_is_replaced_or_gone_or_there_again_has_changed);
     tcase_add_test(changes, one_that_is_written_with_its_time_set_back_has_changed);
+    tcase_add_test(changes, a_change_since_another_process_saw_it_is_seen);
+    tcase_add_test(changes, a_file_is_named_with_its_stamp);
     tcase_add_test(changes, so_many_are_looked_at);
     tcase_add_test(changes, files_of_a_failed_load_and_of_the_one_before_are_watched);
     tcase_add_test(changes, a_load_reads_a_change_that_was_not_over);
