@@ -215,6 +215,9 @@ take_error(lua_State *L, const struct sxe__postgres_conn *conn)
                   {PG_DIAG_DATATYPE_NAME, "datatype"},  {PG_DIAG_CONSTRAINT_NAME, "constraint"},
                   {PG_DIAG_SOURCE_FUNCTION, "routine"}};
 
+    /* After the server's reason to end the connection, libpq adds that the connection has ended. */
+    if (!lua_isnil(L, WHY) && PQresultErrorField(conn->result, PG_DIAG_MESSAGE_PRIMARY) == NULL)
+        return;
     lua_newtable(L);
     lua_replace(L, FIELDS);
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)

@@ -117,9 +117,12 @@ os.exit(rows and 0 or 1)]]):format(directory, port)}
     return proc:wait(60) == 0
 end
 
+local in_front = {} -- a command that runs the server
+
 local function spawn_server(...)
-    return wire.spawn(command(postgres, "-D", data, "-k", directory, "-p", tostring(port), "-c", "fsync=off",
-        "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=30", ...))
+    local words = command(postgres, "-D", data, "-k", directory, "-p", tostring(port), "-c", "fsync=off",
+        "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=30", ...)
+    return wire.spawn(table.move(words, 1, #words, #in_front + 1, {table.unpack(in_front)}))
 end
 
 -- Start the server. After kill -9 the processes of the old one keep its memory for a moment, and the new one ends.
@@ -675,7 +678,93 @@ io.stdout:flush()
     check(output:find "again", output)
 end)
 
+-- promise: docs/postgres.md: A connection that the server closed while it was idle is replaced before anything is sent.
+test("after a restart of the server the first query works", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+local postgres, task = require "sxe.postgres", require "sxe.task"
+local db = postgres.new{ host = "127.0.0.1", port = %d, user = "tester", database = "postgres", timeout = 60 }
+task.parallel({ 1, 2 }, function() assert(db:query "SELECT pg_sleep(0.1)") end) -- two connections
+local slow = task.start(function() print("slow", (select(3, db:query "SELECT pg_sleep(600)"))) end)
+task.start(function()
+  while not io.open "%s/is_again" do task.sleep(0.01) end
+  slow:join()
+  print("first", assert(db:query "SELECT 2 n")[1].n)
+  os.exit(0)
+end)
+]]):format(port, directory)}
+    httpd.wait_until(function()
+        return run[[print(db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND state = 'active' AND pid <> pg_backend_pid()"[1].n)]] == "1\n"
+    end, "the query is under way")
+    stop(server)
+    server = start()
+    write("is_again", "")
+    equal(proc:output(120), "slow\t57P01\nfirst\t2\n")
+    equal(proc:errors(), "")
+end)
+
+test("a process of the server that stands still delays its own query only", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+local function stop() os.execute("kill -STOP " .. one:query "SELECT pg_backend_pid() p"[1].p) end
+local stopped = {}
+for _, call in ipairs{
+  function() return one:query{ "SELECT 1", timeout = 0.1 } end,
+  function() return one:pipeline{ timeout = 0.1 }:query "SELECT 1":exec() end,
+  function() return one:copy_in({ "COPY (SELECT 1) TO STDOUT", timeout = 0.1 }, "x") end,
+  function() return nil, select(2, pcall(function() for _ in one:rows{ "SELECT 1", timeout = 0.1 } do print "row" end end)) end,
+} do
+  stopped[#stopped + 1] = one:query "SELECT pg_backend_pid() p"[1].p
+  os.execute("kill -STOP " .. stopped[#stopped])
+  print((select(2, call())), one:query "SELECT 2 n"[1].n)
+end
+for _, pid in ipairs(stopped) do os.execute("kill -CONT " .. pid) end
+]], ("timeout\t2\n"):rep(4))
+end)
+
 stop(server)
+
+-- ---- A full disk ----
+
+-- promise: docs/postgres.md: A full disk of the server is an error like others, with the code `"53100"`
+test("a full disk of the server is an error, and the connection is used again", function()
+    if not is_root() or not os.execute "unshare --mount true 2>/dev/null" then
+        print("skipped: a full disk of PostgreSQL, because only root can mount a small one")
+        return
+    end
+    local small = directory .. "/small"
+    assert(os.execute("mkdir " .. small))
+    in_front = {"unshare", "--mount", "sh", "-c",
+        'mount -t tmpfs -o size=4m,mode=700,uid=$(id -u nobody) none "$0" && exec "$@"', small}
+    server = start()
+    in_front = {}
+    equal(run(([[
+local one <close> = open{ max = 1 }
+assert(one:exec "CREATE TABLESPACE small LOCATION '%s'")
+assert(one:exec "CREATE TABLE filled (id int, t text) TABLESPACE small")
+local FILL = "INSERT INTO filled SELECT g, repeat('x', 1000) FROM generate_series(1, $1::int) g"
+local pid = one:query "SELECT pg_backend_pid() p"[1].p
+assert(one:query(FILL, 100))
+local rows, why, code = one:query(FILL, 100000)
+print(rows, why:match "No space left on device", code)
+print((select(3, one:copy_in("COPY filled FROM STDIN", ("1\t" .. ("x"):rep(1000) .. "\n"):rep(20000)))))
+print((select(3, one:pipeline():query "SELECT 1":query(FILL, 100000):query "SELECT 1":exec())))
+print((select(3, one:transaction(function(tx) tx:query(FILL, 100000) end))))
+print(one:query "SELECT count(*) n FROM filled"[1].n)
+assert(one:exec "DROP TABLE filled")
+assert(one:exec "CREATE TABLE filled (id int, t text) TABLESPACE small")
+print(assert(one:query(FILL, 100)).n, one:query "SELECT pg_backend_pid() p"[1].p == pid)
+assert(one:exec "DROP TABLE filled")
+assert(one:exec "DROP TABLESPACE small")
+]]):format(small)), tabbed[==[
+nil | No space left on device | 53100
+53100
+53100
+53100
+100
+100 | true
+]==])
+    stop(server)
+end)
 
 -- ---- TLS ----
 
@@ -709,6 +798,12 @@ try{ host = "localhost", tls = { ca = CERT } }
 local long <close> = open{ host = "127.0.0.1", tls = { ca = CERT }, max = 2 }
 local text = ("x"):rep(3000000)
 print(long:query("SELECT $1::text t", text)[1].t == text)
+for _, rows in ipairs(assert(long:pipeline():query("SELECT $1::text t", text):query("SELECT $1::text t", text):exec())) do
+  assert(rows[1].t == text)
+end
+assert(long:transaction(function(tx) for row in tx:rows("SELECT repeat('x', 1000) t FROM generate_series(1, 5000)") do
+  assert(#row.t == 1000)
+end end))
 print((select(2, long:query{ "SELECT pg_sleep(600)", timeout = 0.1 })))
 print(long:query "SELECT 1 n"[1].n)
 ]]):format(directory)), "true\tnil\tnil\nnil\t08001\tcertificate verify failed\ntrue\tnil\tnil\nfalse\tnil\tnil\n" ..

@@ -138,7 +138,11 @@ local function errors_are_told()
   with({
     bad = { error = { C = "23505", M = "duplicate key", D = "Key (id)=(1)", n = "t_pkey", t = "t" } },
     copy = { raw = P.message("G", "\0\0\0") },
-    gone = function() end, nothing = { raw = "" }, rubbish = { raw = "\255\255\255\255\255" },
+    gone = function() end, nothing = { raw = "" }, ended = function(_, session)
+      session.conn:write(P.error_message{ C = "57P01", M = "terminating", S = "FATAL", V = "FATAL" })
+      session.conn:close()
+      return P.MUTE
+    end, rubbish = { raw = "\255\255\255\255\255" },
   }, {}, function(db, server)
     local ok, why, code, fields = db:query "bad"
 
@@ -155,6 +159,9 @@ local function errors_are_told()
     fails("server closed the connection unexpectedly", ok, why)
     equal(code, "08006")
     fails("the server sent no result", db:query "nothing")
+    ok, why, code, fields = db:query "ended"
+    equal(ok, nil)
+    equal(why .. code .. fields.severity, "terminating57P01FATAL")
     fails("server", db:query "rubbish")
   end)
 end

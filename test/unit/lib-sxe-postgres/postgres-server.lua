@@ -21,7 +21,8 @@ local function error_message(fields)
   local body = {}
 
   for name, value in pairs(fields) do body[#body + 1] = name .. value .. "\0" end
-  return message("E", "SERROR\0VERROR\0" .. table.concat(body) .. "\0")
+  if not fields.S then body[#body + 1] = "SERROR\0VERROR\0" end
+  return message("E", table.concat(body) .. "\0")
 end
 
 local function description(columns)
