@@ -239,7 +239,9 @@ local function add_missing_classes(lines, all)
   for _, object in pairs(all) do
     seen[debug.getmetatable(object).__name or tostring(object):match("^(.*) %d+$") or "?"] = true
   end
-  for _, name in ipairs{ "sxe pool", "sxe timer", "sxe postgres connection", "sxe postgres options" } do seen[name] = true end
+  for _, name in ipairs{ "sxe pool", "sxe timer", "sxe postgres connection", "sxe postgres options", "sxe.redis batch" } do
+    seen[name] = true
+  end
   for _, name in ipairs(require "names".classes()) do
     if not seen[name] then lines[#lines + 1] = "lua-docs.lua has no object of the class " .. name end
   end
