@@ -285,7 +285,7 @@ slot_of_key(lua_State *L)
  * because FNV-1a alone leaves similar keys near each other. docs/redis-sharding.md promises this
  * hash to other programs. */
 static int
-place_of_key(lua_State *L)
+ring_place_of_key(lua_State *L)
 {
     size_t length;
     const char *part = push_hashed_part(L, &length);
@@ -304,7 +304,7 @@ sxe__lua_open_redis_encoder(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"encode", l_redis_encode},     {"slot", slot_of_key},      {"crc16", crc16_of_argument},
-        {"place", place_of_key},        {"adder", push_adder},      {"new_batch", new_redis_batch},
+        {"place", ring_place_of_key},   {"adder", push_adder},      {"new_batch", new_redis_batch},
         {"batch_number", batch_number}, {"take_batch", take_batch}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);

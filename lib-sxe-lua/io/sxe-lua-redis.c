@@ -9,7 +9,7 @@
  *     -sentinel    masters that Sentinels watch
  *     -route       commands and handles of a client of several servers
  *     -cluster     a client of a cluster
- *     -shards      groups of servers without a cluster: their places, their health, and which writes
+ *     -shards      groups of servers without a cluster: the group of a key, the health of servers
  *     -sharded     a client of such groups
  *
  * They call sxe-lua-redis-encode.c and sxe-lua-redis-reader.c for the protocol, get the bytes from
