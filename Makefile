@@ -373,7 +373,10 @@ $(tls.tests): $(tls:%=$B/lib%.a)
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 
 examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
-bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(filter-out $(if $(tls),,bench/limit-tls-%),$(wildcard bench/*.c)))
+# Programs whose libraries are not installed are left out.
+bench.absent := $(if $(tls),,bench/limit-tls-%) $(if $(wildcard /usr/include/hiredis/hiredis.h),,bench/redis-get.c) \
+                $(if $(wildcard /usr/include/lmdb.h),,bench/store-lmdb.c)
+bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(filter-out $(bench.absent),$(wildcard bench/*.c)))
 fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
              $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) $(one.cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
@@ -385,6 +388,8 @@ lmdb := $(wildcard /usr/include/lmdb.h)
 $B/bench/micro-dict: one.cflags = $(if $(lmdb),-DMICRO_DICT_LMDB)
 $B/bench/micro-dict: one.libs = $(if $(lmdb),-llmdb)
 $B/bench/limit-tls-server $B/bench/limit-tls-client: one.libs = $(TLS_LIBS)
+$B/bench/redis-get: one.libs = -lhiredis
+$B/bench/store-lmdb: one.libs = -llmdb
 lua.bench := $B/bench/lua-twins $B/bench/micro-lua
 $(lua.bench): lua.archive = $B/libsxe-lua.a
 $(lua.bench): one.cflags = $(LUA_CFLAGS)

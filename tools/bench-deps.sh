@@ -49,7 +49,8 @@ probe() {
     need binutils "sizes of programs: strip" command -v strip
     need util-linux "taskset: each on its CPU" command -v taskset
     need libck-dev "rings and queues to compare pools with" test -e /usr/include/ck_ring.h
-    need liblmdb-dev "a store to compare dictionaries with" test -e /usr/include/lmdb.h
+    need libhiredis-dev "the C client of Redis to compare sxe.redis with" test -e /usr/include/hiredis/hiredis.h
+    need liblmdb-dev "a store to compare dictionaries and sxe.store with" test -e /usr/include/lmdb.h
 }
 
 # Run a command in which the scripts of packages may not start services.

@@ -336,15 +336,18 @@ end
 
 -- ---- Redis, and the servers that ask it ----
 
--- Start a Redis server without persistence, on the CPU of the clients. Returns {port, stop()}.
+-- Start a Redis server without persistence, on the CPU of the clients. Returns
+-- {port, socket, stop()}.
 function peers.start_redis(house)
     local server = servers.start(house, {start = function(context)
         local proc = context.spawn({
             wire.has("redis-server"), "--port", tostring(context.port), "--bind", "127.0.0.1",
-            "--save", "", "--appendonly", "no", "--dir", context.scratch},
-            {cpu = house.client_cpu})
+            "--save", "", "--appendonly", "no", "--dir", context.scratch, "--unixsocket",
+            context.scratch .. "/redis"}, {cpu = house.client_cpu})
         context.wait_ready(proc)
-        return context.server(proc)
+        local started = context.server(proc)
+        started.socket = context.scratch .. "/redis"
+        return started
     end}, {})
     return server
 end
