@@ -46,7 +46,10 @@ too_wide() { # the programs of 2010 keep the style of 2010
 }
 blanks() { sources | grep -vE '/corpus/' | xargs grep -nIE '[ 	]+$'; sources '*.c' '*.h' '*.lua' | xargs grep -nP '\t'; }
 private_words() { sources '*.c' '*.h' '*.md' '*.sh' | grep -v tools/lint.sh | xargs grep -nE '/work/|/root/|TODO|FIXME'; }
-long_examples() { sources 'examples/*' | while read -r f; do [ "$(wc -l <"$f")" -le 50 ] || echo "$f"; done; }
+long_examples() {
+    sources 'examples/*' ':!examples/app' | while read -r f; do [ "$(wc -l <"$f")" -le 50 ] || echo "$f"; done
+    [ "$(sources examples/app | xargs cat | wc -l)" -le 600 ] || echo "examples/app has more than 600 lines"
+}
 untoured() {
     for d in $(sources | sed -n 's|^\([^/]*/[^/]*\)/.*|\1|p; s|^\([^/]*\)/.*|\1|p' | cut -d/ -f1 | sort -u); do
         [ "$d" = .ci ] || grep -q "$d" README.md || echo "README.md does not name $d/"
@@ -216,7 +219,7 @@ check "no function over 70 lines, no file over 600" empty too_long
 check "no line of more than 100 columns" empty too_wide
 check "no blanks at line ends, no tabs" empty blanks
 check "no path of a machine, nothing left to do" empty private_words
-check "examples have at most 50 lines" empty long_examples
+check "examples have at most 50 lines, and examples/app 600" empty long_examples
 check "the README's tour names every folder" empty untoured
 check "whole programs in the docs compile" empty doc_programs
 for header in $(sources 'lib-*.h' | grep -vE 'private|internal') build/release/include/sxe-log-2010.h; do
@@ -253,7 +256,7 @@ said=$(sed -n 's/^skipped: //p' "$work/instructions")
 check "each promise that a test from outside quotes is made, and listed" empty tools/promises.sh check
 check "tests from outside see no private header" empty peeking
 if command -v luacheck >/dev/null; then
-    check "luacheck accepts the examples" luacheck -q --no-color --config lib-sxe-lua/types/luacheckrc examples/lua
+    check "luacheck accepts the examples" luacheck -q --no-color --config lib-sxe-lua/types/luacheckrc examples/lua examples/app apps/lua
     check "luacheck accepts the benchmarks" luacheck -q --no-color --std lua54 --read-globals wire --no-max-line-length bench/*.lua bench/lib
 else
     skip "the examples in Lua, because luacheck is not installed"
