@@ -67,21 +67,21 @@ PORT      ?= 8000
 ROCKS      = $(LUAROCKS) --lua-version 5.4 --tree rocks make --only-deps
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
+    @sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 run: ## serve on http://127.0.0.1:$(PORT)/, and load app.lua again when it changes
-	$(SXE_HTTPD) --lua app.lua --dev -p $(PORT)
+    $(SXE_HTTPD) --lua app.lua --dev -p $(PORT)
 test: ## run the tests
-	$(SXE_LUA) test/app.lua
+    $(SXE_LUA) test/app.lua
 coverage: ## run the tests, and write the lines that ran to coverage.info, for genhtml
-	rm -f coverage.info
-	$(SXE_LUA) --coverage coverage.info test/app.lua
+    rm -f coverage.info
+    $(SXE_LUA) --coverage coverage.info test/app.lua
 rocks: ## install the rocks of NAME-dev-1.rockspec, in the versions of luarocks.lock, into rocks/
-	$(ROCKS) NAME-dev-1.rockspec
+    $(ROCKS) NAME-dev-1.rockspec
 rocks-update: ## install the newest versions that the rockspec allows, and write them to luarocks.lock
-	rm -rf rocks
-	$(ROCKS) --pin NAME-dev-1.rockspec
+    rm -rf rocks
+    $(ROCKS) --pin NAME-dev-1.rockspec
 rocks-list: ## list the modules that app.lua requires, and where they are
-	$(SXE_LUA) --rocks app.lua
+    $(SXE_LUA) --rocks app.lua
 
 .PHONY: help run test coverage rocks rocks-update rocks-list
 ]] },
@@ -171,6 +171,7 @@ if not made then refuse(why) end
 for _, folder in ipairs{ "views", "static", "test" } do assert(file.mkdir(directory .. "/" .. folder)) end
 for _, entry in ipairs(files) do
   local path = directory .. "/" .. entry[1]:gsub("NAME", name)
-  assert(file.write(path, (entry[2]:gsub("NAME", name))))
+  local text = entry[2]:gsub("NAME", name)
+  assert(file.write(path, entry[1] == "Makefile" and text:gsub("\n    ", "\n\t") or text))
 end
 print(("made %s: type  cd %s && make test run"):format(name, directory))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The globals are the names to which a script's top level, or a module while it was loaded, assigned
- * a value, even nil. Later any other name is a mistake: a variable that was meant to be local, or a word with a letter
- * wrong.
+ * The globals are the names to which a script's top level, or a module while it was loaded,
+ * assigned a value, even nil. Later any other name is a mistake: a variable that was meant to be
+ * local, or a word with a letter wrong.
  */
 #include "sxe-lua-core-private.h"
 
