@@ -15,7 +15,9 @@ server = tcp.serve("127.0.0.1", 0, { connections = 60, handler = function(conn)
       list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
       conn:read(2)
     end
-    if list[1] == "CLUSTER" then
+    if list[1] == "PING" or list[1] == "ROLE" then
+      conn:write "+PONG\r\n"
+    elseif list[1] == "CLUSTER" then
       conn:write("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n+127.0.0.1\r\n:", server.port, "\r\n")
     else
       conn:write(list[1] == "HELLO" and "%0\r\n" or ("*2\r\n$%d\r\n%s\r\n:7\r\n"):format(#list[2], list[2]))
@@ -29,6 +31,11 @@ end
 
 local function open_cluster()
   return redis.cluster{ seeds = { "127.0.0.1:" .. server.port }, size = 1, timeout = 60 }
+end
+
+local function open_sharded()
+  return redis.sharded{ groups = { { name = "one", masters = { "127.0.0.1:" .. server.port } } }, size = 1, timeout = 60,
+    check_timeout = 60 }
 end
 
 local function check(got, wanted)
@@ -132,6 +139,10 @@ task.start(function()
     sweep_new(open_cluster, 1, end_at, 300) -- up to where the turn to read the map begins
     sweep_new(open_cluster, 61, end_at)
     sweep_new(open_cluster, 61, make_way_at)
+    sweep(open_sharded, 23, end_at)
+    sweep_new(open_sharded, 1, end_at, 150) -- up to where the checks begin
+    sweep_new(open_sharded, 61, end_at)
+    sweep_new(open_sharded, 61, make_way_at)
   end, debug.traceback)
   server:close()
   done = ok or ("instruction " .. n .. ": " .. tostring(why))

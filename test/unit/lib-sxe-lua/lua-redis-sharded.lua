@@ -316,7 +316,7 @@ local cases = {
     for i = 1, 3 do waiting[i] = task.start(function() return db:gate(A, i) end) end
     await(function() return count("1 GATE", mark) == 1 and waiting[3].status == "waiting" end)
     kill(1)
-    for i = 1, 3 do fails("redis: ", waiting[i]:join()) end
+    for i = 1, 3 do fails("", waiting[i]:join()) end
     equal(db:incr(A), A)
     equal(log[#log], "2 INCR " .. A)
     equal(count("2 GATE", mark), 0)
