@@ -9,20 +9,22 @@
 -- A server is up until some checks or connections in a row failed, and down until some checks in a row succeeded. Only
 -- functions that are atomic change a server or a group, because a command of any task may find that a server is gone.
 --
--- A task for each server checks it at intervals (run_checks). It ends when no command came for an interval, so that a
+-- A task for each server checks it at intervals (run_checks). It ends when no command came for some time, so that a
 -- script can end; the next command starts it. Until its first check is over, what is known of the server may be old
 -- (is_stale).
 local core = ...
 local stats, task = require "sxe.stats", require "sxe.task"
 local c, checks, end_link = core.c, core.checks, core.end_link
 local find, format = string.find, string.format
-local error, ipairs, max, next, pairs, setmetatable, type = error, ipairs, math.max, next, pairs, setmetatable, type
+local error, ipairs, max, min, next, pairs = error, ipairs, math.max, math.min, next, pairs
+local setmetatable, type = setmetatable, type
 
 local POINTS <const> = 512     -- of a group of weight 1, on the ring
 local RANK_BITS <const> = 16  -- of the packed points
 local RANK_MASK <const> = (1 << RANK_BITS) - 1
 local WEIGHT_MAX <const>, WEIGHTS_MAX <const> = 100, 256 -- of a group, and of all groups together
 local NAME_MAX <const> = 64
+local IDLE <const> = 1 -- seconds without a command after which checks end
 local PORT <const> = 6379
 local CHECK <const> = c.encode "PING" .. c.encode "ROLE"
 
@@ -232,18 +234,29 @@ local checkers = { __close = c.insist(function(checker)
   checker.server.is_stale, checker.server.is_checked = true, false
 end) }
 
-local function run_checks(server)
-  local checker <close> = setmetatable({ server = server }, checkers)
+-- Wait until the next check of a server is due. Returns false if none is: no command came for a second, or for the
+-- interval if that is shorter, and none waits.
+local function await_check(server)
   local shards = server.group.shards
+  local due_at = c.now() + shards.options.check_interval
   local uses
 
   repeat
     uses = shards.uses
+    if server.due:wait(min(core.left_of(due_at), IDLE)) then return true end
+    if uses == shards.uses and not is_awaited(server.pool) then return false end
+  until c.now() >= due_at
+  return true
+end
+
+local function run_checks(server)
+  local checker <close> = setmetatable({ server = server }, checkers)
+
+  repeat
     server.due:clear()
     if not check(server) then return end
     server.is_stale, server.checked_at = server.due:is_set(), c.now()
-    server.due:wait(shards.options.check_interval)
-  until shards.is_closed or uses == shards.uses and not server.due:is_set() and not is_awaited(server.pool)
+  until not await_check(server)
 end
 
 -- Without a free task the next command tries again.

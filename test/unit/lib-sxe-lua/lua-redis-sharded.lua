@@ -517,6 +517,9 @@ local cases = {
     await_no_checks()
     start(1)
     start(2)
+    local rare <close> = open{ check_interval = 1000 } -- longer than the time after which checks end
+    rare:get(B)
+    await_no_checks()
     await(function() return db:get(A) == A end)
   end,
   function() -- a task that is cancelled in the midst, and a client that is closed while commands wait
