@@ -53,10 +53,15 @@ POSTGRES_CFLAGS := $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null || echo -I/u
 postgres      := $(shell echo '$(hash)include <libpq-fe.h>' | $(CC) $(CPPFLAGS) $(POSTGRES_CFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-postgres)
 POSTGRES_LIBS := $(if $(postgres),$(or $(shell $(PKG_CONFIG) --libs libpq 2>/dev/null),-lpq))
 
-# Libraries that scripts may have, each with a table of functions in apps/common/script-*.c.
-scripts := $(crypto) $(store) $(postgres)
+# PCRE2, for the module sxe.regex of scripts: without it lib-sxe-regex is not built, and scripts have none.
+REGEX_CFLAGS := $(shell $(PKG_CONFIG) --cflags libpcre2-8 2>/dev/null)
+regex      := $(shell echo '$(hash)include <pcre2.h>' | $(CC) $(CPPFLAGS) $(REGEX_CFLAGS) -DPCRE2_CODE_UNIT_WIDTH=8 -E -x c - >/dev/null 2>&1 && echo sxe-regex)
+REGEX_LIBS := $(if $(regex),$(or $(shell $(PKG_CONFIG) --libs libpcre2-8 2>/dev/null),-lpcre2-8))
 
-modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store) $(if $(postgres),,sxe-postgres),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
+# Libraries that scripts may have, each with a table of functions in apps/common/script-*.c.
+scripts := $(crypto) $(store) $(postgres) $(regex) sxe-zlib
+
+modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store) $(if $(postgres),,sxe-postgres) $(if $(regex),,sxe-regex),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
 core    := sxe-http sxe-workers sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
@@ -67,12 +72,13 @@ uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the sources in a folder and in its rooms (subfolders). apps/http/mpi is left out, because it is
-# a program of its own. A file that needs OpenSSL, LMDB or libpq has a substitute: one of the two is
+# a program of its own. A file that needs OpenSSL, LMDB, libpq or PCRE2 has a substitute: one of the two is
 # built.
 no_tls  := $(if $(tls),-none)
 no_store := $(if $(store),-none)
 no_postgres := $(if $(postgres),-none)
-sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c apps/common/script-store$(no_store).c apps/common/script-postgres$(no_postgres).c,$(wildcard $1/*.c $1/*/*.c))
+no_regex := $(if $(regex),-none)
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c apps/common/script-store$(no_store).c apps/common/script-postgres$(no_postgres).c apps/common/script-regex$(no_regex).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -166,8 +172,8 @@ $B/$(LUA_SONAME): $(sxe-lua.obj) $B/$(SONAME) tools/libsxe-lua.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
-httpd.libs := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -ledit -lcrypt
-lua.libs   := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -ledit
+httpd.libs := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -ledit -lcrypt
+lua.libs   := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
@@ -189,6 +195,8 @@ $B/obj/lib-sxe-lua/io/sxe-lua-proxy.o: lib-sxe-lua/io/sxe-lua-proxy.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
 $B/obj/lib-sxe-postgres/sxe-postgres.o: lib-sxe-postgres/sxe-postgres.lua
+$B/obj/lib-sxe-regex/sxe-regex.o: lib-sxe-regex/sxe-regex.lua
+$B/obj/lib-sxe-zlib/sxe-zlib.o: lib-sxe-zlib/sxe-zlib.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-worker.o: lib-sxe-lua/io/sxe-lua-worker.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: lib-sxe-lua/io/sxe-lua-redis.lua $(addprefix lib-sxe-lua/io/sxe-lua-redis,$(addsuffix .lua,-options -commands -handles -sentinel -route -cluster -shards -sharded))
 # An archive, so that a program has only what it uses of them.
@@ -208,7 +216,7 @@ $B/lua/sxe.so: $B/obj/apps/common/script-module.o $B/apps-common.a $(scripts:%=$
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) -shared -Wl,-z,nodelete $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $< $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) \
-	    $B/$(LUA_SONAME) $B/$(SONAME) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) -Wl,--exclude-libs,ALL
+	    $B/$(LUA_SONAME) $B/$(SONAME) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -Wl,--exclude-libs,ALL
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(scripts:%=$B/lib%.a)
 $B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
@@ -227,12 +235,12 @@ $B/sxe-http-mpi: $(mpi.objects) $B/apps-common.a $B/libsxe.a
 
 # sxe-httpd as one file, without OpenSSL and libpq: OpenSSL takes 4 MB of a program, and libpq's archive lacks its own needs.
 # It is linked of the same objects, with the substitutes of what it goes without.
-static.none := $(patsubst %.c,$B/obj/%.o,apps/httpd/tls/secure-none.c $(patsubst %,apps/common/script-%-none.c,tls crypto postgres $(if $(store),,store)))
-$B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-lua.a $(filter %-store.a,$(scripts:%=$B/lib%.a)) $B/libsxe.a
+static.none := $(patsubst %.c,$B/obj/%.o,apps/httpd/tls/secure-none.c $(patsubst %,apps/common/script-%-none.c,tls crypto postgres regex $(if $(store),,store)))
+$B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-lua.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) $B/libsxe.a
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -static-pie $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) -Wl,--gc-sections -s -o $@ \
-	    $(filter-out %/tls/secure.o $(static.none),$(httpd.app.obj)) $(static.none) $B/apps-common.a $(filter %-store.a,$(scripts:%=$B/lib%.a)) \
+	    $(filter-out %/tls/secure.o $(static.none),$(httpd.app.obj)) $(static.none) $B/apps-common.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) \
 	    $B/libsxe-lua.a $B/libsxe.a $(shell $(PKG_CONFIG) --static --libs lua5.4 2>/dev/null || echo $(LUA_LIBS)) -lz $(STORE_LIBS) \
 	    -ledit -lbsd -lmd -ltinfo -lcrypt $(LIBEV) -lm 2>$@.said || { cat $@.said; false; }
 
@@ -242,6 +250,7 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
 	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq is not installed (Debian: libpq-dev)")
+	$(if $(regex),,@echo "lib-sxe-regex is not built, for PCRE2 is not installed (Debian: libpcre2-dev)")
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
@@ -250,7 +259,7 @@ CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -l
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(postgres),,test/unit/lib-sxe-postgres/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-httpd-upstreams-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(postgres),,test/unit/lib-sxe-postgres/% %/test-lua-docs.c) $(if $(regex),,test/unit/lib-sxe-regex/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-httpd-upstreams-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -260,7 +269,7 @@ unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 unit.coverage := -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) $(POSTGRES_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
+               $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) $(POSTGRES_CFLAGS) $(REGEX_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null)) \
@@ -301,13 +310,14 @@ $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.
 $(unit.bin): $(fake.obj) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(script.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) $(store.libs) $(postgres.libs) -l:libev.a $(CHECK_LIBS) -lm
-lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-%,$(unit.bin))
+	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(script.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) $(store.libs) $(postgres.libs) $(regex.libs) -l:libev.a $(CHECK_LIBS) -lm
+lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-% $B/test/test-regex-% $B/test/test-zlib-%,$(unit.bin))
 $(lua.tests): script.archives = $(scripts:%=$B/lib%.a)
 $(lua.tests): $(scripts:%=$B/lib%.a)
 # LMDB's archive, so that its calls of the system and its allocations are wrapped, too.
 $(lua.tests): store.libs = $(if $(store),-l:liblmdb.a)
 $(lua.tests): postgres.libs = $(POSTGRES_LIBS)
+$(lua.tests): regex.libs = $(REGEX_LIBS)
 # What postgres-world.h makes fail.
 $(filter $B/test/test-postgres-%,$(unit.bin)): postgres.libs += $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's/.*X.\(PQ[A-Za-z]*\),.*/\1/p' test/unit/lib-sxe-postgres/postgres-world.h 2>/dev/null))
 # What store-world.h makes fail, a call after the other.
@@ -365,7 +375,7 @@ $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/li
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -MMD -MP $(TEST_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
 
-tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-% $B/test/test-postgres-% $B/test/test-regex-% $B/test/test-zlib-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
 $(tls.tests): tls.archive = $(tls:%=$B/lib%.a)
 $(tls.tests): tls.libs = $(TLS_LIBS)
 $(tls.tests): $(tls:%=$B/lib%.a)
@@ -377,7 +387,8 @@ examples.bin := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c))
 bench.absent := $(if $(tls),,bench/limit-tls-%) $(if $(wildcard /usr/include/hiredis/hiredis.h),,bench/redis-get.c) \
                 $(if $(wildcard /usr/include/lmdb.h),,bench/store-lmdb.c)
 bench.bin    := $(patsubst bench/%.c,$B/bench/%,$(filter-out $(bench.absent),$(wildcard bench/*.c)))
-fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(wildcard test/fuzz/fuzz-*.c))
+fuzz.src     := $(filter-out $(if $(regex),,test/fuzz/fuzz-lua-regex.c),$(wildcard test/fuzz/fuzz-*.c))
+fuzz.bin     := $(patsubst test/fuzz/fuzz-%.c,build/fuzz/fuzz-%,$(fuzz.src))
 one_source = $(call say,CC,$<); mkdir -p $(@D); \
              $(CC) $(ALL_CFLAGS) -fPIE $(call includes,$(core) sxe-lua) $(one.cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(peers) $(lua.archive) $B/libsxe.a $(one.libs) $(LIBEV) -lm
 $B/examples/%: examples/%.c $B/libsxe.a $B/flags
@@ -402,16 +413,20 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c %/script-crypto.c %/script-store.c %/script-postgres.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c %/script-crypto.c %/script-store.c %/script-postgres.c %/script-regex.c %/script-zlib.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
+build/fuzz/fuzz-lua-regex: lua.fuzzed = $(call sources,lib-sxe-lua) $(call sources,lib-sxe-regex) -ledit $(REGEX_LIBS)
 # The fuzzers as programs that only replay the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -Itest/fuzz $(TEST_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(LIBEV) -lm
-$B/test/replay-lua-pattern $B/test/replay-lua-resp: lua.archive = $B/libsxe-lua.a
-$B/test/replay-lua-pattern $B/test/replay-lua-resp: $B/libsxe-lua.a
-replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
+	$Q$(CC) $(test_cflags) -Itest/fuzz $(TEST_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $(script.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(regex.libs) $(LIBEV) -lm
+$B/test/replay-lua-pattern $B/test/replay-lua-resp $B/test/replay-lua-regex: lua.archive = $B/libsxe-lua.a
+$B/test/replay-lua-pattern $B/test/replay-lua-resp $B/test/replay-lua-regex: $B/libsxe-lua.a
+$B/test/replay-lua-regex: script.archives = $B/libsxe-regex.a
+$B/test/replay-lua-regex: regex.libs = $(REGEX_LIBS)
+$B/test/replay-lua-regex: $(if $(regex),$B/libsxe-regex.a)
+replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(fuzz.src))
 
 # ---- What to type ----
 
@@ -556,7 +571,7 @@ installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-host.h sxe-lua-repl.h sxe-lua-stats.h) \
-           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h) $(if $(postgres),lib-sxe-postgres/sxe-postgres.h)
+           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h) $(if $(postgres),lib-sxe-postgres/sxe-postgres.h) $(if $(regex),lib-sxe-regex/sxe-regex.h) lib-sxe-zlib/sxe-zlib.h
 # Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
 # not in /usr, whose folders pkg-config then would not know as those of the system, which need no flags.
 pc_dir    = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
@@ -617,7 +632,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so $(DESTDIR)$(LUA_CDIR)/sxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so $(DESTDIR)$(LUA_CDIR)/sxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a $(DESTDIR)$(LIBDIR)/libsxe-postgres.a $(DESTDIR)$(LIBDIR)/libsxe-regex.a $(DESTDIR)$(LIBDIR)/libsxe-zlib.a
 	@rm -f $(pc_names:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%.pc) $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done

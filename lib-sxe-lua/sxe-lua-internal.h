@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what lib-sxe-store and lib-sxe-postgres use of lib-sxe-lua, beside its public header: tasks
+ * What: what lib-sxe-store, -postgres and -regex use of lib-sxe-lua, beside its public header: tasks
  * that wait, how calls fail, tables of options, addresses of names. sxe-lua-private.h says how a
  * call parks its task.
  *
@@ -14,7 +14,7 @@
 
 #include "sxe-lua.h"
 
-/* Visible in libsxe-lua.so.0, because lib-sxe-store and lib-sxe-postgres call these functions; a
+/* Visible in libsxe-lua.so.0, because lib-sxe-store, -postgres and -regex call these functions; a
  * program cannot rely on them. */
 #pragma GCC visibility push(default)
 
@@ -45,6 +45,10 @@ enum sxe__lua_reason sxe__lua_woken(lua_State *L);
 
 /* Wake a parked task. False: the task is gone, or not parked. */
 bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
+
+/* A function of C that takes long calls this, which raises the error that the watchdog demands
+ * (sxe-lua-interrupt.c). */
+void sxe__lua_watch_poll(lua_State *L);
 
 /* ---- The state ---- */
 

@@ -151,6 +151,8 @@ struct sxe_lua_config {
     int (*crypto)(struct lua_State *L);   /* sxe_crypto_open; NULL: scripts have no sxe.crypto */
     int (*store)(struct lua_State *L);    /* sxe_store_open; NULL: scripts have no sxe.store */
     int (*postgres)(struct lua_State *L); /* sxe_postgres_open; NULL: no sxe.postgres */
+    int (*regex)(struct lua_State *L);    /* sxe_regex_open; NULL: scripts have no sxe.regex */
+    int (*zlib)(struct lua_State *L);     /* sxe_zlib_open; NULL: scripts have no sxe.zlib */
 
     /* Gets each error before the log gets it; the text has the traceback. Returns true: do not log
      * the error. May be NULL. */

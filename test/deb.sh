@@ -51,7 +51,7 @@ check "a program with scripts" in_root sh -c 'cd /tmp && cc embed.c -o embed $(p
 in_root /tmp/embed /tmp/embed.lua >"$work/out"
 check "its script runs" says '^8000$'
 check "it has the shared library of Lua" in_root sh -c 'ldd /tmp/embed | grep -q libsxe-lua.so.0'
-check "each file of pkg-config finds its libraries" in_root sh -c 'for p in sxe sxe-lua sxe-tls sxe-crypto sxe-store sxe-postgres; do
+check "each file of pkg-config finds its libraries" in_root sh -c 'for p in sxe sxe-lua sxe-tls sxe-crypto sxe-store sxe-postgres sxe-regex sxe-zlib; do
     echo "int main(void) { return 0; }" | cc -x c - -o /tmp/links $(pkg-config --cflags --libs $p) || exit 1; done'
 in_root lua5.4 -e "print(require 'sxe'.run(function(n) require 'sxe.task'.sleep(0) return n + 1 end, 41))" >"$work/out"
 check "the plain interpreter has the module" says '^42$'

@@ -39,6 +39,8 @@ more=
 [ ! -e build/release/libsxe-tls.a ] || more="$more test/manifest-tls"
 # And with LMDB.
 [ ! -e build/release/libsxe-store.a ] || more="$more test/manifest-store"
+# And with PCRE2.
+[ ! -e build/release/libsxe-regex.a ] || more="$more test/manifest-regex"
 # And with libpq.
 [ ! -e build/release/libsxe-postgres.a ] || more="$more test/manifest-postgres"
 sort test/manifest $more >"$work/manifest"
@@ -208,6 +210,19 @@ if [ -e build/release/libsxe-postgres.a ]; then
     check "its script has PostgreSQL" sh -c "LD_LIBRARY_PATH=$root$prefix/lib '$work/embed-postgres' '$work/embed-postgres.lua'"
 else
     skip "programs with PostgreSQL, because libpq-dev is not installed"
+fi
+for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool sxe-http; do
+    check "$file needs no PCRE2" links_without "pcre2_" libpcre2 "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+done
+if [ -e build/release/libsxe-regex.a ]; then
+    sed 's/{.argc/{.regex = sxe_regex_open, .argc/; s/^#include "sxe-lua.h"/&\n#include "sxe-regex.h"/; s/^#include <sxe-lua.h>/&\n#include <sxe-regex.h>/' \
+        "$work/embed.c" >"$work/embed-regex.c"
+    printf 'assert(require "sxe.regex".find("abc", "b+") == 2)\nos.exit(0)\n' >"$work/embed-regex.lua"
+    check "a program with scripts and regular expressions" ${CC:-gcc} $c -o "$work/embed-regex" "$work/embed-regex.c" \
+        $(flags --cflags --libs sxe-regex)
+    check "its script has regular expressions" sh -c "LD_LIBRARY_PATH=$root$prefix/lib '$work/embed-regex' '$work/embed-regex.lua'"
+else
+    skip "programs with regular expressions, because libpcre2-dev is not installed"
 fi
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version

@@ -20,7 +20,7 @@ counts() {
         $2 == 0 && $3 == "Source" { file = $4 }
         $2 > 0 && $1 != "-" && file ~ /^(lib-[^\/]*|apps)\// { print file, $2, $1 + 0 }'
     # lib-sxe-lua/types has declarations, which nothing runs.
-    for script in $(find apps examples/lua lib-sxe-lua lib-sxe-crypto lib-sxe-store lib-sxe-postgres -name '*.lua' ! -path '*/types/*' 2>/dev/null); do
+    for script in $(find apps examples/lua lib-sxe-lua lib-sxe-crypto lib-sxe-store lib-sxe-postgres lib-sxe-regex lib-sxe-zlib -name '*.lua' ! -path '*/types/*' 2>/dev/null); do
         cat $b/lua/*.info 2>/dev/null | grep -qxF "SF:$PWD/$script" || echo "$script 1 0"
     done
     cat $b/lua/*.info 2>/dev/null | awk -F '[:,]' -v here="$PWD/" '

@@ -64,6 +64,10 @@ int main(void) { return mdb_version(0, 0, 0) == 0; }' -llmdb
     # For lib-sxe-postgres, which is not built without it.
     want libpq-dev compiles '#include <libpq-fe.h>
 int main(void) { return PQlibVersion() == 0; }' $pq_flags
+    # For lib-sxe-regex, which is not built without it.
+    want libpcre2-dev compiles '#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+int main(void) { return pcre2_config(PCRE2_CONFIG_VERSION, 0) < 0; }' -lpcre2-8
 }
 
 # For sxe-http-mpi.

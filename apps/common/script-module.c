@@ -7,8 +7,10 @@
 #include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-postgres.h"
+#include "script-regex.h"
 #include "script-store.h"
 #include "script-tls.h"
+#include "script-zlib.h"
 #include "sxe-lua-host.h"
 #include "sxe-lua.h"
 
@@ -22,5 +24,7 @@ luaopen_sxe(lua_State *host)
     config.crypto = script_crypto();
     config.store = script_store();
     config.postgres = script_postgres();
+    config.regex = script_regex();
+    config.zlib = script_zlib();
     return sxe_lua_host_open(host, &config);
 }

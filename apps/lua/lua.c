@@ -21,8 +21,10 @@
 #include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-postgres.h"
+#include "script-regex.h"
 #include "script-store.h"
 #include "script-tls.h"
+#include "script-zlib.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-part-internal.h"
 #include "sxe-lua-repl.h"
@@ -342,6 +344,8 @@ run_script(void)
                                     .crypto = script_crypto(),
                                     .store = script_store(),
                                     .postgres = script_postgres(),
+                                    .regex = script_regex(),
+                                    .zlib = script_zlib(),
                                     .on_error = on_error};
     int result;
 

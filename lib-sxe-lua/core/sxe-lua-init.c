@@ -49,6 +49,8 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.template", sxe__lua_open_template, false},
     {"sxe.store", sxe__lua_open_store, false},
     {"sxe.postgres", sxe__lua_open_postgres, false},
+    {"sxe.regex", sxe__lua_open_regex, true},
+    {"sxe.zlib", sxe__lua_open_zlib, false},
     {"sxe.log", sxe__lua_open_log, true},
     {"sxe.stats", sxe__lua_open_stats, true},
     {"sxe.tap", sxe__lua_open_tap, false},

@@ -54,7 +54,7 @@
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
  *     sxe-lua-template.c  require "sxe.template", which is sxe-lua-template.lua
  *     sxe-lua-linked.c    require "sxe.crypto", which is lib-sxe-crypto, "sxe.store", which is
- *                         lib-sxe-store, and "sxe.postgres", which is lib-sxe-postgres
+ *                         lib-sxe-store, "sxe.postgres", "sxe.regex" and "sxe.zlib"
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-worker*.c   require "sxe.worker", see sxe-lua-worker-private.h; sxe-lua-clone*.c
@@ -312,6 +312,8 @@ int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);
 int sxe__lua_open_store(lua_State *L);
 int sxe__lua_open_postgres(lua_State *L);
+int sxe__lua_open_regex(lua_State *L);
+int sxe__lua_open_zlib(lua_State *L);
 int sxe__lua_open_log(lua_State *L);
 int sxe__lua_open_stats(lua_State *L);
 int sxe__lua_open_tap(lua_State *L);

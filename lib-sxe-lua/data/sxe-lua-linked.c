@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.crypto", "sxe.store" and "sxe.postgres": open the modules that the program links, so
- * that this library needs neither OpenSSL nor LMDB nor libpq.
+ * require "sxe.crypto", "sxe.store", "sxe.postgres", "sxe.regex" and "sxe.zlib": open the modules
+ * that the program links, so that this library needs neither OpenSSL nor LMDB nor libpq nor PCRE2
+ * nor zlib.
  */
 #include "sxe-lua-private.h"
 
@@ -30,4 +31,22 @@ sxe__lua_open_postgres(lua_State *L)
         return luaL_error(L, "this program has no sxe.postgres: it was built without libpq, or "
                              "gives scripts none (struct sxe_lua_config)");
     return sxe__lua_config()->postgres(L);
+}
+
+int
+sxe__lua_open_regex(lua_State *L)
+{
+    if (sxe__lua_config()->regex == NULL)
+        return luaL_error(L, "this program has no sxe.regex: it was built without PCRE2, or gives "
+                             "scripts none (struct sxe_lua_config)");
+    return sxe__lua_config()->regex(L);
+}
+
+int
+sxe__lua_open_zlib(lua_State *L)
+{
+    if (sxe__lua_config()->zlib == NULL)
+        return luaL_error(L, "this program has no sxe.zlib: it gives scripts none (struct "
+                             "sxe_lua_config)");
+    return sxe__lua_config()->zlib(L);
 }

@@ -57,7 +57,7 @@ local names = words [[
     index info interval ip is is_begun is_set join json kill length level limits line lines link
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
     mtime n name next null ok pad form url uuid4 uuid7 digest hmac new_digest new_hmac finish random_bytes
-    random_integer random_token random_text equal hkdf pbkdf2 seal open seal_with_nonce open_with_nonce aad algorithm rounds salt private_key public_key public sign verify pkcs1 digest raw sign_jwt verify_jwt oldest on_cancel on_error on_timeout onclose onconnect onread open
+    random_integer random_token random_text equal hkdf pbkdf2 seal open seal_with_nonce open_with_nonce aad algorithm rounds salt private_key public_key public sign verify pkcs1 digest raw sign_jwt verify_jwt compile escape gmatch gsub oldest on_cancel on_error on_timeout onclose onconnect onread open
     options parallel params parents pass patch path peek peer peer_addr peer_port pid plan_tests
     port post put user query queue ranges read read_arg recvfrom redirect release remove rename repair
     requests reset resume retry route router routes running self semaphore send sendto serve set
@@ -191,6 +191,10 @@ local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require
                  utf8, client}
 local has_crypto, crypto = pcall(require, "sxe.crypto") -- false in a build without OpenSSL
 local sessions
+local has_regex, regex = pcall(require, "sxe.regex") -- false in a build without PCRE2
+if has_regex then
+    modules[#modules + 1] = regex
+end
 if has_crypto then
     modules[#modules + 1], modules[#modules + 2] = crypto, require "sxe.session"
     sessions = require "sxe.session".new{secret = ("s"):rep(32), idle = 1}

@@ -14,8 +14,10 @@
 #include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-postgres.h"
+#include "script-regex.h"
 #include "script-store.h"
 #include "script-tls.h"
+#include "script-zlib.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
 #include "sxe-workers-handover-internal.h"
@@ -123,6 +125,8 @@ script_load(const struct httpd_options *options, int link)
     config.crypto = script_crypto();
     config.store = script_store();
     config.postgres = script_postgres();
+    config.regex = script_regex();
+    config.zlib = script_zlib();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

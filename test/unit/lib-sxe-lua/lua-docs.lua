@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/sessions.md, docs/store.md, docs/templates.md and docs/workers.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/regex.md, docs/sessions.md, docs/store.md, docs/templates.md, docs/workers.md and docs/zlib.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "session", "template", "worker" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "regex", "zlib", "session", "template", "worker" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -31,6 +31,8 @@ local receivers = {
   session = { sessions = "Sessions", s = "Session" },
   template = { views = "Views" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
+  regex = { re = "Regex" },
+  zlib = { stream = "ZlibStream" },
   postgres = { db = "Postgres", tx = "PostgresTransaction", sub = "PostgresSubscription",
     pipeline = "PostgresPipeline" },
   spawn = { child = "Child" },
@@ -53,11 +55,11 @@ end
 local function names_in_sources()
   local names = {}
 
-  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c lib-sxe-store/*.c lib-sxe-postgres/*.c"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c lib-sxe-store/*.c lib-sxe-postgres/*.c lib-sxe-regex/*.c lib-sxe-zlib/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
-  for path in io.popen("ls lib-sxe-lua/*/*.lua lib-sxe-store/*.lua lib-sxe-postgres/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.lua lib-sxe-store/*.lua lib-sxe-postgres/*.lua lib-sxe-regex/*.lua lib-sxe-zlib/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
@@ -222,6 +224,7 @@ local function objects(req, res, candidates)
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
     Hash = require "sxe.crypto".new_digest "sha256",
     Key = require "sxe.crypto".private_key(dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256),
+    Regex = require "sxe.regex".compile "a", ZlibStream = require "sxe.zlib".compressor(),
     Postgres = pg, PostgresTransaction = tx, PostgresSubscription = pg_sub, PostgresPipeline = pg:pipeline(),
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
@@ -306,7 +309,7 @@ local function explained_names()
 
   local text = ""
 
-  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "sessions", "store", "templates", "workers" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "regex", "sessions", "store", "templates", "workers", "zlib" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`([^`]*)") do -- its end may be on the next line

@@ -15,7 +15,9 @@
 
 #include "sxe-crypto.h"
 #include "sxe-postgres.h"
+#include "sxe-regex.h"
 #include "sxe-store.h"
+#include "sxe-zlib.h"
 
 enum { BLOCKS_MAX = 200, TEXT_SIZE = 200000, SAID_SIZE = 10000, LINE_SIZE = 500, REAL_TURNS = 5 };
 
@@ -257,7 +259,9 @@ run_block(const char *page_text, const char *where)
                                            .argv = argv,
                                            .crypto = sxe_crypto_open,
                                            .store = sxe_store_open,
-                                           .postgres = sxe_postgres_open});
+                                           .postgres = sxe_postgres_open,
+                                           .regex = sxe_regex_open,
+                                           .zlib = sxe_zlib_open});
     add_global("print", l_print);
     ck_assert_msg(sxe_lua_load_text(lua, where, text, strlen(text)) == 0, "%s", log_line(0));
     http = start_block();
@@ -355,7 +359,9 @@ START_TEST(names_are_described_and_explained)
     load_site("", &(struct sxe_lua_config){.tasks = 64,
                                            .crypto = sxe_crypto_open,
                                            .store = sxe_store_open,
-                                           .postgres = sxe_postgres_open});
+                                           .postgres = sxe_postgres_open,
+                                           .regex = sxe_regex_open,
+                                           .zlib = sxe_zlib_open});
     ck_assert_int_eq(sxe_lua_module(lua, "names", functions), 0);
     ck_assert_msg(sxe_lua_load(lua, "test/unit/lib-sxe-lua/lua-docs.lua") == 0, "%s", log_line(0));
     http = start_block();
@@ -379,9 +385,11 @@ suite(void)
     read_page("docs/recipes.md");
     read_page("docs/crypto.md");
     read_page("docs/sessions.md");
+    read_page("docs/regex.md");
     read_page("docs/store.md");
     read_page("docs/templates.md");
     read_page("docs/workers.md");
+    read_page("docs/zlib.md");
     read_page("docs/from-node.md");
     read_page("docs/from-openresty.md");
     read_page("docs/lua.md");

@@ -1,0 +1,67 @@
+---@meta sxe.zlib
+-- SPDX-License-Identifier: MIT
+
+---Compressed data: gzip, zlib and raw deflate.
+---@class sxe.zlib
+local zlib = {}
+
+---@class sxe.zlib.compressing
+---@field format? "gzip"|"zlib"|"raw" "gzip"
+---@field level? integer 0 to 9: 6
+
+---@class sxe.zlib.decompressing
+---@field format? "gzip"|"zlib"|"raw" "gzip"
+---@field max? integer the most bytes of output: 16777216
+
+---@param text string
+---@param options? sxe.zlib.compressing
+---@return string data
+function zlib.compress(text, options) end
+
+---@param data string
+---@param options? sxe.zlib.decompressing
+---@return string? text
+---@return string? message
+function zlib.decompress(data, options) end
+
+---@param options? sxe.zlib.compressing
+---@return sxe.ZlibStream
+function zlib.compressor(options) end
+
+---@param options? sxe.zlib.decompressing
+---@return sxe.ZlibStream
+function zlib.decompressor(options) end
+
+---@param text string
+---@param crc? integer of the text before: 0
+---@return integer
+function zlib.crc32(text, crc) end
+
+---@param text string
+---@param sum? integer of the text before: 1
+---@return integer
+function zlib.adler32(text, sum) end
+
+---@class sxe.ZlibStream
+local ZlibStream = {}
+
+---The next part of the input.
+---@param text string
+---@return string? output perhaps ""
+---@return string? message
+function ZlibStream:add(text) end
+
+---Only of a stream that compresses: all that was added can be decompressed from the output so far.
+---@return string output
+function ZlibStream:flush() end
+
+---The last part of the input; then the stream is closed.
+---@param text? string
+---@return string? output
+---@return string? message
+function ZlibStream:finish(text) end
+
+---Close the stream; a <close> variable does so at the end of its scope.
+function ZlibStream:close() end
+
+return zlib

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a pattern to an object, and the memory of PCRE2, which comes from the state's allocator, so
+ * that memory_max counts it. PCRE2 does not say how much it gives back, so each piece begins with
+ * its size.
+ */
+#include "sxe-regex-private.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "sxe-lua-internal.h"
+
+#define CLASS "sxe.regex"
+
+enum {
+    PATTERN_MAX = 16384,
+    STEPS_MAX = 1 << 23,             /* of machine code: 15 ms at one place, 0.1 s in all */
+    INTERPRETED_STEPS_MAX = 1 << 20, /* 20 ms at one place, 0.2 s in all */
+    JIT_PATTERN_MAX = 32768,         /* bytes of a compiled pattern; a larger one is interpreted */
+    STACK_FIRST = 32768,
+    STACK_MAX = 1 << 20,
+    HEAP_MAX_KIB = 16384,
+    SIZE_PLACE = 16, /* keeps the piece aligned */
+    MESSAGE_MAX = 256
+};
+
+/* ---- Memory ---- */
+
+static void *
+regex_malloc(size_t size, void *user)
+{
+    const struct sxe__regex_engine *engine = user;
+    char *piece = engine->alloc(engine->alloc_user, NULL, 0, size + SIZE_PLACE);
+
+    if (piece == NULL)
+        return NULL;
+    memcpy(piece, &size, sizeof(size));
+    return piece + SIZE_PLACE;
+}
+
+static void
+regex_free(void *memory, void *user)
+{
+    const struct sxe__regex_engine *engine = user;
+    char *piece = memory;
+    size_t size;
+
+    if (memory == NULL)
+        return;
+    piece -= SIZE_PLACE;
+    memcpy(&size, piece, sizeof(size));
+    (void)engine->alloc(engine->alloc_user, piece, size + SIZE_PLACE, 0);
+}
+
+/* ---- What all patterns share ---- */
+
+static int
+free_engine(lua_State *L)
+{
+    struct sxe__regex_engine *engine = lua_touserdata(L, 1);
+
+    pcre2_jit_stack_free(engine->stack);
+    pcre2_match_context_free(engine->match);
+    pcre2_compile_context_free(engine->compile);
+    pcre2_general_context_free(engine->general);
+    return 0;
+}
+
+/* Make the contexts. Returns whether there is memory for them. */
+static bool
+fill_engine(struct sxe__regex_engine *engine)
+{
+    engine->general = pcre2_general_context_create(regex_malloc, regex_free, engine);
+    if (engine->general == NULL)
+        return false;
+    engine->compile = pcre2_compile_context_create(engine->general);
+    engine->match = pcre2_match_context_create(engine->general);
+    engine->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, engine->general);
+    if (engine->compile == NULL || engine->match == NULL || engine->stack == NULL)
+        return false;
+    (void)pcre2_set_newline(engine->compile, PCRE2_NEWLINE_LF);
+    (void)pcre2_set_heap_limit(engine->match, HEAP_MAX_KIB);
+    pcre2_jit_stack_assign(engine->match, NULL, engine->stack);
+    return true;
+}
+
+void
+sxe__regex_push_engine(lua_State *L)
+{
+    struct sxe__regex_engine *engine;
+
+    sxe__lua_refuse_at_end(L);
+    engine = lua_newuserdatauv(L, sizeof(*engine), 0);
+    *engine = (struct sxe__regex_engine){NULL};
+    engine->alloc = lua_getallocf(L, &engine->alloc_user);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, free_engine);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    if (!fill_engine(engine))
+        luaL_error(L, "not enough memory");
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, engine); /* until the state ends */
+}
+
+/* ---- The class ---- */
+
+static int
+free_regex(lua_State *L)
+{
+    struct sxe__regex *regex = lua_touserdata(L, 1);
+
+    pcre2_match_data_free(regex->data);
+    pcre2_code_free(regex->code);
+    regex->data = NULL;
+    regex->code = NULL;
+    return 0;
+}
+
+void
+sxe__regex_push_class(lua_State *L)
+{
+    luaL_newmetatable(L, CLASS);
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
+    lua_pushcfunction(L, free_regex);
+    lua_setfield(L, -2, "__gc");
+}
+
+struct sxe__regex *
+sxe__regex_check(lua_State *L, int argument)
+{
+    struct sxe__regex *regex = luaL_checkudata(L, argument, CLASS);
+
+    luaL_argcheck(L, regex->code != NULL, argument, "the pattern was collected as garbage");
+    return regex;
+}
+
+/* ---- Compiling ---- */
+
+static uint32_t
+check_flags(lua_State *L, int argument)
+{
+    static const struct {
+        char flag;
+        uint32_t option;
+    } flags[] = {{'i', PCRE2_CASELESS},
+                 {'m', PCRE2_MULTILINE},
+                 {'s', PCRE2_DOTALL},
+                 {'x', PCRE2_EXTENDED},
+                 {'u', PCRE2_UTF | PCRE2_UCP},
+                 {'U', PCRE2_UNGREEDY},
+                 {'a', PCRE2_ANCHORED},
+                 {'D', PCRE2_DOLLAR_ENDONLY},
+                 {'J', PCRE2_DUPNAMES},
+                 {'n', PCRE2_NO_AUTO_CAPTURE},
+                 {'j', 0},
+                 {'o', 0}};
+    enum { FLAGS = sizeof(flags) / sizeof(flags[0]) };
+    uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
+
+    for (const char *flag = luaL_optstring(L, argument, ""); *flag != '\0'; flag++) {
+        size_t i = 0;
+
+        while (i < FLAGS && flags[i].flag != *flag)
+            i++;
+        if (i == FLAGS)
+            luaL_error(L, "regex: no flag '%c'", *flag);
+        options |= flags[i].option;
+    }
+    return options;
+}
+
+/* Push nil, why and the byte, which counts from 1; `at` counts from 0. */
+static int
+refuse_pattern(lua_State *L, const char *why, size_t at)
+{
+    lua_pushnil(L);
+    lua_pushfstring(L, "regex: %s, at byte %I", why, (LUAI_UACINT)(at + 1));
+    lua_pushinteger(L, (lua_Integer)(at + 1));
+    return 3;
+}
+
+/* The byte before the \E that ends a quotation, which begins with \Q at `at`; or the length. */
+static size_t
+skip_quotation(const char *pattern, size_t length, size_t at)
+{
+    const char *end = memmem(pattern + at, length - at, "\\E", 2);
+
+    return end != NULL ? (size_t)(end - pattern) - 1 : length;
+}
+
+/* Find \G and verbs such as (*SKIP), whose meaning depends on a search in one piece. The length is
+ * returned if there are none. "(*S" is refused in a class, too, which does no harm. */
+static size_t
+find_refused(const char *pattern, size_t length)
+{
+    for (size_t i = 0; i + 1 < length; i++) {
+        if (pattern[i] == '\\' && pattern[i + 1] == 'Q') {
+            i = skip_quotation(pattern, length, i + 2);
+        } else if (pattern[i] == '\\') {
+            if (pattern[i + 1] == 'G')
+                return i;
+            i++;
+        } else if (i + 2 < length && pattern[i] == '(' && pattern[i + 1] == '*' &&
+                   (pattern[i + 2] == ':' || (pattern[i + 2] >= 'A' && pattern[i + 2] <= 'Z'))) {
+            return i;
+        }
+    }
+    return length;
+}
+
+/* The pattern could not be compiled. */
+static int
+refuse_compiled(lua_State *L, int error, size_t at)
+{
+    char message[MESSAGE_MAX];
+
+    if (error == PCRE2_ERROR_HEAP_FAILED)
+        return luaL_error(L, "not enough memory");
+    (void)pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof(message));
+    return refuse_pattern(L, message, at);
+}
+
+/* Make the user value: the numbers and names of the groups. */
+static void
+set_names(lua_State *L, const struct sxe__regex *regex)
+{
+    uint32_t count = 0, size = 0;
+    const uint8_t *entry = NULL;
+
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_NAMECOUNT, &count);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_NAMEENTRYSIZE, &size);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_NAMETABLE, &entry);
+    lua_createtable(L, (int)(2 * count), 0);
+    for (lua_Integer i = 1; i <= count; i++, entry += size) {
+        lua_pushinteger(L, entry[0] << 8 | entry[1]);
+        lua_rawseti(L, -2, 2 * i - 1);
+        lua_pushstring(L, (const char *)entry + 2);
+        lua_rawseti(L, -2, 2 * i);
+    }
+    lua_setiuservalue(L, -2, 1);
+}
+
+/* The pattern of the object on top was compiled: make the rest of the object. */
+static int
+finish_regex(lua_State *L, struct sxe__regex *regex)
+{
+    uint32_t options = 0;
+    size_t size = 0;
+
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &regex->groups);
+    if (regex->groups > SXE__REGEX_GROUPS_MAX)
+        return refuse_pattern(L, "more than 200 groups", 0);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_ALLOPTIONS, &options);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
+    regex->is_utf = options & PCRE2_UTF;
+    regex->is_anchored = options & PCRE2_ANCHORED;
+    regex->steps_max = INTERPRETED_STEPS_MAX;
+    /* a confined process may not make machine code; then the pattern is interpreted */
+    if (size <= JIT_PATTERN_MAX && pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0)
+        regex->steps_max = STEPS_MAX;
+    set_names(L, regex);
+    if (lua_gc(L, LUA_GCISRUNNING))
+        (void)lua_gc(L, LUA_GCSTEP, (int)(size / 1024) + 1);
+    return 1;
+}
+
+/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. */
+static int
+compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t options, size_t *at)
+{
+    int error = 0;
+
+    if (regex->code == NULL)
+        regex->code = pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at,
+                                    regex->engine->compile);
+    if (regex->code == NULL)
+        return error;
+    regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->engine->general);
+    return regex->data == NULL ? PCRE2_ERROR_HEAP_FAILED : 0;
+}
+
+int
+sxe__regex_l_compile(lua_State *L)
+{
+    struct sxe_span pattern;
+    uint32_t options;
+    struct sxe__regex_engine *engine = lua_touserdata(L, lua_upvalueindex(1));
+    struct sxe__regex *regex;
+    size_t at;
+    int error;
+
+    pattern.base = luaL_checklstring(L, 1, &pattern.length);
+    options = check_flags(L, 2);
+    sxe__lua_refuse_at_end(L);
+    if (pattern.length > PATTERN_MAX)
+        return refuse_pattern(L, "the pattern is longer than 16384 bytes", PATTERN_MAX);
+    at = find_refused(pattern.base, pattern.length);
+    if (at < pattern.length)
+        return refuse_pattern(L, "\\G and verbs such as (*SKIP) are not supported", at);
+    regex = lua_newuserdatauv(L, sizeof(*regex), 1);
+    *regex = (struct sxe__regex){.engine = engine};
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_setmetatable(L, -2);
+    error = compile_code(regex, &pattern, options, &at);
+    if (error == PCRE2_ERROR_HEAP_FAILED) { /* dropped patterns may have the memory */
+        (void)lua_gc(L, LUA_GCCOLLECT);
+        error = compile_code(regex, &pattern, options, &at);
+    }
+    return error == 0 ? finish_regex(L, regex) : refuse_compiled(L, error, at);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A search in bounded steps. PCRE2's match limit bounds the steps of each place where a match may
+ * start, not those of all places together. So a search looks at a window of places at a time:
+ *
+ *     places a window   limit of steps a place
+ *     1                 steps_max of the pattern
+ *     8                 WINDOW_STEPS / 8
+ *     64, 512, ...      WINDOW_STEPS / 64, ..., but at least PLACE_STEPS
+ *
+ * If a place reaches its limit, the search begins again there with a smaller window; after a window
+ * without a match comes a larger one. The steps are counted by what they must have been at least: a
+ * limit that was reached, and, for a window that the next larger limit did not suffice for, that
+ * limit for each place. After steps_max of them the search fails. Between windows the watchdog may
+ * end the script.
+ */
+#include "sxe-regex-private.h"
+
+#include "sxe-lua-internal.h"
+
+enum {
+    WINDOW_STEPS = 1 << 20, /* of all places of a window */
+    PLACE_STEPS = 32,
+    WINDOW_FIRST = 4096,
+    WINDOWS = 16, /* some, in a large subject: PCRE2 may read the rest of it in each */
+    FACTOR = 8
+};
+
+struct search {
+    size_t start;
+    size_t window;     /* places */
+    size_t window_max; /* windows of at least this size do not grow */
+    size_t spent;      /* steps */
+    bool is_narrowed;
+};
+
+static uint32_t
+limit_of(const struct sxe__regex *regex, size_t window)
+{
+    if (window == 1)
+        return regex->steps_max;
+    return window < WINDOW_STEPS / PLACE_STEPS ? (uint32_t)(WINDOW_STEPS / window) : PLACE_STEPS;
+}
+
+/* There are too many steps for this window. Returns whether a smaller one may be tried. */
+static bool
+narrow_search(struct search *search, const struct sxe__regex *regex)
+{
+    search->spent += limit_of(regex, search->window);
+    if (search->window == 1 || search->spent > regex->steps_max)
+        return false;
+    search->window /= FACTOR;
+    search->is_narrowed = true;
+    return true;
+}
+
+/* There is no match in this window. Returns PCRE2_ERROR_NOMATCH if it was the last one, and 0 if
+ * the next one shall be looked at. */
+static int
+advance_search(struct search *search, const struct sxe__regex *regex,
+               const struct sxe_span *subject)
+{
+    if (regex->is_anchored || search->window > subject->length - search->start)
+        return PCRE2_ERROR_NOMATCH;
+    search->spent +=
+        search->is_narrowed ? search->window * limit_of(regex, search->window * FACTOR) : 0;
+    if (search->spent > regex->steps_max)
+        return PCRE2_ERROR_MATCHLIMIT;
+    search->start += search->window;
+    while (regex->is_utf && search->start < subject->length &&
+           ((uint8_t)subject->base[search->start] & 0xc0) == 0x80)
+        search->start++;
+    if (search->window < search->window_max)
+        search->window *= FACTOR;
+    search->is_narrowed = false;
+    return 0;
+}
+
+/* Look at one window. */
+static int
+match_window(const struct sxe__regex *regex, const struct sxe_span *subject,
+             const struct search *search, uint32_t options)
+{
+    pcre2_match_context *context = regex->engine->match;
+
+    (void)pcre2_set_match_limit(context, limit_of(regex, search->window));
+    (void)pcre2_set_offset_limit(context, search->start + search->window - 1);
+    return pcre2_match(regex->code, (PCRE2_SPTR)subject->base, subject->length, search->start,
+                       options, regex->data, context);
+}
+
+int
+sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe_span *subject,
+                  size_t start, uint32_t options, size_t *offsets)
+{
+    struct search search = {.start = start,
+                            .window = regex->is_anchored ? 1 : WINDOW_FIRST,
+                            .window_max = subject->length / WINDOWS};
+    const size_t *found = pcre2_get_ovector_pointer(regex->data);
+    int result;
+
+    for (;;) {
+        result = match_window(regex, subject, &search, options);
+        options |= PCRE2_NO_UTF_CHECK;
+        if (result == PCRE2_ERROR_NOMATCH) {
+            result = advance_search(&search, regex, subject);
+            options &= ~PCRE2_NOTEMPTY_ATSTART;
+            if (result != 0)
+                return result;
+        } else if (result != PCRE2_ERROR_MATCHLIMIT || !narrow_search(&search, regex)) {
+            break;
+        }
+        sxe__lua_watch_poll(L);
+    }
+    /* copied, because a finalizer may search with the same pattern while the results are pushed */
+    for (uint32_t i = 0; result > 0 && i < 2 * (regex->groups + 1); i++)
+        offsets[i] = found[i];
+    return result;
+}

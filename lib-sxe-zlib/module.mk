@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+sxe-zlib.needs := sxe-lua
+sxe-zlib.cflags := $(LUA_CFLAGS)

@@ -1,0 +1,104 @@
+-- SPDX-License-Identifier: MIT
+-- sxe.regex as docs/regex.md promises it, by processes of sxe-lua and sxe-httpd.
+
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
+        "local regex = require 'sxe.regex'\n" .. text}
+    local output = proc:output(120)
+    equal(proc:errors(), "")
+    equal(proc:wait(120), 0)
+    return output
+end
+
+local has_regex = wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.regex'"}:wait(120) == 0
+if not has_regex then
+    print("skipped: sxe.regex, because sxe-lua was built without PCRE2")
+    test("a program without PCRE2 says so", function() check(not has_regex) end)
+    return
+end
+
+-- promise: docs/regex.md: `sxe-lua` and `sxe-httpd` have the module unless they were built without PCRE2, and the
+-- sandbox has it, too.
+test("the sandbox has sxe.regex", function()
+    local script, http = require "script", require "http"
+    for _, option in ipairs{"--dev", "--lua-sandbox"} do
+        local server <close> = script.start(
+            'return function(req) return require "sxe.regex".match("a-b", "-(.)")[1] end', option)
+        equal(http.ask(server, http.request "GET /").body, "b")
+    end
+end)
+
+-- promise: docs/regex.md: Beyond it the call returns `nil, "match limit: ..."`, and `gmatch` raises that error.
+test("patterns that explode end with a match limit, and the next call works", function()
+    equal(run[[
+local slow = ("a"):rep(5000) .. "!"
+local explosive = {"^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(\\w+\\s?)+$", "(x+x+)+y|(a*a*)*b"}
+for _, pattern in ipairs(explosive) do
+  local found, why = regex.find(slow, pattern)
+  if found or not (why or "none"):find "^match limit" then print(pattern, found, why) end
+end
+print(pcall(regex.gmatch(slow, "^(a|aa)+$")))
+print(regex.find(slow, "!"))]], "false\tmatch limit: the pattern takes too many steps in this text\n5001\t5001\n")
+end)
+
+-- promise: docs/regex.md: Texts are searched in windows, so the limit holds for a search as a whole; without that,
+-- PCRE2's own limit would begin again at each byte.
+test("a limit holds for a search as a whole, and not for each byte", function()
+    equal(run[[
+local found, why = regex.find(("ab"):rep(200000), "(?:a|b|ab){1,16}[cd]")
+print(found, why)
+print(regex.find(("ab"):rep(200000) .. "c", "c"))]],
+        "nil\tmatch limit: the pattern takes too many steps in this text\n400001\t400001\n")
+end)
+
+-- promise: docs/regex.md: So the CPU budget counts while a pattern matches, and a search exceeds it by at most one
+-- window.
+test("a handler in a sandbox whose pattern computes for ever is ended", function()
+    local script, http = require "script", require "http"
+    local server <close> = script.start([[
+        local regex = require "sxe.regex"
+        return function(req)
+            if req.path == "/well" then return "well" end
+            while true do regex.gsub(("ab"):rep(5000), "(?:a|b|ab){1,6}c|a", "b") end
+        end]], "--lua-sandbox")
+    equal(http.ask(server, http.request "GET /").status, 500)
+    equal(http.ask(server, http.request "GET /well").body, "well")
+end)
+
+-- promise: docs/regex.md: After an empty match the next match is not empty, or starts later, as in Perl.
+test("empty matches are those of Perl", function()
+    equal(run[[
+-- perl -E 'say s/$ARGV[1]/[$&]/gr for $ARGV[0]' TEXT PATTERN
+for _, case in ipairs{
+  {"abc", "x*", "[]a[]b[]c[]"}, {"abbc", "b*", "[]a[bb][]c[]"}, {"aaa", "a*?", "[][a][][a][][a][]"},
+  {"", "^|$", "[]"}, {"ab", "|a", "[][a][]b[]"}, {"a\nb", "(?m)^", "[]a\n[]b"}, {"aaa", "a\\K", "a[]a[]a[]"},
+} do
+  local text = regex.gsub(case[1], case[2], "[$0]")
+  if text ~= case[3] then print(case[2], text, case[3]) end
+end]], "")
+end)
+
+-- promise: docs/regex.md: It may wait, as any function of a task, and it may raise an error.
+test("a replacement waits, raises, and searches with the same pattern", function()
+    equal(run[[
+local task, word = require "sxe.task", regex.compile "(\\w)(\\w*)"
+local slow = task.start(function()
+  print((word:gsub("one two", function(m) task.sleep(0.01) return m[2] .. m[1] end)))
+end)
+print((word:gsub("three", function(m) return (word:gsub(m[2], "$2$1")) end)))
+slow:join()
+print(select(2, pcall(word.gsub, word, "a", function() error("boom", 0) end)))
+print(word:find "x")]], "reeh\nneo wot\nboom\n1\t1\tx\t\n")
+end)
+
+-- promise: docs/regex.md: **`regex.escape(text)`** returns a pattern that matches this text, whatever the flags are.
+test("an escaped text matches itself and nothing else", function()
+    equal(run[[
+for i = 0, 255 do
+  local text = "a" .. string.char(i) .. " #z"
+  for _, flags in ipairs{"", "x", "xi", "m", i < 128 and "u" or "s"} do
+    local from, to = regex.find("-" .. text .. "-", regex.escape(text), flags)
+    if from ~= 2 or to ~= #text + 1 or regex.find("a??#z", "^" .. regex.escape "a.?#z", flags) then print(i, flags) end
+  end
+end]], "")
+end)
