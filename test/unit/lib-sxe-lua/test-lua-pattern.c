@@ -7,6 +7,7 @@
 #include "sxe-lua-pattern-private.h"
 
 #include "test-main.h"
+#include "test-sweep.h"
 
 /* ours: a table of our functions. same(name, ...) calls ours and Lua's, and compares the
  * results. */
@@ -172,18 +173,25 @@ START_TEST(limits_are_those_of_lua_s_own)
 }
 END_TEST
 
+static const char *const endless[] = {
+    "ours.find(('a'):rep(400), '.-.-.-.-b')",
+    "ours.match(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30) .. 'b')",
+    "ours.find(('['):rep(50000), '[' .. ('a'):rep(10000) .. ']')",
+    "ours.gsub(('a'):rep(9000), '.-b', '')",
+    "ours.gsub(('('):rep(9000), '%b()', '')",
+    "ours.gsub(('x'):rep(9000), '()', ('%0'):rep(9000))",
+    "ours.find(('a'):rep(20000) .. 'b', '(a*)%1x')",
+    "for x in ours.gmatch(('a'):rep(9000), '.-b') do end",
+};
+
+/* Each of them takes 16 million steps, which are all the same to sanitizers: a thin sweep has two.
+ * The first tells the limit. */
 START_TEST(a_match_has_an_end)
 {
     pattern_start();
-    fails_with("ours.find(('a'):rep(400), '.-.-.-.-b')",
-               "test:1: a pattern takes more than 16777216 steps");
-    fails_with("ours.match(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30) .. 'b')", "steps");
-    fails_with("ours.find(('['):rep(50000), '[' .. ('a'):rep(10000) .. ']')", "steps");
-    fails_with("ours.gsub(('a'):rep(9000), '.-b', '')", "steps");
-    fails_with("ours.gsub(('('):rep(9000), '%b()', '')", "steps");
-    fails_with("ours.gsub(('x'):rep(9000), '()', ('%0'):rep(9000))", "steps");
-    fails_with("ours.find(('a'):rep(20000) .. 'b', '(a*)%1x')", "steps");
-    fails_with("for x in ours.gmatch(('a'):rep(9000), '.-b') do end", "steps");
+    for (size_t i = 0; i < SXE_COUNT(endless); i += sxe_test_is_thin() ? 5 : 1)
+        fails_with(endless[i],
+                   i == 0 ? "test:1: a pattern takes more than 16777216 steps" : "steps");
     run_script("assert(ours.find(('a'):rep(1e6), ('a'):rep(1e5) .. 'b', 1, true) == nil)");
     state_stop();
 }

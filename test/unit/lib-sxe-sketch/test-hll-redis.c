@@ -11,6 +11,7 @@
 
 #include "sxe-hll-private.h"
 #include "test-main.h"
+#include "test-sweep.h"
 
 #define HEAD(form) "HYLL" form "\0\0\0\0\0\0\0\0\0\0\x80"
 
@@ -174,14 +175,18 @@ START_TEST(runs_of_each_length_come_back)
 }
 END_TEST
 
+/* Each register adds a byte. In a thin sweep only strings of nearly the longest size are made. */
 START_TEST(longest_sparse_string_has_3000_bytes)
 {
+    const unsigned first = sxe_test_is_thin() ? 2900 : 0;
     char string[SXE_HLL_REDIS_MAX];
     ssize_t longest = 0;
     ssize_t size = 0;
 
     for (unsigned i = 0; i < 16384 && size < SXE_HLL_REDIS_MAX; i++) {
         hll->registers[i] = (uint8_t)(i % 2 + 1);
+        if (i < first)
+            continue;
         size = sxe_hll_export(hll, string, sizeof(string));
         longest = size < SXE_HLL_REDIS_MAX && size > longest ? size : longest;
     }

@@ -120,8 +120,8 @@ END_TEST
 
 /* ---- Searches ---- */
 
-/* The searches only compute, which sanitizers hardly check: half of them are enough then. */
-#define SEARCHES  (sxe_test_is_thin() ? 10u : 20u)
+/* The searches only compute, which sanitizers hardly check: a quarter is enough then. */
+#define SEARCHES  (sxe_test_is_thin() ? 5u : 20u)
 #define LONGEST_S 60.0
 #define LOOK_S    2.0
 

@@ -102,11 +102,11 @@ serve_closed(double rate, double (*takes)(double at_s))
     }
 }
 
-/* This is pure arithmetic, which sanitizers only slow down: thin sweeps do a fifth of it. */
+/* This is pure arithmetic, which sanitizers only slow down: thin sweeps do a tenth of it. */
 static unsigned
 get_runs(void)
 {
-    return sxe_test_is_thin() ? RUNS / 5 : RUNS;
+    return sxe_test_is_thin() ? RUNS / 10 : RUNS;
 }
 
 static unsigned
