@@ -298,16 +298,24 @@ retry_if_stale(void)
     sxe__supervisor.retry_ns = sxe_time_ns() + sxe__supervisor.retry_delay_ns;
 }
 
+/* What say_failed adds, once for a change: that it is not in service, and is tried again. */
+static const char *
+what_follows(void)
+{
+    if (sxe__supervisor.retry_ns == NEVER || sxe__supervisor.retry_delay_ns > RETRY_MIN_NS)
+        return "";
+    return sxe__supervisor.hooks.is_reason_told == NULL
+               ? "; a changed file is not in service yet: loading is retried at least once a minute"
+               : "; a changed file is not in service yet: loading is retried at least once a "
+                 "minute, and each reason is logged once";
+}
+
 static void
 say_failed(void)
 {
     if (sxe__supervisor.hooks.is_reason_told == NULL || !sxe__supervisor.hooks.is_reason_told())
         SXE_ERROR("%s could not be loaded again; the version loaded before goes on serving%s",
-                  sxe__supervisor.config.name,
-                  sxe__supervisor.retry_ns == NEVER
-                      ? ""
-                      : "; a changed file is not in service yet: loading is retried at least once "
-                        "a minute, and each reason is logged once");
+                  sxe__supervisor.config.name, what_follows());
 }
 
 /* The program ends with the status of the worker that failed. A worker that ended with status 0

@@ -1782,6 +1782,8 @@ count_logged(const char *text)
 
 START_TEST(a_change_that_cannot_be_loaded_is_tried_again_later_and_later)
 {
+    if (_i == 1)
+        hooks.is_reason_told = NULL; /* as in programs without hooks */
     ck_assert_int_eq(
         SUPERVISE(change_and_drain, fail_for_one_reason, fail_for_one_reason, fail_for_one_reason,
                   fail_for_another_reason, fail_for_another_reason, fail_for_another_reason,
@@ -1790,8 +1792,9 @@ START_TEST(a_change_that_cannot_be_loaded_is_tried_again_later_and_later)
     for (unsigned i = 1; i < 9; i++)
         ck_assert_uint_ge(shared->children[i + 1].since_ns - shared->children[i].since_ns,
                           i < 7 ? MS(500) << i : MS(60000));
-    ck_assert_uint_eq(count_logged("could not be loaded again"), 2);
-    ck_assert_uint_eq(count_logged("a changed file is not in service"), 2);
+    ck_assert_uint_eq(count_logged("could not be loaded again"), _i == 1 ? 8 : 2);
+    ck_assert_uint_eq(count_logged("a changed file is not in service"), 1);
+    ck_assert_uint_eq(count_logged("each reason is logged once"), _i == 1 ? 0 : 1);
     ck_assert_uint_eq(count_logged("was loaded again"), 1);
 }
 END_TEST
@@ -2010,7 +2013,7 @@ changes_case(void)
     TCase *t = tcase_create("changes");
 
     tcase_add_checked_fixture(t, make_module, remove_module);
-    tcase_add_test(t, a_change_that_cannot_be_loaded_is_tried_again_later_and_later);
+    tcase_add_loop_test(t, a_change_that_cannot_be_loaded_is_tried_again_later_and_later, 0, 2);
     tcase_add_test(t, a_change_that_waits_outlives_a_reload_that_fails);
     tcase_add_test(t, a_change_that_waits_does_not_keep_the_server_from_ending);
     tcase_add_test(t, a_change_that_only_a_failed_reload_has_read_is_tried_again);
