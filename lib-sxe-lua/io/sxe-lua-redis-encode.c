@@ -9,8 +9,8 @@
  *     batch_number        how many commands a batch has
  *     take_batch          their bytes, and their number; the batch is empty afterwards
  *
- * A batch is a buffer that grows. An adder is a function for the commands of one name, which has the
- * bytes of the name ready: a pipeline of a hundred commands calls it a hundred times.
+ * A batch is a buffer that grows. An adder is a function for the commands of one name, which has
+ * the bytes of the name ready: a pipeline of a hundred commands calls it a hundred times.
  */
 #include "sxe-lua-redis-private.h"
 
@@ -47,7 +47,7 @@ push_argument(lua_State *L, int argument, size_t *length)
 
 /* Write a type, a length and CRLF. Returns the place after them. */
 static char *
-put_length(char *at, char type, size_t length)
+put_resp_length(char *at, char type, size_t length)
 {
     char digits[LENGTH_SIZE];
     unsigned first = LENGTH_SIZE;
@@ -62,7 +62,8 @@ put_length(char *at, char type, size_t length)
     return at + 2;
 }
 
-/* Make the stack's values from an index on texts. Returns the most bytes that they take in a command. */
+/* Make the stack's values from an index on texts. Returns the most bytes that they take in a
+ * command. */
 static size_t
 measure_arguments(lua_State *L, int first)
 {
@@ -89,7 +90,7 @@ put_arguments(lua_State *L, int first, int last, char *at)
         size_t length;
         const char *text = lua_tolstring(L, i, &length);
 
-        at = put_length(at, '$', length);
+        at = put_resp_length(at, '$', length);
         memcpy(at, text, length);
         memcpy(at + length, "\r\n", 2);
         at += length + 2;
@@ -109,7 +110,7 @@ l_redis_encode(lua_State *L)
     luaL_checkstack(L, LUA_MINSTACK, "redis: too many arguments");
     size = measure_arguments(L, 1);
     bytes = luaL_buffinitsize(L, &buffer, size);
-    end = put_length(bytes, '*', (size_t)number);
+    end = put_resp_length(bytes, '*', (size_t)number);
     end = put_arguments(L, 1, number, end);
     luaL_pushresultsize(&buffer, (size_t)(end - bytes));
     return 1;
@@ -160,8 +161,8 @@ make_batch_room(lua_State *L, struct batch *batch, size_t size)
     batch->size = wanted;
 }
 
-/* adder's function(pipeline, ...): add a command to the batch, which the pipeline has at [1]. Returns
- * the pipeline. */
+/* adder's function(pipeline, ...): add a command to the batch, which the pipeline has at [1].
+ * Returns the pipeline. */
 static int
 add_to_batch(lua_State *L)
 {
@@ -180,7 +181,7 @@ add_to_batch(lua_State *L)
         return luaL_argerror(L, PIPELINE, "a pipeline expected");
     lua_pop(L, 1);
     make_batch_room(L, batch, size);
-    at = put_length(batch->bytes + batch->used, '*', (size_t)last);
+    at = put_resp_length(batch->bytes + batch->used, '*', (size_t)last);
     memcpy(at, name, name_size);
     at = put_arguments(L, FIRST_ARGUMENT, last, at + name_size);
     batch->used = (size_t)(at - batch->bytes);

@@ -149,7 +149,7 @@ local function take_down(server)
   if not server.group.writer then check_soon(server.group) end
 end
 
--- Count a failure of a server. Those that come nearly at once, as when several connections end, count as one.
+-- Count a failure of a server. Failures that come nearly at once, as when several connections end, count as one.
 local function add_failure(server, why)
   local options, now = server.group.shards.options, c.now()
 

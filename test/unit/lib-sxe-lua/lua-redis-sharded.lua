@@ -508,7 +508,7 @@ local cases = {
     fails(address(3) .. " is down: ERR no", waiting:join())
     gate:set()
   end,
-  function() -- the checks end without commands, and begin again; a group that was down is then asked anew
+  function() -- the checks end without commands, and begin again; a group that was down is then checked again
     local db <close> = open()
     db:get(A)
     kill(1)
