@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- Gets and puts by sxe.store, for the rows store-get and store-put. The arguments are the operation, a count, and a
--- file. It does what bench/store-lmdb.c does, whose comment explains the operations.
-local store, task = require "sxe.store", require "sxe.task"
+-- file. It does what bench/store-lmdb.c does, whose comment explains the operations. With the word dict after them it
+-- does the same with a dict in memory, which has no transactions.
+local dict, store, task = require "sxe.dict", require "sxe.store", require "sxe.task"
 local ENTRIES <const>, BATCH <const>, VALUE_SIZE <const> = 100000, 1000, 100
 
 collectgarbage "generational" -- values are garbage at once
 
 local what, count, path = arg[1], tonumber(arg[2]), arg[3]
-local db = assert(store.open(path, {sync = what == "put" and "full" or "none"}))
+local is_dict = arg[4] == "dict"
+local db = is_dict and assert(dict.open{name = "bench", cells = ENTRIES + ENTRIES // 4, cell_size = 192})
+           or assert(store.open(path, {sync = what == "put" and "full" or "none"}))
 local value, keys, order, seed = ("v"):rep(VALUE_SIZE), {}, {}, 1
 
 for i = 1, ENTRIES do keys[i] = ("session-%08x"):format((i - 1) * 2654435761 & 0xffffffff) end
@@ -23,9 +26,10 @@ end
 
 local function put_batches(list, number)
     for i = 0, number - 1, BATCH do
-        assert(db:write(function(txn)
-            for j = i % ENTRIES + 1, i % ENTRIES + BATCH do txn:put(list[j], value) end
-        end))
+        local function put_some(to)
+            for j = i % ENTRIES + 1, i % ENTRIES + BATCH do to:put(list[j], value) end
+        end
+        if is_dict then put_some(db) else assert(db:write(put_some)) end
     end
 end
 
@@ -42,10 +46,10 @@ task.start(function()
     put_batches(keys, ENTRIES)
     local start = os.clock()
     say("begin", 0)
-    if what == "get" then
+    if what == "get" and not is_dict then
         local snapshot <close> = assert(db:snapshot())
         get_all(snapshot)
-    elseif what == "get-alone" then
+    elseif what:find "^get" then
         get_all(db)
     else
         put_batches(order, count)
