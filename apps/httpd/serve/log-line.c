@@ -116,7 +116,7 @@ is_word_copied(char *to, const char *from, const struct log_part *part)
 }
 
 static char *
-put_escape(char *to, unsigned char byte)
+put_hex_escape(char *to, unsigned char byte)
 {
     static const char digits[] = "0123456789ABCDEF";
 
@@ -140,7 +140,7 @@ add_escaped(struct log_line *line, const struct log_part *part, struct sxe_span 
             from += WORD;
             to += WORD;
         } else if (must_escape(part, (unsigned char)*from)) {
-            to = put_escape(to, (unsigned char)*from++);
+            to = put_hex_escape(to, (unsigned char)*from++);
         } else {
             *to++ = *from++;
         }
@@ -251,8 +251,8 @@ add_blank(struct log_line *line, const struct log_format *format, const struct l
 }
 
 static void
-add_method(struct log_line *line, const struct log_format *format, const struct log_part *part,
-           const struct log_entry *entry)
+add_method_part(struct log_line *line, const struct log_format *format, const struct log_part *part,
+                const struct log_entry *entry)
 {
     const struct sxe_span method = sxe_http_method_text(entry->request);
 
@@ -270,7 +270,7 @@ add_request(struct log_line *line, const struct log_format *format, const struct
 {
     const struct sxe_span target = sxe_http_target(entry->request);
 
-    add_method(line, format, part, entry);
+    add_method_part(line, format, part, entry);
     if (target.length == 0)
         return;
     add_blank(line, format, part);
