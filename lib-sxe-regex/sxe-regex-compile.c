@@ -225,7 +225,7 @@ refuse_compiled(lua_State *L, int error, size_t at)
 
 /* Make the user value: the numbers and names of the groups. */
 static void
-set_names(lua_State *L, const struct sxe__regex *regex)
+set_group_names(lua_State *L, const struct sxe__regex *regex)
 {
     uint32_t count = 0, size = 0;
     const uint8_t *entry = NULL;
@@ -261,7 +261,7 @@ finish_regex(lua_State *L, struct sxe__regex *regex)
     /* a confined process may not make machine code; then the pattern is interpreted */
     if (size <= JIT_PATTERN_MAX && pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0)
         regex->steps_max = STEPS_MAX;
-    set_names(L, regex);
+    set_group_names(L, regex);
     if (lua_gc(L, LUA_GCISRUNNING))
         (void)lua_gc(L, LUA_GCSTEP, (int)(size / 1024) + 1);
     return 1;

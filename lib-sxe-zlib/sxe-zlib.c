@@ -73,7 +73,7 @@ zlib_free(voidpf user, voidpf memory)
 /* ---- Streams ---- */
 
 static void
-end_stream(struct stream *stream)
+end_zlib(struct stream *stream)
 {
     if (!stream->is_open)
         return;
@@ -85,13 +85,13 @@ end_stream(struct stream *stream)
 static int
 close_stream(lua_State *L)
 {
-    end_stream(luaL_checkudata(L, 1, CLASS));
+    end_zlib(luaL_checkudata(L, 1, CLASS));
     return 0;
 }
 
 /* Returns a result of zlib. */
 static int
-begin_stream(struct stream *stream)
+begin_zlib(struct stream *stream)
 {
     stream->z = (z_stream){.zalloc = zlib_malloc, .zfree = zlib_free, .opaque = stream};
     if (stream->is_compressor)
@@ -116,10 +116,10 @@ new_stream(lua_State *L)
     stream->alloc = lua_getallocf(L, &stream->alloc_user);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_setmetatable(L, -2);
-    result = begin_stream(stream);
+    result = begin_zlib(stream);
     if (result != Z_OK) { /* dropped streams may have the memory */
         (void)lua_gc(L, LUA_GCCOLLECT);
-        result = begin_stream(stream);
+        result = begin_zlib(stream);
     }
     if (result != Z_OK)
         return luaL_error(L, "not enough memory");
@@ -133,7 +133,7 @@ fail_stream(lua_State *L, struct stream *stream, const char *why)
 {
     lua_pushnil(L);
     lua_pushfstring(L, "zlib: %s", why);
-    end_stream(stream);
+    end_zlib(stream);
     return 2;
 }
 
