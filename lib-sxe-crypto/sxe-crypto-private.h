@@ -6,6 +6,7 @@
  *     sxe-crypto-common.c  failures, classes, options, random bytes
  *     sxe-crypto-hash.c    digests and HMAC
  *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
+ *     sxe-crypto-password.c  scrypt, hashes of passwords
  *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305
  *     sxe-crypto-key.c     pairs of keys from PEM, which sign and verify: RSA, ECDSA, Ed25519
  *     sxe-crypto-jwt.lua   JSON Web Tokens, built on the functions above; sxe-crypto-jwt.c loads it
@@ -67,6 +68,7 @@ void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);
 /* Each of these adds the functions of its file to the module on top of the stack. */
 void sxe__crypto_add_hash(lua_State *L);
 void sxe__crypto_add_derive(lua_State *L);
+void sxe__crypto_add_password(lua_State *L);
 void sxe__crypto_add_seal(lua_State *L);
 void sxe__crypto_add_key(lua_State *L);
 void sxe__crypto_add_jwt(lua_State *L);

@@ -169,6 +169,7 @@ sxe_crypto_open(lua_State *L)
     luaL_newlib(L, functions);
     sxe__crypto_add_hash(L);
     sxe__crypto_add_derive(L);
+    sxe__crypto_add_password(L);
     sxe__crypto_add_seal(L);
     sxe__crypto_add_key(L);
     sxe__crypto_add_jwt(L);

@@ -78,6 +78,18 @@ print((pcall(c.random_text, 8, "a")), (pcall(c.random_text, 8, "abba")), #c.rand
         "true\ttrue\ttrue\nfalse\tfalse\t8\n")
 end)
 
+-- promise: docs/crypto.md: **`crypto.verify_password(password, hash)`** returns whether this is the password, in a time
+-- that does not depend on where the hashes differ; or `nil, message` for a text that is no such hash, or one that costs
+-- too much.
+test("a hash verifies its own password alone, in other processes, too", function()
+    local hash = run[[io.write(c.hash_password("pass\0word", {n = 1024}))]]
+    equal(run(("local hash = %q\n"):format(hash) .. [[
+print(c.verify_password("pass\0word", hash), c.verify_password("pass", hash), c.verify_password("", hash))
+print((c.verify_password("pass\0word", (hash:gsub("r=8", "r=9")))), (c.verify_password("pass\0word", hash:sub(1, -2))))
+print((c.verify_password("pass\0word", (hash:gsub("ln=10", "ln=40")))), (c.verify_password("a", "$2y$04$abcdefghij")))]]),
+        "true\tfalse\tfalse\nfalse\tnil\nnil\tnil\n")
+end)
+
 -- promise: docs/crypto.md: `crypto.open(key, sealed [, options])` returns the text again, or `nil, message` if any
 -- byte was changed. It returns no text before the tag was checked.
 test("a sealed text that was changed is not opened", function()

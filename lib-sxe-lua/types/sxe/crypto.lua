@@ -58,6 +58,32 @@ function crypto.random_token(bytes) end
 ---@return string
 function crypto.random_text(length, alphabet) end
 
+---@class sxe.crypto.scrypt
+---@field n? integer a power of 2: 32768
+---@field r? integer 8
+---@field p? integer 3
+---@field length? integer only of crypto.scrypt: 32
+
+---Derive a key from a password (RFC 7914).
+---@param password string
+---@param salt string
+---@param options? sxe.crypto.scrypt
+---@return string key
+function crypto.scrypt(password, salt, options) end
+
+---A hash of a password, with a salt of its own, to be kept.
+---@param password string
+---@param options? sxe.crypto.scrypt
+---@return string hash
+function crypto.hash_password(password, options) end
+
+---Whether this is the password of a hash.
+---@param password string
+---@param hash string
+---@return boolean? is_right nil: the hash is none of hash_password
+---@return string? message
+function crypto.verify_password(password, hash) end
+
 ---A random integer from least to most; all are equally likely.
 ---@param least integer
 ---@param most integer

@@ -146,6 +146,54 @@ fails("length: an integer from 1 to 1024", crypto.pbkdf2, "sha256", "", "", { le
 fails("at most 1048576 bytes", crypto.pbkdf2, "sha256", ("x"):rep((1 << 20) + 1), "")
 fails("at most 1048576 bytes", crypto.pbkdf2, "sha256", "", ("x"):rep((1 << 20) + 1))
 
+-- ---- scrypt: RFC 7914, 12; the fourth vector takes 1 GiB, which is refused ----
+
+for _, case in ipairs{
+  { "", "", 16, 1, 1, "77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442"
+    .. "fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906" },
+  { "password", "NaCl", 1024, 8, 16, "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162"
+    .. "2eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640" },
+  { "pleaseletmein", "SodiumChloride", 16384, 8, 1, "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2"
+    .. "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887" },
+} do
+  local options = { n = case[3], r = case[4], p = case[5], length = 64 }
+  assert(hex(crypto.scrypt(case[1], case[2], options)) == case[6])
+end
+assert(#crypto.scrypt("", "", { n = 2 }) == 32)
+fails("n * r: at most 1048576", crypto.scrypt, "pleaseletmein", "SodiumChloride", { n = 1048576, p = 1 })
+fails("n: a power of 2 from 2", crypto.scrypt, "", "", { n = 1 })
+fails("n: a power of 2 from 2", crypto.scrypt, "", "", { n = 1000 })
+fails("n: an integer from 1 to 1048576", crypto.scrypt, "", "", { n = 1 << 21 })
+fails("n * r * p: at most 4194304", crypto.scrypt, "", "", { n = 131072, p = 5 })
+fails("length: an integer from 1 to 1024", crypto.scrypt, "", "", { length = 1025 })
+fails("crypto.scrypt has no option 'N'", crypto.scrypt, "", "", { N = 2 })
+fails("at most 1048576 bytes", crypto.scrypt, ("x"):rep((1 << 20) + 1), "")
+fails("at most 1048576 bytes", crypto.scrypt, "", ("x"):rep((1 << 20) + 1))
+
+local cheap = { n = 16, r = 1, p = 2 }
+local hash = crypto.hash_password("secret\0word", cheap)
+assert(hash:find "^%$scrypt%$ln=4,r=1,p=2%$[%w+/]+%$[%w+/]+$" and hash ~= crypto.hash_password("secret\0word", cheap))
+assert(crypto.verify_password("secret\0word", hash) and not crypto.verify_password("secret", hash))
+local salt, digest = hash:match "([^$]+)%$([^$]+)$"
+local function unpadded(text) return (encoding.encode_base64(text):gsub("=", "")) end
+assert(unpadded(crypto.scrypt("secret\0word", encoding.decode_base64(salt, { pad = false }), cheap)) == digest)
+for at = 1, #hash do
+  local bad = hash:sub(1, at - 1) .. string.char(hash:byte(at) ~ 1) .. hash:sub(at + 1)
+  -- The last digit of the salt has 4 bits that are not used, so a wrong one may be the same salt.
+  assert(not crypto.verify_password("secret\0word", bad) or at == #hash - 44, bad)
+  assert(not crypto.verify_password("secret\0word", hash:sub(1, at - 1) .. "*" .. hash:sub(at + 1)))
+  assert(crypto.verify_password("secret\0word", hash:sub(1, at - 1)) == nil)
+end
+for _, text in ipairs{ "", "$2y$04$abc", hash .. "=", hash:gsub("ln=4", "ln= 4"), hash:gsub("ln=4", "ln=04"),
+                       (hash:gsub("ln=4", "ln=63")), (hash:gsub("ln=4", "ln=21")), (hash:gsub("r=1", "r=0")) } do
+  if type(text) == "string" then
+    assert(select(2, crypto.verify_password("a", text)) == "the hash is none of crypto.hash_password, or costs too much")
+  end
+end
+assert(crypto.hash_password("a", nil):find("$scrypt$ln=15,r=8,p=3$", 1, true) == 1)
+fails("crypto.hash_password has no option 'length'", crypto.hash_password, "a", { length = 1 })
+fails("string expected", crypto.verify_password, "a")
+
 -- ---- Random values ----
 
 assert(crypto.random_bytes(0) == "" and #crypto.random_bytes(1 << 20) == 1 << 20)

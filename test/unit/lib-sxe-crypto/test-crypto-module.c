@@ -58,6 +58,11 @@ static const char *const calls[] = {
     "crypto.seal_with_nonce(('k'):rep(32), ('n'):rep(12), 'a', {algorithm = 'chacha20-poly1305'})",
     "crypto.open_with_nonce(('k'):rep(16), ('n'):rep(12), ('a'):rep(16), {algorithm = "
     "'aes-128-gcm'})",
+    "crypto.scrypt('password', 'salt', {n = 16})",
+    "crypto.hash_password('password', {n = 2, r = 1, p = 1})",
+    "assert(crypto.verify_password('password', "
+    "'$scrypt$ln=4,r=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$"
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA') == false)",
 };
 
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scrypt (RFC 7914), and hashes of passwords as text, which has all that it takes to check one:
+ *
+ *     $scrypt$ln=15,r=8,p=3$ salt $ hash       in base64 without padding; ln is the logarithm of n
+ */
+#include "sxe-crypto-private.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* what OWASP recommends, with 32 MiB of memory */
+    N = 32768,
+    R = 8,
+    P = 3,
+    N_MAX = 1 << 20,
+    BLOCKS_MAX = 1 << 20, /* n * r, blocks of 128 bytes: 128 MiB */
+    WORK_MAX = 1 << 22,   /* n * r * p */
+    MEMORY_MAX = 160 << 20,
+    LENGTH_MAX = 1024,
+    SALT_SIZE = 16,
+    HASH_SIZE = 32,
+    SALT_TEXT = 22, /* digits of base64 */
+    HASH_TEXT = 43,
+    HEAD_MAX = 64,
+    TEXT_MAX = HEAD_MAX + SALT_TEXT + 1 + HASH_TEXT + 1
+};
+
+struct cost {
+    lua_Integer n, r, p;
+};
+
+/* Why these numbers are refused; NULL: they are not. */
+static const char *
+find_cost_fault(const struct cost *cost)
+{
+    if (cost->n < 2 || cost->n > N_MAX || (cost->n & (cost->n - 1)) != 0)
+        return "n: a power of 2 from 2 to 1048576 expected";
+    if (cost->r < 1 || cost->n * cost->r > BLOCKS_MAX)
+        return "n * r: at most 1048576 expected";
+    if (cost->p < 1 || cost->n * cost->r * cost->p > WORK_MAX)
+        return "n * r * p: at most 4194304 expected";
+    return NULL;
+}
+
+static struct cost
+take_cost(lua_State *L, int argument)
+{
+    const struct cost cost = {sxe__crypto_take_integer(L, argument, "n", N, N_MAX),
+                              sxe__crypto_take_integer(L, argument, "r", R, BLOCKS_MAX),
+                              sxe__crypto_take_integer(L, argument, "p", P, WORK_MAX)};
+    const char *fault = find_cost_fault(&cost);
+
+    if (fault != NULL)
+        luaL_error(L, "%s", fault);
+    return cost;
+}
+
+static bool
+run_scrypt(const char *password, size_t password_length, const char *salt, size_t salt_length,
+           const struct cost *cost, uint8_t *key, size_t length)
+{
+    return EVP_PBE_scrypt(password, password_length, (const uint8_t *)salt, salt_length,
+                          (uint64_t)cost->n, (uint64_t)cost->r, (uint64_t)cost->p, MEMORY_MAX, key,
+                          length) == 1;
+}
+
+static const char *
+check_password(lua_State *L, size_t *length)
+{
+    const char *password = luaL_checklstring(L, 1, length);
+
+    luaL_argcheck(L, *length <= SXE__CRYPTO_OUT_MAX, 1, "at most 1048576 bytes expected");
+    return password;
+}
+
+/* crypto.scrypt(password, salt [, {n =, r =, p =, length =}]) */
+static int
+get_scrypt(lua_State *L)
+{
+    static const char *const names[] = {"n", "r", "p", "length", NULL};
+    size_t password_length, salt_length, length;
+    const char *password = check_password(L, &password_length);
+    const char *salt = luaL_checklstring(L, 2, &salt_length);
+    struct cost cost;
+    luaL_Buffer key;
+    uint8_t *room;
+
+    luaL_argcheck(L, salt_length <= SXE__CRYPTO_OUT_MAX, 2, "at most 1048576 bytes expected");
+    sxe__crypto_check_options(L, 3, names, "crypto.scrypt");
+    cost = take_cost(L, 3);
+    length = (size_t)sxe__crypto_take_integer(L, 3, "length", HASH_SIZE, LENGTH_MAX);
+    room = (uint8_t *)luaL_buffinitsize(L, &key, length);
+    if (!run_scrypt(password, password_length, salt, salt_length, &cost, room, length))
+        return sxe__crypto_raise(L, "crypto.scrypt");
+    luaL_pushresultsize(&key, length);
+    return 1;
+}
+
+/* ---- Hashes as text ---- */
+
+/* Write the text up to the salt. Returns its length. */
+static size_t
+put_head(char *to, const struct cost *cost)
+{
+    int log = 0;
+
+    while ((lua_Integer)1 << log < cost->n)
+        log++;
+    return (size_t)snprintf(to, HEAD_MAX, "$scrypt$ln=%d,r=%d,p=%d$", log, (int)cost->r,
+                            (int)cost->p);
+}
+
+/* Hash the password with a salt, of which `text` has the head and the digits, and append the hash.
+ * Returns the length of the text; 0: that failed. */
+static size_t
+put_hash(char *text, size_t head, const char *password, size_t length, const struct cost *cost)
+{
+    uint8_t salt[SALT_SIZE + 2], key[HASH_SIZE];
+    char digits[SALT_TEXT + 3], encoded[HASH_TEXT + 2];
+
+    memcpy(digits, text + head, SALT_TEXT);
+    memcpy(digits + SALT_TEXT, "==", 3);
+    (void)EVP_DecodeBlock(salt, (const uint8_t *)digits, SALT_TEXT + 2);
+    if (!run_scrypt(password, length, (const char *)salt, SALT_SIZE, cost, key, sizeof(key)))
+        return 0;
+    (void)EVP_EncodeBlock((uint8_t *)encoded, key, sizeof(key));
+    OPENSSL_cleanse(key, sizeof(key));
+    text[head + SALT_TEXT] = '$';
+    memcpy(text + head + SALT_TEXT + 1, encoded, HASH_TEXT);
+    return head + SALT_TEXT + 1 + HASH_TEXT;
+}
+
+/* crypto.hash_password(password [, {n =, r =, p =}]) */
+static int
+hash_password(lua_State *L)
+{
+    static const char *const names[] = {"n", "r", "p", NULL};
+    size_t length, head;
+    const char *password = check_password(L, &length);
+    uint8_t salt[SALT_SIZE];
+    char text[TEXT_MAX], digits[SALT_TEXT + 3];
+    struct cost cost;
+
+    sxe__crypto_check_options(L, 2, names, "crypto.hash_password");
+    cost = take_cost(L, 2);
+    sxe__crypto_fill_random(L, salt, sizeof(salt));
+    (void)EVP_EncodeBlock((uint8_t *)digits, salt, sizeof(salt));
+    head = put_head(text, &cost);
+    memcpy(text + head, digits, SALT_TEXT);
+    length = put_hash(text, head, password, length, &cost);
+    if (length == 0)
+        return sxe__crypto_raise(L, "crypto.hash_password");
+    lua_pushlstring(L, text, length);
+    return 1;
+}
+
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* Read the head of a hash. Returns its length; 0: this is no hash that hash_password writes. */
+static size_t
+read_hash_head(const char *hash, size_t length, struct cost *cost)
+{
+    char text[TEXT_MAX];
+    unsigned log, r, p;
+    size_t head;
+
+    if (length >= TEXT_MAX || sscanf(hash, "$scrypt$ln=%2u,r=%7u,p=%7u$", &log, &r, &p) != 3)
+        return 0;
+    if (log > 62)
+        return 0;
+    *cost = (struct cost){(lua_Integer)1 << log, r, p};
+    if (find_cost_fault(cost) != NULL)
+        return 0;
+    head = put_head(text, cost);
+    if (length != head + SALT_TEXT + 1 + HASH_TEXT || memcmp(text, hash, head) != 0 ||
+        strspn(hash + head, base64_digits) != SALT_TEXT || hash[head + SALT_TEXT] != '$' ||
+        strspn(hash + head + SALT_TEXT + 1, base64_digits) != HASH_TEXT)
+        return 0;
+    return head;
+}
+
+/* crypto.verify_password(password, hash) */
+static int
+verify_password(lua_State *L)
+{
+    size_t password_length, length, head, made;
+    const char *password = check_password(L, &password_length);
+    const char *hash = luaL_checklstring(L, 2, &length);
+    char text[TEXT_MAX];
+    struct cost cost;
+
+    head = read_hash_head(hash, length, &cost);
+    if (head == 0) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "the hash is none of crypto.hash_password, or costs too much");
+        return 2;
+    }
+    memcpy(text, hash, head + SALT_TEXT);
+    made = put_hash(text, head, password, password_length, &cost);
+    if (made == 0)
+        return sxe__crypto_raise(L, "crypto.verify_password");
+    lua_pushboolean(L, CRYPTO_memcmp(text, hash, made) == 0);
+    return 1;
+}
+
+void
+sxe__crypto_add_password(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"scrypt", get_scrypt},
+                                         {"hash_password", hash_password},
+                                         {"verify_password", verify_password},
+                                         {NULL, NULL}};
+
+    luaL_setfuncs(L, functions, 0);
+}
