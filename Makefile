@@ -37,6 +37,7 @@ LUA_LIBS   := $(shell $(PKG_CONFIG) --libs lua5.4 2>/dev/null || echo -llua5.4)
 # OpenSSL 3, for lib-sxe-tls and the programs: without it that library is not built, and the programs have no TLS.
 # Since make 4.3 a backslash before a # in a function stays there, so the # comes from a variable.
 hash     := \#
+comma    := ,
 tls      := $(shell printf '%s\n' '$(hash)include <openssl/ssl.h>' '$(hash)if OPENSSL_VERSION_MAJOR < 3' '$(hash)error' '$(hash)endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
 TLS_LIBS := $(if $(tls),$(or $(shell $(PKG_CONFIG) --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
@@ -104,16 +105,20 @@ checked      := -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recov
 # Counts of lines that threads share are exact only if they are atomic. -g1 names lines in reports, and links faster.
 counted      := --coverage -fprofile-update=atomic -DSXE_COVERAGE=1
 mode.cflags  := $(if $(filter debug,$(MODE)),-O1 -g,-O0 -g1 $(counted)) $(checked)
-mode.ldflags := $(if $(filter coverage,$(MODE)),--coverage) -fsanitize=address,undefined
+# Only tests run the programs of coverage. At fixed addresses and without an ID made of their bytes they link in
+# half the time, for the descriptions of globals that ASan reads need 100,000 relocations.
+mode.ldflags := $(if $(filter coverage,$(MODE)),--coverage -Wl$(comma)--build-id=none) -fsanitize=address,undefined
 endif
 
 # Each flavour links 400 test programs. gold takes half of ld's time; it is used where the compiler finds it.
 gold := $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=gold -x c -o /dev/null - 2>/dev/null && echo -fuse-ld=gold)
 
 ALL_CFLAGS  := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(WERROR) $(harden) $(mode.cflags) $(CPPFLAGS)
-ALL_LDFLAGS := -pie $(mode.ldflags) $(LDFLAGS)
+ALL_LDFLAGS := $(if $(filter coverage,$(MODE)),-no-pie,-pie) $(mode.ldflags) $(LDFLAGS)
+SHARED_LDFLAGS = -shared $(filter-out -pie -no-pie,$(ALL_LDFLAGS))
 LIBEV       := -lev
-TEST_LDFLAGS = $(gold) $(ALL_LDFLAGS)
+# Functions of libraries are looked up once, when a test program starts, and not by each process of a case.
+TEST_LDFLAGS = $(gold) $(ALL_LDFLAGS) $(if $(filter coverage,$(MODE)),-Wl$(comma)-z$(comma)now)
 flags       := $(CC) $(ALL_CFLAGS) | $(ALL_LDFLAGS)
 
 .DEFAULT_GOAL := all
@@ -155,16 +160,16 @@ $B/libsxe.a: $(core.obj)
 	$Q$(AR) rcsD $@ $^
 $B/$(SONAME): $(core.obj) tools/libsxe.map
 	@$(call say,LD,$@)
-	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
-	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV) -lm
+	$Q$(CC) $(SHARED_LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
+	    -o $@ $(core.obj) $(LIBEV) -lm
 
 # lib-sxe-lua as a shared library, beside the core's. Internal functions that the archives of modules call are visible, too.
 # Its thread-local variables have no tls_model: an interpreter opens it late, and has no room for them in advance. In
 # programs the linker makes the same code of both. Release alone has it: assertions call hidden functions of the core.
 $B/$(LUA_SONAME): $(sxe-lua.obj) $B/$(SONAME) tools/libsxe-lua.map
 	@$(call say,LD,$@)
-	$Q$(CC) -shared -Wl,-soname,$(LUA_SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe-lua.map -Wl,--no-undefined \
-	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(sxe-lua.obj) $B/$(SONAME) $(LUA_LIBS) -ledit $(LIBEV) -lm
+	$Q$(CC) $(SHARED_LDFLAGS) -Wl,-soname,$(LUA_SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe-lua.map -Wl,--no-undefined \
+	    -o $@ $(sxe-lua.obj) $B/$(SONAME) $(LUA_LIBS) -ledit $(LIBEV) -lm
 
 # ---- Programs: apps/<name>/*.c and the folders in apps/<name> are build/<mode>/sxe-<name> ----
 
@@ -215,7 +220,7 @@ $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 $B/lua/sxe.so: $B/obj/apps/common/script-module.o $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) $B/$(LUA_SONAME)
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) -shared -Wl,-z,nodelete $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $< $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) \
+	$Q$(CC) $(SHARED_LDFLAGS) -Wl,-z,nodelete -o $@ $< $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) \
 	    $B/$(LUA_SONAME) $B/$(SONAME) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -Wl,--exclude-libs,ALL
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(scripts:%=$B/lib%.a)
@@ -239,7 +244,7 @@ static.none := $(patsubst %.c,$B/obj/%.o,apps/httpd/tls/secure-none.c $(patsubst
 $B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-lua.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) $B/libsxe.a
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(filter-out -pie,$(ALL_LDFLAGS)) -static-pie $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) -Wl,--gc-sections -s -o $@ \
+	$Q$(CC) $(filter-out -pie -no-pie,$(ALL_LDFLAGS)) -static-pie $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) -Wl,--gc-sections -s -o $@ \
 	    $(filter-out %/tls/secure.o $(static.none),$(httpd.app.obj)) $(static.none) $B/apps-common.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) \
 	    $B/libsxe-lua.a $B/libsxe.a $(shell $(PKG_CONFIG) --static --libs lua5.4 2>/dev/null || echo $(LUA_LIBS)) -lz $(STORE_LIBS) \
 	    -ledit -lbsd -lmd -ltinfo -lcrypt $(LIBEV) -lm 2>$@.said || { cat $@.said; false; }
@@ -271,7 +276,6 @@ unit.coverage := -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
                $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) $(POSTGRES_CFLAGS) $(REGEX_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
-comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null)) \
                $(if $(filter coverage,$(MODE)),-Wl$(comma)--wrap=__gcov_dump)
 

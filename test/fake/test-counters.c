@@ -15,8 +15,9 @@
 #    include <sys/mman.h>
 #    include <unistd.h>
 
-#    define KINDS     (__GNUC__ == 14 ? 9 : 8) /* kinds of counters: GCOV_COUNTERS */
-#    define UNCOUNTED __attribute__((no_profile_instrument_function, no_sanitize_address))
+#    define KINDS (__GNUC__ == 14 ? 9 : 8) /* kinds of counters: GCOV_COUNTERS */
+#    define UNCOUNTED \
+        __attribute__((no_profile_instrument_function, no_sanitize_address, optimize("O2")))
 
 struct values {
     unsigned number;
