@@ -24,9 +24,9 @@ mode=${1:?usage: tools/run-tests.sh release|coverage|debug}
 build=build/$mode
 seconds=${SXE_TEST_SECONDS:-3600}
 
-# result FILE SCRIPT: the numbers that this sed script finds in the last line of a result, or nothing.
+# result FILE EXPRESSION NUMBERS: the numbers, such as '\1 \2', of the last line that fits the expression, or nothing.
 result() {
-    sed -n "$2" "$1" | tail -n 1
+    sed -n -e "/$2/{s//$3/;h;}" -e '${x;p;}' "$1"
 }
 
 # first_failure FILE STATUS: the line that says what went wrong first.
@@ -48,7 +48,7 @@ one() {
     *.lua)
         SXE_BUILD=$build timeout "$seconds" "$build/test/wire" "$2" >"$said" 2>&1
         status=$?
-        numbers=$(result "$said" 's/^[^ ]*: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+        numbers=$(result "$said" '^[^ ]*: \([0-9]*\) passed, \([0-9]*\) failed$' '\1 \2')
         # A script whose peer is missing says so, and has no test.
         [ -n "$numbers" ] || ! grep -q '^skipped: ' "$said" || numbers="0 0"
         good=${numbers% *}
@@ -57,7 +57,7 @@ one() {
     *)
         timeout "$seconds" "$2" >"$said" 2>&1
         status=$?
-        numbers=$(result "$said" 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p')
+        numbers=$(result "$said" '^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$' '\1 \2 \3')
         # shellcheck disable=SC2086 # three numbers, or nothing
         set -- "$1" "$2" $numbers
         bad=$((${4:-0} + ${5:-0}))
@@ -65,15 +65,15 @@ one() {
         ;;
     esac
     read -r ended _ </proc/uptime
-    times >"$told.cpu" # of this shell, then of its children: 0m0.01s 0m0.02s
-    tail -n 1 "$told.cpu" | awk -F '[ms ]+' -v wall="$began $ended" -v name="$name" '{
-        split(wall, at, " ")
-        printf "%.2f %.2f %s\n", 60 * $1 + $2 + 60 * $3 + $4, at[2] - at[1], name }' >"$told.times"
+    {
+        times # of this shell, then of its children: 0m0.01s 0m0.02s
+        echo "$began $ended $name"
+    } >"$told.times"
     if [ -z "$numbers" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
         bad=1
     fi
     grep '^skipped: ' "$said" >"$told.skipped"
-    echo "${good:-0} $bad $(wc -l <"$told.skipped")" >"$told.result"
+    echo "${good:-0} $bad" >"$told.result"
     if [ "$bad" -eq 0 ]; then
         printf '%s %s: %d passed\n' "$mode" "$name" "$good"
     else
@@ -149,10 +149,12 @@ longest_first() {
 }
 
 paths | longest_first | xargs -r -P $(($(nproc) + 4)) -n 1 "$0" "$mode" "$work"
-[ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
+[ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | awk -F '[ms ]+' '
+    NR % 3 == 2 { cpu = 60 * $1 + $2 + 60 * $3 + $4 }
+    NR % 3 == 0 { split($0, at, " "); printf "%.2f %.2f %s\n", cpu, at[2] - at[1], at[3] }' | sort -rn -k 2 >"$build/times"
 
 cat "$work"/*.skipped "$work"/*.failed 2>/dev/null
-cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" '
-    { passed += $1; failed += $2; skipped += $3 }
+cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" -v skipped="$(cat "$work"/*.skipped 2>/dev/null | wc -l)" '
+    { passed += $1; failed += $2 }
     END { printf "%s: %d passed, %d failed%s\n", mode, passed, failed, skipped ? ", " skipped " skipped" : ""
           exit failed > 0 || passed + skipped == 0 }'
