@@ -706,11 +706,12 @@ end
 
 function Pipeline.exec(pipeline)
   local state = rawget(Pipeline.sync(pipeline), STATE)
-  local of, batch = state.of, state.batch
+  local of, batch = {}, state.batch
   local list, why, code, fields, all
 
   state.batch = new_batch()
   if batch.number == 0 then return {} end
+  for name, value in pairs(state.of) do of[name] = value end -- each exec has a deadline of its own
   of.deadline = c.now() + of.timeout
   count "pipelines"
   list, why, code, fields, all = state.run(of, batch)

@@ -57,6 +57,8 @@ local function results_come_in_order()
     for i = 1, 3000 do pipeline:query("echo", i) end
     local list = assert(pipeline:exec())
     for i = 1, 3000 do equal(list[i][1].a, tostring(i)) end
+    local first = task.start(function() return pipeline:query("echo", 1):exec() end)
+    equal(brief(assert(pipeline:query("echo", 2):exec())) .. brief(assert(first:join())), "21")
   end)
 end
 
