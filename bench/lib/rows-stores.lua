@@ -89,7 +89,8 @@ local function store_row(name, given)
     local row = {
         name = name, group = "store", variants = true, reference = "LMDB", ours = "sxe.store", unit = "ns",
         better = "less", digits = 0,
-        notes = {"a dict in memory has no transactions, and nothing on the disk"}, peers = {lmdb, {name = "sxe.store"}, {name = "sxe.dict"}}, checks = "the length of each value",
+        notes = {"a dict in memory has no transactions, and nothing on the disk"},
+        peers = {lmdb, {name = "sxe.store"}, {name = "sxe.dict"}}, checks = "the length of each value",
         void = "a missing value; 0.08 of a CPU taken by others",
         target = {peer = "LMDB", ratio = 1.1, of = "issue 21"}}
     for field, value in pairs(given) do
