@@ -5,6 +5,7 @@
 #include "sxe-pool.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,23 @@ append_node(const struct sxe__pool_header *pool, struct sxe__pool_node *nodes, u
     nodes[list].count++;
 }
 
+/* The first generation of a pool's elements. It differs from pool to pool, so that a handle of a
+ * pool is none of another pool, nor of the next pool at the same place. The multiples of this
+ * number (2^32 divided by the golden ratio) are far apart. */
+static uint32_t
+first_generation(void)
+{
+    static _Atomic(uint32_t) pools;
+    const uint32_t generation = atomic_fetch_add(&pools, 1) * 2654435769u + 1;
+
+    return generation + (generation == 0);
+}
+
 static void
 make_local_lists(struct sxe__pool_header *pool)
 {
     struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
+    const uint32_t generation = first_generation();
 
     for (unsigned state = 0; state < pool->states; state++) {
         const unsigned list = sxe__pool_list(pool, state);
@@ -86,7 +100,7 @@ make_local_lists(struct sxe__pool_header *pool)
     }
     const uint64_t stamp = next_stamp(pool);
     for (unsigned id = 0; id < pool->number; id++) {
-        nodes[id].generation = 1;
+        nodes[id].generation = generation;
         append_node(pool, nodes, id, 0, stamp + id);
     }
     pool->last_stamp = stamp + pool->number - 1;

@@ -525,14 +525,26 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
 
 /* ---- Ending ---- */
 
+/* Whether the peer's kernel could lose our output if this connection were closed now: a server of
+ * TLS 1.3 sends its tickets after the handshake, and a ticket that is unread, or comes after the
+ * close, makes our kernel reset the connection. Tickets that the peer sends later than it
+ * acknowledges our output do not matter. */
+static bool
+needs_peer_end(SXE *s, const struct sxe__tls_connection *c)
+{
+    return c->is_client && c->result == 0 && SSL_is_init_finished(c->ssl) &&
+           SSL_version(c->ssl) == TLS1_3_VERSION && (c->end_sent || sxe_io_unacknowledged(s) > 0);
+}
+
 static int
 tls_finish(SXE *s)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
+    int done = needs_peer_end(s, c);
 
     enter_connection(c);
     say_end(c);
-    return is_for_later(flush_records(s, c, false)) ? -EAGAIN : 0;
+    return is_for_later(flush_records(s, c, false)) ? -EAGAIN : done;
 }
 
 static int

@@ -130,6 +130,8 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 {
     int result = tls->is_client ? -EINVAL : sxe__tls_open(tls);
 
+    if (result == 0 && sxe_get_state(listener) > SXE_STATE_LISTENING)
+        result = -EINVAL;
     if (result < 0)
         return result;
     sxe__tls_of(listener)->tls = tls;

@@ -138,7 +138,7 @@ SXE_PUBLIC const char *sxe_tls_first_name(const struct sxe_tls *tls);
 /* ---- Sockets ---- */
 
 /* Have the connections that this listener accepts from now on speak TLS. 0; -EINVAL: sxe_init was
- * not called, or tls is a client's; -ENOMEM. */
+ * not called, tls is a client's, or the socket is a connection; -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
 
 /* Call this before each sxe_connect: the connection will speak TLS with that host, whose

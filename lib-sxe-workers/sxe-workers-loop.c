@@ -208,14 +208,24 @@ kill_stuck(struct sxe__child *child)
     sxe__child_kill(child);
 }
 
+/* The first load has no limit: a restart would load the same again, and an operator or a service
+ * manager sees that the program does not become ready. */
+static void
+warn_of_first_load(const struct sxe__child *child)
+{
+    SXE_WARN("%s is not loaded after %u s: process %d still loads it; the first load has no limit",
+             sxe__supervisor.config.name,
+             (unsigned)(sxe__supervisor.alone_limit_ns / SXE_NS_PER_SECOND), child->pid);
+}
+
 /* Children that load while no child serves have a limit of time: when it is over, kill them; their
  * successors try again. The next attempt gets twice the time, so that a server that loads slowly
  * can be loaded in the end. */
 static void
 limit_load(uint64_t now_ns)
 {
-    if (sxe__supervisor.is_ending || !sxe__supervisor.has_served ||
-        sxe__child_in(STARTING) == NULL || sxe__child_in(SERVING) != NULL) {
+    if (sxe__supervisor.is_ending || sxe__child_in(STARTING) == NULL ||
+        sxe__child_in(SERVING) != NULL) {
         sxe__supervisor.alone_ns = NEVER;
         return;
     }
@@ -224,8 +234,12 @@ limit_load(uint64_t now_ns)
     if (sxe__supervisor.alone_ns > now_ns)
         return;
     for (unsigned i = 0; i < sxe__children.number; i++) {
-        if (sxe__children.each[i].role == STARTING)
+        if (sxe__children.each[i].role != STARTING)
+            continue;
+        if (sxe__supervisor.has_served)
             kill_stuck(&sxe__children.each[i]);
+        else
+            warn_of_first_load(&sxe__children.each[i]);
     }
     sxe__supervisor.alone_ns = NEVER;
     if (sxe__supervisor.alone_limit_ns < PATIENCE_MAX_NS)
@@ -246,10 +260,12 @@ do_what_is_due(void)
                             sxe__supervisor.hooks.stop_option);
     if (sxe__supervisor.give_up_ns <= now_ns)
         sxe__supervisor_give_up();
-    if (sxe__supervisor.turn_ns <= now_ns)
+    if (sxe__supervisor.turn_ns <= now_ns) {
+        const uint32_t seconds = sxe__supervisor.config.on_turn(sxe__supervisor.config.user);
+
         sxe__supervisor.turn_ns =
-            now_ns + sxe__supervisor.config.on_turn(sxe__supervisor.config.user) *
-                         (uint64_t)SXE_NS_PER_SECOND;
+            now_ns + (seconds > 0 ? seconds : 1) * (uint64_t)SXE_NS_PER_SECOND;
+    }
     if (sxe__supervisor.look_at_hearts_ns <= now_ns)
         sxe__supervisor.look_at_hearts_ns =
             sxe__look_at_hearts(now_ns, sxe__supervisor.config.hang_timeout_ms,

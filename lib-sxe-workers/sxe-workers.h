@@ -94,7 +94,8 @@ struct sxe_workers_config {
     uint32_t stop_timeout_ms; /* how long a worker may take to leave; default: 5000 */
     uint32_t hang_timeout_ms; /* the longest turn of a worker's loop; default: 10000 */
     /* While no worker serves: how long workers may take to be ready, before they are killed and
-     * others are started. Each further attempt has twice the time. Default: 60000. */
+     * others are started. Each further attempt has twice the time. In the first load nothing is
+     * killed; a line of the log says that it is waited for. Default: 60000. */
     uint32_t load_timeout_ms;
     const char *name; /* what workers load, for the log; default: "the server" */
     /* The command line of the program, for SIGUSR2. Default: SIGUSR2 is ignored. */
@@ -109,8 +110,8 @@ struct sxe_workers_config {
     /* called in the parent: the worker in this slot has ended */
     void (*on_end)(void *user, unsigned slot);
     void (*on_reopen)(void *user); /* called in the parent at SIGUSR1, before workers get REOPEN */
-    /* Called in the parent at its start, and again after as many seconds as it returned: for work
-     * that comes again, such as sxe_tls_tickets_turn. */
+    /* Called in the parent at its start, and again after as many seconds as it returned, but
+     * at least one: for work that comes again, such as sxe_tls_tickets_turn. */
     uint32_t (*on_turn)(void *user);
     /* Called in a worker that hangs, by a signal handler, just before the worker is killed. It
      * writes for the log which function runs, and returns the length of this text. */
@@ -129,7 +130,8 @@ SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
 /* Open a listening socket in the parent. Workers that call sxe_listen for the same address get it.
  * So errors are known before any worker starts, and the parent can open sockets that workers may
  * not open. The parent also keeps sockets that a worker opens first. 0 or -errno; -EINVAL: ip is no
- * address; -ENFILE: 128 sockets are kept already. */
+ * address, or the path is empty; -ENAMETOOLONG: the path has more than 107 bytes; -ENFILE: 128
+ * sockets are kept already. */
 SXE_PUBLIC int sxe_workers_listen_tcp(const char *ip, unsigned short port);
 SXE_PUBLIC int sxe_workers_listen_unix(const char *path);
 

@@ -56,7 +56,9 @@ sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length, con
     size_t size = strlen(path);
 
     memset(address, 0, sizeof(*address));
-    if (size == 0 || size >= sizeof(un->sun_path))
+    if (size == 0)
+        return -EINVAL;
+    if (size >= sizeof(un->sun_path))
         return -ENAMETOOLONG;
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, size);

@@ -56,8 +56,11 @@ struct sxe_io_table {
     /* listener is NULL for a connection that this side opened. For an accepted connection it is the
      * listener, and then start must return 0. */
     int (*start)(SXE *s, const SXE *listener);
-    /* end the protocol (TLS: close_notify) before the half-close or an orderly close; -EAGAIN:
-     * lib-sxe calls again later */
+    /* End the protocol (TLS: close_notify) before the half-close or an orderly close. 0; -EAGAIN:
+     * lib-sxe calls again later; 1: the peer may still send bytes of the protocol itself, which no
+     * program sees. Such bytes would make the kernel reset a closed connection, so the close waits
+     * for the peer's end, as that of sxe_close_lingering; it succeeds without that end if the
+     * peer's kernel has all output. */
     int (*finish)(SXE *s);
     /* May be called more than once for a socket, and for a socket that never started. */
     void (*close)(SXE *s);

@@ -280,7 +280,7 @@ sxe__on_timeout(void *array, unsigned id, void *user)
     if (is_unread || sxe_io_has_output(s))
         sxe__reset(s, ETIMEDOUT);
     else
-        sxe__end(s, ETIMEDOUT);
+        sxe__end(s, s->io_lingers && sxe_io_unacknowledged(s) == 0 ? 0 : ETIMEDOUT);
 }
 
 static void
@@ -510,86 +510,4 @@ sxe_stop(void)
 {
     if (CONTEXT->sockets != NULL)
         ev_break(CONTEXT->loop, EVBREAK_ALL);
-}
-
-/* ---- Timers and signals ---- */
-
-static bool
-has_loop(const char *call)
-{
-    if (CONTEXT->loop == NULL)
-        SXE_WARN("%s: sxe_init was not called", call);
-    return CONTEXT->loop != NULL;
-}
-
-static void
-on_loop_timer(struct ev_loop *loop, ev_timer *watcher, int events)
-{
-    struct sxe_timer *timer = (struct sxe_timer *)(void *)watcher;
-
-    SXE_UNUSED_PARAMETER(loop);
-    SXE_UNUSED_PARAMETER(events);
-    timer->on_timer(timer);
-    sxe__finish();
-}
-
-void
-sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
-               double repeat)
-{
-    /* A NaN as a time would never be due, and the loop would never end. NaN is not above 0, so this
-     * line makes it 0. */
-    timer->after = after > 0 ? after : 0;
-    ev_timer_init(&timer->ev, on_loop_timer, timer->after, repeat > 0 ? repeat : 0);
-    timer->on_timer = callback;
-}
-
-void
-sxe_timer_start(struct sxe_timer *timer)
-{
-    if (ev_is_active(&timer->ev) || !has_loop("sxe_timer_start"))
-        return;
-    /* libev counts from the start of the turn, which may be long ago, and starts a timer that was
-     * stopped with the time that was left: both would fire the timer early. */
-    ev_now_update(CONTEXT->loop);
-    ev_timer_set(&timer->ev, timer->after, timer->ev.repeat);
-    ev_timer_start(CONTEXT->loop, &timer->ev);
-}
-
-void
-sxe_timer_stop(struct sxe_timer *timer)
-{
-    if (CONTEXT->loop != NULL)
-        ev_timer_stop(CONTEXT->loop, &timer->ev);
-}
-
-static void
-on_loop_signal(struct ev_loop *loop, ev_signal *watcher, int events)
-{
-    struct sxe_signal *watch = (struct sxe_signal *)(void *)watcher;
-
-    SXE_UNUSED_PARAMETER(loop);
-    SXE_UNUSED_PARAMETER(events);
-    watch->on_signal(watch);
-    sxe__finish();
-}
-
-void
-sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(struct sxe_signal *))
-{
-    ev_signal_init(&watch->ev, on_loop_signal, signal_number);
-    watch->on_signal = callback;
-    if (!has_loop("sxe_signal_start"))
-        return;
-    ev_signal_start(CONTEXT->loop, &watch->ev);
-    ev_unref(CONTEXT->loop);
-}
-
-void
-sxe_signal_stop(struct sxe_signal *watch)
-{
-    if (!ev_is_active(&watch->ev) || CONTEXT->loop == NULL)
-        return;
-    ev_ref(CONTEXT->loop);
-    ev_signal_stop(CONTEXT->loop, &watch->ev);
 }

@@ -333,6 +333,7 @@ sxe_fini(void)
         return -EINVAL;
     }
     sxe__dial_close();
+    sxe__timers_close();
     for (unsigned id = 0; id < c->number; id++) {
         SXE *s = sxe__socket(id);
 

@@ -17,7 +17,8 @@
  *     sxe-write.c    sxe_write and the like: stages the output of an event, then flushes it
  *     sxe-read.c     reads, calls on_read, keeps the bytes that on_read leaves
  *     sxe-connect.c  connects, listens, accepts
- *     sxe-loop.c     waits for epoll and calls the files above; deferred calls, timeouts, timers
+ *     sxe-loop.c     waits for epoll and calls the files above; deferred calls, timeouts
+ *     sxe-timer.c    timers and signals of the program
  *     sxe-work.c     work that blocks: the only file with threads
  *     sxe-resolve.c  addresses of names, looked up by sxe-work.c
  *     sxe-dial.c     connects to a name: its addresses race
@@ -170,6 +171,8 @@ struct sxe__tables {
     /* the list of dials that wait for their next attempt; this dial's attempt is due first */
     struct sxe_dial *dials_first;
     struct sxe_dial *dials_last;
+    struct sxe_timer *timers; /* the program's timers and signals that run */
+    struct sxe_signal *signals;
     /* begins the attempts that are due; sxe-dial.c sets it before a dial waits, so that the loop
      * does not depend on that file */
     void (*check_dials)(void);
@@ -380,6 +383,10 @@ void sxe__feed_starved(void); /* give free chunks to STARVED sockets */
 void sxe__acceptable(SXE *listener);
 void sxe__accept_left(void); /* look at the connections that were left to other processes */
 void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
+
+/* ---- sxe-timer.c ---- */
+
+void sxe__timers_close(void);
 
 /* ---- sxe-loop.c ---- */
 

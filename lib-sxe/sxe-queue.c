@@ -244,26 +244,38 @@ pop_record(SXE *s, const struct record *record)
     CONTEXT->output_chunks--;
 }
 
-/* Point vector to the bytes of the first records, up to a record of another kind. Sets
- * *is_before_file if that record is a file: then these bytes share segments with the file's first
- * bytes. Returns how many entries of vector are used.
+/* Whether the record at this place, or one after it, has bytes. */
+static bool
+has_bytes_from(struct place at)
+{
+    struct record record;
+
+    while (at.chunk != SXE_NONE) {
+        load_record(at, &record);
+        if (record.left > 0)
+            return true;
+        at = place_after(at, &record);
+    }
+    return false;
+}
+
+/* Point vector to the bytes of the first records, up to a record of another kind. Sets *more if
+ * other bytes follow: then they share segments with these ones, and TLS does not end yet. Returns
+ * how many entries of vector are used.
  */
 static int
-gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
+gather_records(const SXE *s, struct iovec *vector, bool *more)
 {
     struct place at = first_record(s);
     int count = 0;
     struct record record;
 
-    *is_before_file = false;
     while (at.chunk != SXE_NONE && count < SXE__STAGE_VECTOR) {
         char *end;
 
         load_record(at, &record);
-        if (record.kind > BORROWED) {
-            *is_before_file = record.kind == FILE_RANGE && record.left > 0;
+        if (record.kind > BORROWED)
             break;
-        }
         end = sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset + sizeof(record);
         end += record.kind == BYTES ? record.at.length : 0;
         vector[count].iov_base =
@@ -271,6 +283,7 @@ gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
         vector[count++].iov_len = record.left;
         at = place_after(at, &record);
     }
+    *more = has_bytes_from(at);
     return count;
 }
 

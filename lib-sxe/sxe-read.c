@@ -152,7 +152,8 @@ read_peeked(SXE *s)
     after_read(s);
 }
 
-/* In CLOSING: drop the bytes that the peer still sends. */
+/* In CLOSING: drop the bytes that the peer still sends. Only a handshake that fails is an error:
+ * output still waits for its end. */
 static void
 discard_input(SXE *s)
 {
@@ -164,7 +165,7 @@ discard_input(SXE *s)
         return;
     }
     if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR)) {
-        sxe__end(s, 0);
+        sxe__end(s, s->io_shakes ? -(int)n : 0);
         return;
     }
     if (n > 0)

@@ -196,9 +196,13 @@ sxe__drained(SXE *s)
 {
     int result = 0;
 
-    if (!(s->flags & SXE__LINGER) && s->io->finish != NULL)
+    if (!(s->flags & SXE__LINGER) && s->io->finish != NULL) {
         result = s->io->finish(s);
-    else if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
+        s->io_lingers = result > 0;
+        if (s->io_lingers)
+            s->flags |= SXE__LINGER;
+    }
+    if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
         result = sxe__io_end(s);
     /* after -EAGAIN this function is called again when the kernel takes more */
     if (result == -EAGAIN)

@@ -84,11 +84,12 @@ sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected, SXE_
     struct sockaddr_storage address;
     socklen_t length;
     SXE *s;
+    int status = sxe__address_parse_path(&address, &length, path);
 
-    if (sxe__address_parse_path(&address, &length, path) < 0) {
+    if (status < 0) {
         SXE_WARN_ID(from == NULL ? SXE_NO_ID : from->id,
                     "cannot make a socket at '%s': a path has 1 to 107 bytes", path);
-        errno = ENAMETOOLONG;
+        errno = -status;
         return NULL;
     }
     s = make_socket(from, SXE__UNIX);

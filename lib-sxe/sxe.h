@@ -194,8 +194,8 @@ SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's loop; NULL before sx
 
 /* ---- Making and connecting sockets ---- `from` is the socket that log lines are about, or NULL.
  * An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for any. A result of NULL sets errno: ENFILE: no
- * socket is free; EINVAL: ip is no address; ENAMETOOLONG: the path is too long. user_data starts as
- * NULL. */
+ * socket is free; EINVAL: ip is no address, or the path is empty; ENAMETOOLONG: the path has more than 107 bytes.
+ * user_data starts as NULL. */
 SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
                             SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
                             SXE_IN_EVENT_CLOSE close);
@@ -376,14 +376,16 @@ SXE_PUBLIC SXE_RETURN sxe_defer(SXE *this_, void (*fn)(SXE *));
 
 struct sxe_timer {
     ev_timer ev;                          /* private */
+    struct sxe_timer *next;               /* private: the timers that run */
+    struct sxe_timer **at;                /* private */
     double after;                         /* ro */
     void (*on_timer)(struct sxe_timer *); /* ro */
     void *user;                           /* rw */
 };
 /* after and repeat are seconds; repeat 0: fire once; below 0 or NaN counts as 0. A timer never
  * fires early. sxe_timer_start gives a stopped timer its whole time, and does nothing if the timer
- * runs. Before sxe_init and after sxe_fini timers and signals are not started: a line of the log
- * says so. */
+ * runs. sxe_fini stops timers and signals; before sxe_init and after sxe_fini they are not started:
+ * a line of the log says so. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);
@@ -391,6 +393,8 @@ SXE_PUBLIC void sxe_timer_stop(struct sxe_timer *timer);
 
 struct sxe_signal {
     ev_signal ev;                           /* private */
+    struct sxe_signal *next;                /* private: the watches that run */
+    struct sxe_signal **at;                 /* private */
     void (*on_signal)(struct sxe_signal *); /* ro */
     void *user;                             /* rw */
 };
@@ -419,6 +423,7 @@ struct sxe {
     bool io_owes : 1;                    /* private: see sxe-io.h */
     bool io_shakes : 1;                  /* private: see sxe-io.h */
     bool reads_rest : 1;                 /* private: see sxe_io_read_rest */
+    bool io_lingers : 1;                 /* private: see sxe-io.h */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

@@ -23,6 +23,7 @@ static char failure[SXE_TLS_PROBLEM_SIZE];
 static char asked[64]; /* the server name that the client sent (SNI) */
 static int error;
 static bool was_resumed;
+static bool closes_early; /* the client closes the connection before the handshake is done */
 
 /* ---- Certificates ---- */
 
@@ -118,6 +119,8 @@ static void
 ask(SXE *this)
 {
     ck_assert_int_eq(sxe_write(this, "hi", 2), 0);
+    if (closes_early)
+        ck_assert_int_eq(sxe_close(this), 0);
 }
 
 static void
@@ -231,6 +234,18 @@ START_TEST(a_certificate_that_signed_itself_is_refused)
     start(make("a", "DNS:a.example", NULL, -1, false), NULL);
     ck_assert(!is_trusted("a.example"));
     EXPECT_FAILURE("self-signed: no trusted authority stands for the certificate of \"a\"");
+    finish();
+}
+END_TEST
+
+/* promise: docs/tls.md: A failed handshake is EPROTO, also if the program has closed the connection
+ * before its end */
+START_TEST(a_refused_host_is_an_error_also_after_a_close)
+{
+    begin((struct sxe_tls_config){0});
+    start(make("a", "DNS:a.example", NULL, -1, false), NULL);
+    closes_early = true;
+    ck_assert(!is_trusted("a.example"));
     finish();
 }
 END_TEST
@@ -443,6 +458,7 @@ main(void)
                             a_certificate_that_is_not_valid_yet_is_refused,
                             another_hosts_certificate_is_refused,
                             a_certificate_that_signed_itself_is_refused,
+                            a_refused_host_is_an_error_also_after_a_close,
                             a_chain_must_be_whole,
                             a_certificate_that_its_staple_says_was_revoked_is_refused,
                             a_wildcard_stands_for_one_label,

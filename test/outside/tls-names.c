@@ -128,7 +128,7 @@ START_TEST(a_certificate_that_nobody_signed_is_refused)
 }
 END_TEST
 
-/* promise: docs/tls.md: A close sends close_notify. */
+/* promise: docs/tls.md: A close sends close_notify */
 START_TEST(the_client_learns_that_the_data_are_complete)
 {
     serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));

@@ -573,27 +573,37 @@ reply_half(void)
     return is_good;
 }
 
+/* Listen with a socket of this test. Returns its port. */
+static unsigned short
+listen_raw(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+
+    raw = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(raw, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(raw, 5), 0);
+    ck_assert_int_eq(getsockname(raw, (struct sockaddr *)&address, &length), 0);
+    return ntohs(address.sin_port);
+}
+
 /* promise: docs/tls.md: In our client a close without close_notify is an error, ECONNRESET: the
  * reply may have been cut. */
 START_TEST(a_reply_that_is_cut_is_an_error)
 {
     struct sxe_tls *client;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof(address);
+    unsigned short port;
 
     write_pair(0, EVP_EC_gen("P-256"));
     begin();
-    raw = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(raw, (struct sockaddr *)&address, sizeof(address)), 0);
-    ck_assert_int_eq(listen(raw, 5), 0);
-    ck_assert_int_eq(getsockname(raw, (struct sockaddr *)&address, &length), 0);
+    port = listen_raw();
     client = sxe_tls_new_client(&(struct sxe_tls_config){.verify = SXE_TLS_OFF});
     for (unsigned i = 0; i < 2; i++) {
         SXE *dialer = sxe_new_tcp(NULL, "", 0, NULL, clear, count_close);
 
         cuts = i == 0;
         ck_assert_int_eq(sxe_tls_use(client, dialer, "a"), 0);
-        ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", ntohs(address.sin_port)), 0);
+        ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", port), 0);
         ck_assert_int_eq(run_with(reply_half, 1), 1);
         ck_assert_int_eq(error, cuts ? ECONNRESET : 0);
     }
@@ -603,21 +613,122 @@ START_TEST(a_reply_that_is_cut_is_an_error)
 }
 END_TEST
 
+/* ---- Output before a close ---- */
+
+static void
+send_and_close(SXE *this)
+{
+    static char part[100];
+
+    for (unsigned i = 0; i < 40; i++)
+        ck_assert_int_eq(sxe_send(this, part, sizeof(part), NULL), 0);
+    ck_assert_int_eq(sxe_close(this), 0);
+}
+
+/* Returns whether all bytes came before close_notify. */
+static int
+count_parts(void)
+{
+    SSL *ssl = new_ssl(0);
+    char text[512];
+    int n = SSL_connect(ssl);
+    int sum = 0;
+    bool is_good;
+
+    while (n > 0 && (n = SSL_read(ssl, text, sizeof(text))) > 0)
+        sum += n;
+    is_good = sum == 4000 && SSL_get_error(ssl, n) == SSL_ERROR_ZERO_RETURN;
+    end(ssl);
+    return is_good;
+}
+
+/* promise: docs/tls.md: A close sends close_notify, after all output. */
+START_TEST(close_notify_follows_all_output)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, send_and_close);
+    ck_assert_int_eq(run_with(count_parts, 1), 1);
+    finish();
+}
+END_TEST
+
+enum { LARGE = 1000000 };
+
+/* Read slowly: the kernel has bytes for which our client no longer waits. Returns whether all of
+ * them came, and then close_notify. */
+static int
+count_slowly(void)
+{
+    SSL_CTX *serving = SSL_CTX_new(TLS_server_method());
+    SSL *ssl;
+    char text[16384];
+    int n;
+    int sum = 0;
+    bool is_good;
+
+    SSL_CTX_use_certificate_file(serving, certificate[0], SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(serving, key[0], SSL_FILETYPE_PEM);
+    ssl = SSL_new(serving);
+    SSL_set_fd(ssl, accept(raw, NULL, NULL));
+    n = SSL_accept(ssl);
+    while (n > 0 && (n = SSL_read(ssl, text, sizeof(text))) > 0) {
+        sum += n;
+        usleep(1000);
+    }
+    is_good = sum == LARGE && SSL_get_error(ssl, n) == SSL_ERROR_ZERO_RETURN;
+    end(ssl);
+    return is_good;
+}
+
+static void
+send_much_and_close(SXE *this)
+{
+    static char much[LARGE];
+
+    ck_assert_int_eq(sxe_send(this, much, sizeof(much), NULL), 0);
+    ck_assert_int_eq(sxe_close(this), 0);
+}
+
+/* promise: docs/tls.md: So if output of a client is unacknowledged, `sxe_close` also waits until
+ * the server closes */
+START_TEST(a_server_that_reads_slowly_gets_all_that_a_client_wrote_before_its_close)
+{
+    struct sxe_tls *client;
+    SXE *dialer;
+
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    client = sxe_tls_new_client(&(struct sxe_tls_config){.verify = SXE_TLS_OFF});
+    dialer = sxe_new_tcp(NULL, "", 0, send_much_and_close, clear, count_close);
+    ck_assert_int_eq(sxe_tls_use(client, dialer, "a"), 0);
+    ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", listen_raw()), 0);
+    ck_assert_int_eq(run_with(count_slowly, 1), 1);
+    ck_assert_int_eq(error, 0);
+    close(raw);
+    finish();
+    sxe_tls_delete(client);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *cases[] = {a_server_speaks_1_2_and_1_3,
-                            a_modern_server_speaks_1_3_only,
-                            the_clients_algorithms_decide,
-                            the_servers_order_of_ciphers_counts,
-                            servers_that_share_keys_resume_sessions_unless_they_ask_for_more,
-                            a_ticket_is_refused_by_other_keys_and_after_its_lifetime,
-                            a_client_that_asks_gets_the_staple,
-                            a_flood_of_empty_records_ends_a_connection,
-                            a_client_that_says_nothing_is_closed,
-                            a_server_knows_whether_a_client_said_that_it_ended,
-                            a_reply_that_is_cut_is_an_error,
-                            NULL};
+    const TTest *cases[] = {
+        a_server_speaks_1_2_and_1_3,
+        a_modern_server_speaks_1_3_only,
+        the_clients_algorithms_decide,
+        the_servers_order_of_ciphers_counts,
+        servers_that_share_keys_resume_sessions_unless_they_ask_for_more,
+        a_ticket_is_refused_by_other_keys_and_after_its_lifetime,
+        a_client_that_asks_gets_the_staple,
+        a_flood_of_empty_records_ends_a_connection,
+        a_client_that_says_nothing_is_closed,
+        a_server_knows_whether_a_client_said_that_it_ended,
+        a_reply_that_is_cut_is_an_error,
+        close_notify_follows_all_output,
+        a_server_that_reads_slowly_gets_all_that_a_client_wrote_before_its_close,
+        NULL};
 
     return outside_run("tls-peers", cases);
 }

@@ -48,7 +48,8 @@ test("failed requests: kills explain so many broken connections, and no other fa
     check_judged(total{ok = 10, bad_status = 2}, 5, "12 2 2")
     check_judged(total({ok = 10}, {refused = 1}), 5, "11 1 1")
     check_judged(total({ok = 10}, nil, {server_gone = 4, unsent = 7}), 5, "14 4 4")
-    check_judged(total({ok = 10}, nil, nil, 1), 5, "11 1 1")
+    check_judged(total({ok = 10}, nil, nil, 1), 0, "11 1 1")
+    check_judged(total({ok = 10}, nil, nil, 1), 1, "11 1 0")
 end)
 
 test("samples that grow, and samples that only vary", function()

@@ -52,7 +52,8 @@ local BY_LOAD <const> = {unsent = true, shed = true}
 -- those that kills do not explain. Each kill explains one failed request for each connection of the load.
 function checks.judge(total, kills, connections)
     local accounts, sockets = total.accounts, total.sockets
-    local explainable, others = 0, sockets.not_reopened
+    -- A connection is not reopened if its worker is killed during the handshake.
+    local explainable, others = sockets.not_reopened, 0
     for kind, number in pairs(accounts.ends) do
         if BY_KILL[kind] then
             explainable = explainable + number

@@ -862,6 +862,33 @@ START_TEST(a_close_says_so)
 }
 END_TEST
 
+/* The queue writes 16 pieces at a time; pieces without bytes, of memory and of a file, are between
+ * them. */
+START_TEST(a_close_says_so_after_all_pieces)
+{
+    size_t at = 0;
+    int fd;
+
+    start(push_read);
+    fd = memfd_create("empty", MFD_CLOEXEC);
+    for (unsigned i = 0; i < 40; i++) {
+        if (i % 16 == 0)
+            ck_assert_int_eq(sxe_send(peer.ours, "", 0, NULL), 0);
+        if (i % 16 == 8)
+            ck_assert_int_eq(sxe_sendfile(peer.ours, fd, 0, 0, NULL), 0);
+        ck_assert_int_eq(sxe_send(peer.ours, pattern(at + 100) + at, 100, NULL), 0);
+        at += 100;
+    }
+    ck_assert_int_eq(_i == 0 ? sxe_close(peer.ours) : sxe_close_lingering(peer.ours), 0);
+    expect_bytes_of_pattern(0, at);
+    ck_assert_int_eq(tls_end(&peer), SSL_ERROR_ZERO_RETURN);
+    peer_shutdown(peer.fd);
+    EXPECT("close", peer.ours, 0);
+    close(fd);
+    stop();
+}
+END_TEST
+
 START_TEST(a_close_says_so_also_to_a_slow_reader)
 {
     start(push_read);
@@ -1078,6 +1105,7 @@ io_suite(void)
     tcase_add_test(tcase, an_alert_is_kept_after_what_is_kept_already);
     tcase_add_test(tcase, what_is_kept_goes_with_its_connection);
     tcase_add_loop_test(tcase, a_close_says_so, 0, 2);
+    tcase_add_loop_test(tcase, a_close_says_so_after_all_pieces, 0, 2);
     tcase_add_loop_test(tcase, a_close_says_so_also_to_a_slow_reader, 0, 2);
     tcase_add_loop_test(tcase, the_end_that_the_kernel_does_not_take_at_once_is_sent_later, 0, 2);
     tcase_add_test(tcase, a_half_close_leaves_the_other_direction_open);

@@ -419,6 +419,33 @@ START_TEST(signals_are_messages_to_children)
 }
 END_TEST
 
+static uint32_t
+note_turn_of_0(void *user)
+{
+    turns++;
+    return (void)user, 0;
+}
+
+static int
+live_for_five_seconds(int link)
+{
+    say_ready(link);
+    while (shared->now_ns < MS(5000))
+        nap();
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(a_turn_lasts_a_second_at_least)
+{
+    config.on_turn = note_turn_of_0;
+    ck_assert_int_eq(SUPERVISE(live_for_five_seconds), 0);
+    ck_assert_uint_ge(turns, 2);
+    ck_assert_uint_le(turns, shared->now_ns / MS(1000) + 2);
+}
+END_TEST
+
 /* ---- The first child ---- */
 
 START_TEST(the_first_that_fails_is_the_end_with_its_status)
@@ -528,6 +555,28 @@ have_reloaded_and_die(int link)
         nap();
     return 0;
 }
+
+static int
+load_for_minutes(int link)
+{
+    while (shared->now_ns < MS(150000))
+        nap();
+    say_ready(link);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(the_first_load_has_no_limit_and_the_log_says_so)
+{
+    config.load_timeout_ms = 60000;
+    ck_assert_int_eq(SUPERVISE(load_for_minutes), 0);
+    ck_assert_uint_eq(shared->loads, 1);
+    ck_assert(logged("is not loaded after 60 s: process "));
+    ck_assert(!logged("is killed"));
+    config.load_timeout_ms = SXE_WORKERS_NO_LIMIT;
+}
+END_TEST
 
 /* While nobody serves, a load that does not end is given up without a signal. */
 START_TEST(a_load_without_end_is_given_up_if_nobody_serves)
@@ -2059,12 +2108,14 @@ supervisor_suite(void)
     tcase_add_test(t, who_does_not_end_is_killed);
     tcase_add_test(t, who_does_not_end_at_the_second_signal_is_killed_soon);
     tcase_add_test(t, signals_are_messages_to_children);
+    tcase_add_test(t, a_turn_lasts_a_second_at_least);
     tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
     tcase_add_test(t, a_first_load_that_ends_well_has_failed);
     tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
     tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
     tcase_add_test(t, where_children_cannot_open_the_log_new_ones_do);
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
+    tcase_add_test(t, the_first_load_has_no_limit_and_the_log_says_so);
     tcase_add_test(t, a_load_without_end_is_given_up_if_nobody_serves);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
     tcase_add_loop_test(t, one_that_loads_slowly_is_loaded_then_there_is_one_more, 0, 2);

@@ -467,6 +467,89 @@ START_TEST(signals_do_not_keep_the_loop_running)
 }
 END_TEST
 
+static void
+stop_the_other(struct sxe_timer *fired)
+{
+    push_timer(fired);
+    sxe_timer_stop(fired->user);
+}
+
+/* libev stops both timers of a turn before it calls the first callback. */
+START_TEST(a_timer_that_is_due_can_still_be_stopped)
+{
+    struct sxe_timer both[2];
+
+    fake_time_start(1000 * SECOND, 1000000 * SECOND);
+    plan_start(1);
+    for (unsigned i = 0; i < 2; i++) {
+        sxe_timer_init(&both[i], stop_the_other, 1, 0);
+        both[i].user = &both[1 - i];
+        sxe_timer_start(&both[i]);
+    }
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(event_count(), 1);
+    event_pop();
+    plan_stop();
+}
+END_TEST
+
+static void
+start_the_other(struct sxe_timer *fired)
+{
+    push_timer(fired);
+    sxe_timer_start(fired->user);
+}
+
+START_TEST(a_timer_that_is_due_can_be_started_again)
+{
+    struct sxe_timer both[2];
+
+    fake_time_start(1000 * SECOND, 1000000 * SECOND);
+    plan_start(1);
+    for (unsigned i = 0; i < 2; i++) {
+        sxe_timer_init(&both[i], i == 0 ? start_the_other : push_timer, 1, 0);
+        both[i].user = &both[1];
+        sxe_timer_start(&both[i]);
+    }
+    for (unsigned i = 0; event_count() < 2 && i < 10000; i++)
+        ev_run(sxe_loop(), EVRUN_ONCE);
+    sxe_timer_stop(&both[1]);
+    sxe_timer_stop(&both[1]);
+    ck_assert_int_eq(sxe_run(), 0);
+    while (event_count() > 0)
+        event_pop();
+    plan_stop();
+}
+END_TEST
+
+/* libev's default loop goes on after sxe_fini, and so would its timers and signals. */
+START_TEST(fini_stops_timers_and_signals)
+{
+    struct sxe_timer hourly;
+    struct sigaction now;
+
+    fake_time_start(1000 * SECOND, 1000000 * SECOND);
+    start_signals();
+    sxe_timer_init(&hourly, push_timer, 3600, 3600);
+    sxe_timer_start(&hourly);
+    sxe_timer_init(&timer, push_timer, 1, 0);
+    sxe_timer_start(&timer);
+    plan_stop();
+    ck_assert_int_eq(sigaction(SIGUSR1, NULL, &now), 0);
+    ck_assert(now.sa_handler == SIG_DFL);
+    sxe_timer_stop(&hourly);
+    sxe_signal_stop(&watches[0]);
+    plan_start(1);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(event_count(), 0);
+    sxe_timer_start(&timer);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(event_count(), 1);
+    event_pop();
+    plan_stop();
+}
+END_TEST
+
 static SXE *connection;
 
 static void
@@ -528,6 +611,9 @@ main(void)
     tcase_add_test(signals, a_signal_comes_through_the_loop);
     tcase_add_test(signals, a_stopped_signal_is_as_before);
     tcase_add_test(signals, signals_do_not_keep_the_loop_running);
+    tcase_add_test(signals, a_timer_that_is_due_can_still_be_stopped);
+    tcase_add_test(signals, a_timer_that_is_due_can_be_started_again);
+    tcase_add_test(signals, fini_stops_timers_and_signals);
     tcase_add_test(signals, a_signal_may_write_and_close);
     suite_add_tcase(suite, signals);
     return sxe_test_main(suite);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -624,6 +625,65 @@ START_TEST(a_handle_outlives_its_socket)
 }
 END_TEST
 
+/* Make `number` sockets and keep their handles. */
+static void
+keep_handles(uint64_t *handles, unsigned number)
+{
+    for (unsigned i = 0; i < number; i++)
+        handles[i] = sxe_handle(new_socket());
+}
+
+START_TEST(a_handle_means_nothing_after_fini)
+{
+    uint64_t handles[3][4];
+
+    for (unsigned round = 0; round < 3; round++) {
+        plan_start(4);
+        keep_handles(handles[round], 4);
+        for (unsigned i = 0; i < 4 * round; i++)
+            ck_assert_ptr_null(sxe_from_handle(handles[i / 4][i % 4]));
+        plan_stop();
+        ck_assert_ptr_null(sxe_from_handle(handles[round][0]));
+    }
+}
+END_TEST
+
+static void *
+look_for_handles(void *user)
+{
+    const uint64_t *handles = user;
+    struct sxe_config config = *sxe_get_config();
+    uintptr_t found = 0;
+    uint64_t own[4];
+
+    config.loop = ev_loop_new(0);
+    sxe_configure(&config);
+    sxe_register(4, 0);
+    if (sxe_init() < 0)
+        return (void *)(uintptr_t)99;
+    keep_handles(own, 4);
+    for (unsigned i = 0; i < 4; i++)
+        found += sxe_from_handle(handles[i]) != NULL;
+    (void)!sxe_fini();
+    ev_loop_destroy(config.loop);
+    return (void *)found;
+}
+
+START_TEST(a_handle_means_nothing_in_another_thread)
+{
+    uint64_t handles[4];
+    pthread_t thread;
+    void *found;
+
+    plan_start(4);
+    keep_handles(handles, 4);
+    ck_assert_int_eq(pthread_create(&thread, NULL, look_for_handles, handles), 0);
+    ck_assert_int_eq(pthread_join(thread, &found), 0);
+    ck_assert_ptr_null(found);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(every_state_has_a_name)
 {
     for (unsigned i = 0; i < SXE_STATES; i++) {
@@ -676,6 +736,8 @@ main(void)
     tcase_add_test(sockets, a_new_socket_knows_nothing_of_the_one_before);
     tcase_add_test(sockets, user_data_holds_an_int_of_either_sign);
     tcase_add_test(sockets, a_handle_outlives_its_socket);
+    tcase_add_test(sockets, a_handle_means_nothing_after_fini);
+    tcase_add_test(sockets, a_handle_means_nothing_in_another_thread);
     tcase_add_test(sockets, every_state_has_a_name);
     suite_add_tcase(suite, sockets);
     return sxe_test_main(suite);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Timers and signals of the program. Those that run are on a list of this thread, so that sxe_fini
+ * can stop them: libev's loop outlives sxe_fini, and would call them after the next sxe_init.
+ */
+#include "sxe-private.h"
+
+static bool
+has_loop(const char *call)
+{
+    if (CONTEXT->loop == NULL)
+        SXE_WARN("%s: sxe_init was not called", call);
+    return CONTEXT->loop != NULL;
+}
+
+/* ---- Timers ---- */
+
+static void
+unlink_timer(struct sxe_timer *timer)
+{
+    *timer->at = timer->next;
+    if (timer->next != NULL)
+        timer->next->at = timer->at;
+    timer->at = NULL;
+}
+
+static void
+on_loop_timer(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    struct sxe_timer *timer = (struct sxe_timer *)(void *)watcher;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    if (!ev_is_active(&timer->ev))
+        unlink_timer(timer);
+    timer->on_timer(timer);
+    sxe__finish();
+}
+
+void
+sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
+               double repeat)
+{
+    /* A NaN as a time would never be due, and the loop would never end. NaN is not above 0, so this
+     * line makes it 0. */
+    timer->after = after > 0 ? after : 0;
+    ev_timer_init(&timer->ev, on_loop_timer, timer->after, repeat > 0 ? repeat : 0);
+    timer->on_timer = callback;
+    timer->at = NULL;
+}
+
+void
+sxe_timer_start(struct sxe_timer *timer)
+{
+    struct sxe_timer **first;
+
+    if (ev_is_active(&timer->ev) || !has_loop("sxe_timer_start"))
+        return;
+    first = &CONTEXT->tables->timers;
+    if (timer->at == NULL) { /* else it is due in this turn, and starts again before its callback */
+        timer->next = *first;
+        timer->at = first;
+        if (timer->next != NULL)
+            timer->next->at = &timer->next;
+        *first = timer;
+    }
+    /* libev counts from the start of the turn, which may be long ago, and starts a timer that was
+     * stopped with the time that was left: both would fire the timer early. */
+    ev_now_update(CONTEXT->loop);
+    ev_timer_set(&timer->ev, timer->after, timer->ev.repeat);
+    ev_timer_start(CONTEXT->loop, &timer->ev);
+}
+
+void
+sxe_timer_stop(struct sxe_timer *timer)
+{
+    if (timer->at == NULL)
+        return;
+    unlink_timer(timer);
+    ev_timer_stop(CONTEXT->loop, &timer->ev);
+}
+
+/* ---- Signals ---- */
+
+static void
+on_loop_signal(struct ev_loop *loop, ev_signal *watcher, int events)
+{
+    struct sxe_signal *watch = (struct sxe_signal *)(void *)watcher;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    watch->on_signal(watch);
+    sxe__finish();
+}
+
+void
+sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(struct sxe_signal *))
+{
+    struct sxe_signal **first;
+
+    ev_signal_init(&watch->ev, on_loop_signal, signal_number);
+    watch->on_signal = callback;
+    if (!has_loop("sxe_signal_start"))
+        return;
+    first = &CONTEXT->tables->signals;
+    watch->next = *first;
+    watch->at = first;
+    if (watch->next != NULL)
+        watch->next->at = &watch->next;
+    *first = watch;
+    ev_signal_start(CONTEXT->loop, &watch->ev);
+    ev_unref(CONTEXT->loop);
+}
+
+void
+sxe_signal_stop(struct sxe_signal *watch)
+{
+    if (!ev_is_active(&watch->ev))
+        return;
+    *watch->at = watch->next;
+    if (watch->next != NULL)
+        watch->next->at = watch->at;
+    ev_ref(CONTEXT->loop);
+    ev_signal_stop(CONTEXT->loop, &watch->ev);
+}
+
+void
+sxe__timers_close(void)
+{
+    while (CONTEXT->tables->timers != NULL)
+        sxe_timer_stop(CONTEXT->tables->timers);
+    while (CONTEXT->tables->signals != NULL)
+        sxe_signal_stop(CONTEXT->tables->signals);
+}
