@@ -194,6 +194,7 @@ $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/a
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: $(addprefix lib-sxe-lua/io/sxe-lua-,$(addsuffix .lua,client client-request client-connections client-response cookies multipart))
 $B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
+$B/obj/lib-sxe-lua/http/sxe-lua-http-parts.o: lib-sxe-lua/http/sxe-lua-http-parts.lua
 $B/obj/apps/lua/lua.o $B/obj/test/apps/lua/lua.o: apps/lua/project.lua apps/lua/rocks.lua
 $B/obj/lib-sxe-lua/data/sxe-lua-template.o: lib-sxe-lua/data/sxe-lua-template.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-proxy.o: lib-sxe-lua/io/sxe-lua-proxy.lua

@@ -2,10 +2,9 @@
 -- A notice board, see README.md:   sxe-httpd --lua app.lua -w 2 -- DIRECTORY
 
 local crypto, dict, file = require "sxe.crypto", require "sxe.dict", require "sxe.file"
-local http, session, store = require "sxe.http", require "sxe.session", require "sxe.store"
-local template = require "sxe.template"
-local jobs, multipart = require "jobs", require "multipart"
-local posts, users = require "posts", require "users"
+local http, multipart, session = require "sxe.http", require "sxe.multipart", require "sxe.session"
+local store, template = require "sxe.store", require "sxe.template"
+local jobs, posts, users = require "jobs", require "posts", require "users"
 
 local LOGINS, FILE_MAX = 10, 5 << 20 -- logins of an address in ten minutes
 local POLICY = "default-src 'none'; connect-src 'self'; img-src 'self'; script-src 'self'; style-src 'self'; " ..
@@ -82,6 +81,10 @@ r:post("/posts", function(req)
   local text, upload = form.texts.text or "", form.files.file
   if text == "" and not upload then error{ status = 422, message = "write something, or choose a file" } end
   local job = upload and queue:reserve()
+  if upload then -- its end says what the bytes are, not what the client calls them
+    upload.file = ("%s.%s"):format(upload.path:match "[^/]*$", posts.ending_of(upload.head))
+    assert(file.rename(upload.path, data .. "/files/" .. upload.file))
+  end
   local post = board:add(user, text, upload, job)
   if job then queue:submit(job) end
   form:keep()

@@ -39,7 +39,7 @@ end
 
 function posts:add(user, text, upload, job)
   upload = upload or {}
-  local post = { user = user, text = text, time = os.time(), file = upload.name, label = upload.label }
+  local post = { user = user, text = text, time = os.time(), file = upload.file, label = upload.name }
   assert(self.db:write(function(txn)
     post.id = 1 + tonumber(txn:get "last" or 0)
     if job then job.post = post.id end

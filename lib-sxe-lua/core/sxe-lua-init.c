@@ -35,6 +35,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.udp", sxe__lua_open_udp, false},
     {"sxe.http", sxe__lua_open_http, false},
     {"sxe.session", sxe__lua_open_session, false},
+    {"sxe.multipart", sxe__lua_open_multipart, false},
     {"sxe.client", sxe__lua_open_client, false},
     {"sxe.redis", sxe__lua_open_redis, false},
     {"sxe.file", sxe__lua_open_file, false},

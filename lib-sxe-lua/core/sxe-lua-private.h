@@ -41,6 +41,7 @@
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-session.c   require "sxe.session", which is sxe-lua-session.lua
+ *     sxe-lua-http-parts.c  require "sxe.multipart", which is sxe-lua-http-parts.lua
  *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client*.lua
  *     sxe-lua-inflate.c   compressed bodies of its responses
  *     sxe-lua-redis.c     require "sxe.redis"; most of it is in sxe-lua-redis.lua
@@ -298,6 +299,7 @@ int sxe__lua_open_tcp(lua_State *L);
 int sxe__lua_open_udp(lua_State *L);
 int sxe__lua_open_http(lua_State *L);
 int sxe__lua_open_session(lua_State *L);
+int sxe__lua_open_multipart(lua_State *L);
 int sxe__lua_open_template(lua_State *L);
 int sxe__lua_open_client(lua_State *L);
 int sxe__lua_open_redis(lua_State *L);

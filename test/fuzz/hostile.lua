@@ -201,6 +201,7 @@ if has_crypto then
 end
 local worker, template = require "sxe.worker", require "sxe.template"
 modules[#modules + 1] = template
+modules[#modules + 1] = require "sxe.multipart"
 modules[#modules + 1] = worker
 
 local kinds = {}

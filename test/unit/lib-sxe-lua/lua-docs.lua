@@ -11,7 +11,8 @@ local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "regex", "zlib", "session", "template", "worker" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "regex", "zlib", "session", "template",
+  "worker", "multipart" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -24,6 +25,7 @@ local receivers = {
     files = "Files",
   },
   file = { f = "File" },
+  multipart = { form = "Form" },
   pool = { p = "Pool", element = "Element" },
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
@@ -213,6 +215,9 @@ local function objects(req, res, candidates)
   local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
 
   return {
+    Form = require "sxe.multipart".read{
+      headers = { ["content-type"] = "multipart/form-data; boundary=B" },
+      chunks = function() return string.gmatch("--B--", ".+") end },
     Views = require "sxe.template".new{ root = "examples" },
     Sessions = sessions, Session = sessions:open(req, res),
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),

@@ -1,0 +1,170 @@
+-- SPDX-License-Identifier: MIT
+--
+-- require "sxe.multipart": forms with files (RFC 7578), read as they arrive.
+--
+--   "\r\n" body          the first boundary then looks like the others
+--   "\r\n--BOUNDARY"     ends a part, and begins the next
+--   "--"                 after a boundary: the form ends
+--   "\r\n" fields "\r\n\r\n" bytes
+--
+-- The buffer holds one chunk of the body and the bytes in which a boundary may have begun.
+local error, find, format, gsub, match, max = error, string.find, string.format, string.gsub, string.match, math.max
+local ipairs, lower, pairs, pcall, setmetatable = ipairs, string.lower, pairs, pcall, setmetatable
+local char, sub, tonumber, tostring, type = string.char, string.sub, tonumber, tostring, type
+local assert, concat = assert, table.concat
+local encoding, file, task = require "sxe.encoding", require "sxe.file", require "sxe.task"
+
+local HEAD_MAX <const> = 8192
+local BOUNDARY_MAX <const> = 70
+local DEFAULTS <const> = { file_max = 10485760, text_max = 65536, parts_max = 100 }
+
+local multipart = {}
+local Form = { __name = "sxe.multipart.form" }
+Form.__index = Form
+local paths_of = setmetatable({}, { __mode = "k" }) -- the files that the end of a form removes
+
+local function refuse(status, message) error({ status = status, message = message }, 0) end
+
+local function take_options(options)
+  local taken = {}
+  for name, value in pairs(DEFAULTS) do taken[name] = value end
+  for name, value in pairs(options or {}) do
+    local wanted = name == "directory" and "string" or DEFAULTS[name] and "integer"
+    if not wanted then error("multipart.read has no option '" .. tostring(name) .. "'", 3) end
+    if (math.type(value) or type(value)) ~= wanted then
+      error("multipart.read: " .. name .. ": " .. wanted .. " expected, got " .. type(value), 3)
+    end
+    taken[name] = value
+  end
+  return taken
+end
+
+-- Returns read_until(stop, take): it calls take(bytes) with all that comes before the text `stop`, in pieces.
+local function reader(req)
+  local chunks, state, control = req:chunks()
+  local buffer, is_at_end = "\r\n", false
+
+  return function(stop, take)
+    while true do
+      local first, last = find(buffer, stop, 1, true)
+      local length = first and first - 1 or max(0, #buffer - #stop + 1)
+
+      if length > 0 then take(sub(buffer, 1, length)) end
+      buffer = sub(buffer, (last or length) + 1)
+      if first then return end
+      control = chunks(state, control)
+      if not control and is_at_end then refuse(400, "the form ends too early") end
+      is_at_end = not control
+      buffer = buffer .. (control or "\r\n") -- clients may leave the end of the last line out
+    end
+  end
+end
+
+-- Read a text of at most `most` bytes.
+local function read_text(read_until, stop, most, what)
+  local parts, size = {}, 0
+
+  read_until(stop, function(bytes)
+    size = size + #bytes
+    if size > most then refuse(413, format("%s: more than %d bytes", what, most)) end
+    parts[#parts + 1] = bytes
+  end)
+  return concat(parts)
+end
+
+-- The value of a parameter of a field. Browsers escape three bytes in it.
+local function parameter_of(head, name)
+  local value = match(head, "[; ]" .. name .. '="([^"]*)"') or match(head, "[; ]" .. name .. "=([^;\r\" ]+)")
+
+  return value and gsub(value, "%%(%x%x)", function(hex)
+    if hex == "22" or hex == "0D" or hex == "0A" then return char(tonumber(hex, 16)) end
+  end)
+end
+
+-- The fields of a part's head: name, file's name (nil: a text), type.
+local function fields_of(head)
+  local fields = {}
+
+  for name, value in head:gmatch "\r\n([^:\r]+):[ \t]*([^\r]*)" do fields[lower(name)] = value end
+  local disposition = fields["content-disposition"] or ""
+  local name = lower(sub(disposition, 1, 9)) == "form-data" and parameter_of(disposition, "name")
+  if not name then refuse(400, "a part of the form has no name") end
+  return name, parameter_of(disposition, "filename"), fields["content-type"] or "text/plain"
+end
+
+-- Read the bytes of a file to the directory, or to memory. `left` is how many bytes the form may still have.
+local function read_file(form, read_until, stop, options, left, part)
+  local pieces, output = {}, nil
+
+  if options.directory then
+    part.path = format("%s/%s", options.directory, encoding.uuid4())
+    output = assert(file.open(part.path, "w", { mode = 384 })) -- 0600
+    paths_of[form][#paths_of[form] + 1] = part.path
+  end
+  local _closed <close> = output
+  read_until(stop, function(bytes)
+    part.size = part.size + #bytes
+    if part.size > left then refuse(413, format("files: more than %d bytes", options.file_max)) end
+    if #part.head < 16 then part.head = sub(part.head .. bytes, 1, 16) end
+    if output then assert(output:write(bytes)) else pieces[#pieces + 1] = bytes end
+  end)
+  if output then assert(output:close()) else part.bytes = concat(pieces) end
+end
+
+-- Read a part. Returns how many bytes of files and of texts the form may still have.
+local function read_part(form, read_until, stop, options, files_left, texts_left)
+  local head = "\r\n" .. read_text(read_until, "\r\n\r\n", HEAD_MAX, "the head of a part") .. "\r\n"
+  local name, label, kind = fields_of(head)
+  local part = { field = name, name = label, type = kind }
+
+  if label == "" then -- browsers send this when no file was chosen
+    read_text(read_until, stop, 0, "a file without a name")
+    return files_left, texts_left
+  elseif label then
+    part.size, part.head = 0, ""
+    read_file(form, read_until, stop, options, files_left, part)
+    form.files[name] = form.files[name] or part
+  else
+    part.value = read_text(read_until, stop, texts_left, "texts")
+    form.texts[name] = form.texts[name] or part.value
+  end
+  form.parts[#form.parts + 1] = part
+  return files_left - (part.size or 0), texts_left - #(part.value or "")
+end
+
+local function read_parts(form, read_until, boundary, options)
+  local stop = "\r\n--" .. boundary
+  local files_left, texts_left = options.file_max, options.text_max
+
+  read_text(read_until, stop, HEAD_MAX, "the text before the form")
+  for _ = 1, options.parts_max + 1 do
+    if sub(read_text(read_until, "\r\n", 128, "a boundary"), 1, 2) == "--" then return end
+    files_left, texts_left = read_part(form, read_until, stop, options, files_left, texts_left)
+  end
+  refuse(413, format("the form has more than %d parts", options.parts_max))
+end
+
+function multipart.read(req, options)
+  local kind = req.headers["content-type"] or ""
+  local taken = take_options(options)
+
+  if lower(sub(kind, 1, 20)) ~= "multipart/form-data;" then refuse(415, "a form of multipart/form-data is expected") end
+  local boundary = match(kind, '[; ][bB][oO][uU][nN][dD][aA][rR][yY]="?([^";]+)')
+  if not boundary or #boundary > BOUNDARY_MAX then refuse(400, "the form has no boundary") end
+  local form = setmetatable({ texts = {}, files = {}, parts = {} }, Form)
+  paths_of[form] = {}
+  local good, why = pcall(read_parts, form, reader(req), boundary, taken)
+  if good then return form end
+  Form.__close(form)
+  error(why, 0)
+end
+
+function Form:keep() paths_of[self] = {} end
+
+-- If the client is gone, this task may not wait, so others remove the files.
+function Form:__close()
+  for _, path in ipairs(paths_of[self]) do task.start(file.remove, path) end
+  paths_of[self] = {}
+end
+
+return multipart

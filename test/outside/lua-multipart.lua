@@ -1,0 +1,85 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Forms with files, by docs/lua-handlers.md.
+
+local project = require "project"
+local script = require "script"
+
+local HANDLER = [[
+local multipart = require "sxe.multipart"
+return function(req)
+  local form <close> = multipart.read(req, { directory = arg[1], file_max = 100000, text_max = 10, parts_max = 3 })
+  local f = form.files.f
+  if form.texts.keep then form:keep() end
+  if form.texts.fail then error "broken" end
+  return ("%d %s %s"):format(#form.parts, form.texts.t or "-", f and f.name .. " " .. f.size or "-")
+end
+]]
+
+local function start(work)
+    work:write("files/.keep", "")
+    os.remove(work:path "files/.keep")
+    return script.start(HANDLER, "--", work:path "files")
+end
+
+local function part(fields, bytes)
+    return "--B\r\nContent-Disposition: form-data; " .. fields .. "\r\n\r\n" .. bytes .. "\r\n"
+end
+
+local function head_of(length)
+    return "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=B\r\n" ..
+           ("Content-Length: %d\r\n\r\n"):format(length)
+end
+
+local function send(server, body)
+    local sock <close> = server:connect()
+    sock:send(head_of(#body) .. body)
+    return sock:read_reply()
+end
+
+-- Wait until the directory has so many files.
+local function wait_for_files(work, count)
+    for _ = 1, 6000 do
+        local _, output = work:sh "ls files | wc -l"
+        if tonumber(output) == count then return end
+        wire.sleep(0.01)
+    end
+    error("the directory never had " .. count .. " files", 2)
+end
+
+local FILE = part('name="f"; filename="a.txt"', ("x"):rep(70000))
+
+-- promise: docs/lua-handlers.md: A form that is too large makes the reply `413`, one that is damaged or ends early `400`,
+-- and a body of another type `415`
+test("forms that are too large, damaged or of another type are refused, and leave no files", function()
+    local work <close> = project.start()
+    local server <close> = start(work)
+    equal(send(server, part('name="t"', "text") .. FILE .. "--B--\r\n").body, "2 text a.txt 70000")
+    for body, status in pairs{
+        [FILE .. part('name="g"; filename="b"', ("x"):rep(30001)) .. "--B--\r\n"] = 413,
+        [FILE .. part('name="t"', ("x"):rep(11)) .. "--B--\r\n"] = 413,
+        [FILE .. part('name="t"', ""):rep(3) .. "--B--\r\n"] = 413,
+        [FILE .. part('nome="t"', "") .. "--B--\r\n"] = 400,
+        [FILE .. "--B"] = 400,
+        [FILE .. part('name="fail"', "") .. "--B--\r\n"] = 500} do
+        equal(send(server, body).status, status)
+        wait_for_files(work, 0)
+    end
+    local sock <close> = server:connect()
+    sock:send "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    equal(sock:read_reply().status, 415)
+end)
+
+-- promise: docs/lua-handlers.md: The end of the `<close>` variable removes the files of the directory, also after an
+-- error, except after **`form:keep()`**.
+test("files are kept if the handler says so, and removed when a client leaves in the middle", function()
+    local work <close> = project.start()
+    local server <close> = start(work)
+    equal(send(server, FILE .. part('name="keep"', "") .. "--B--").status, 200)
+    wait_for_files(work, 1)
+    local sock = server:connect()
+    sock:send(head_of(100000) .. FILE:sub(1, 60000))
+    wait_for_files(work, 2)
+    sock:close()
+    wait_for_files(work, 1)
+end)
