@@ -93,8 +93,8 @@ check_alphabet(lua_State *L, int argument, const char **alphabet)
     return (unsigned)size;
 }
 
-/* Make characters of random bytes: a byte times the size of the alphabet, divided by 256. 256 % size
- * of the 256 bytes are refused, so that each character has the same number of bytes that make it
+/* Make characters of random bytes: a byte times the size of the alphabet, divided by 256. Of the
+ * 256 bytes 256 % size are refused, so that each character has the same number of bytes that make it
  * (Lemire, "Fast Random Integer Generation in an Interval"). Returns the number of characters. */
 static size_t
 pick_characters(char *to, size_t wanted, const uint8_t *drawn, size_t length, const char *alphabet,

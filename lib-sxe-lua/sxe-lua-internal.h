@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what lib-sxe-store, -postgres and -regex use of lib-sxe-lua, beside its public header: tasks
- * that wait, how calls fail, tables of options, addresses of names. sxe-lua-private.h says how a
- * call parks its task.
+ * What: what lib-sxe-store, -postgres, -regex and -zlib use of lib-sxe-lua, beside its public
+ * header: tasks that wait, how calls fail, tables of options, addresses of names.
+ * sxe-lua-private.h says how a call parks its task.
  *
  * Place: sxe-lua-private.h includes it; so do the files of libraries above that have modules whose
  * calls wait. It is not installed.

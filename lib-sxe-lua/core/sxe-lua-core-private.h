@@ -143,7 +143,6 @@ void sxe__lua_tell_calls(struct sxe_lua *lua, lua_State *L);
 /* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
 void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);
 
-
 /* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has Lua
  * call hooks in L again (sxe-lua-hooks.c). sxe__lua_find_hook_flag must be called first, once per
  * process. */

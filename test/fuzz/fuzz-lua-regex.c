@@ -43,8 +43,8 @@ static const char script[] =
     "end\n";
 
 /* one_search(pattern, options, subject): from, to, the text with all matches in <>, their number; 0
- * and 0 if there is no match; nil if PCRE2 takes too many steps or refuses. The text is false if PCRE2
- * cannot replace all. */
+ * and 0 if there is no match; nil if PCRE2 takes too many steps or refuses. The text is false if
+ * PCRE2 cannot replace all. */
 static int
 one_search(lua_State *L)
 {
