@@ -94,8 +94,8 @@ check_alphabet(lua_State *L, int argument, const char **alphabet)
 }
 
 /* Make characters of random bytes: a byte times the size of the alphabet, divided by 256. Of the
- * 256 bytes 256 % size are refused, so that each character has the same number of bytes that make it
- * (Lemire, "Fast Random Integer Generation in an Interval"). Returns the number of characters. */
+ * 256 bytes 256 % size are refused, so that each character has the same number of bytes (Lemire,
+ * "Fast Random Integer Generation in an Interval"). Returns the number of characters. */
 static size_t
 pick_characters(char *to, size_t wanted, const uint8_t *drawn, size_t length, const char *alphabet,
                 unsigned size)
