@@ -71,8 +71,8 @@ note_bytes(void)
         bytes_before += 4096; /* stdio's buffer for the message that libcheck writes first */
 }
 
-/* Overwrite what functions that have returned left on the stack: LeakSanitizer would take an address
- * there for one that is in use. */
+/* Overwrite what functions that have returned left on the stack: LeakSanitizer would take an
+ * address there for one that is in use. */
 UNCHECKED static void
 forget_stack(void)
 {
