@@ -10,7 +10,8 @@
  * The files of a load that fails are watched together with those of the load that serves: a change
  * of either may make the next load succeed.
  *
- * Limits: only the first CHANGES_FILES files are watched; the log says so once. A change that leaves size, time and inode
+ * Limits: only the first CHANGES_FILES files are watched, which the log says once. A change that
+ * leaves size, time and inode
  * as they were is not noticed.
  */
 #ifndef SXE_WORKERS_CHANGES_PRIVATE_H

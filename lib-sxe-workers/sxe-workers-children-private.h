@@ -74,8 +74,8 @@ sxe__child_in(enum role role); /* the first child in this role; NULL: there is n
  * asked to be replaced does not count. */
 bool sxe__child_is_taken(unsigned place, enum role last);
 
-/* Whether a child serves in this place, even if it has asked to be replaced. */
-bool sxe__child_serves(unsigned place);
+/* Whether a child serves in each place, even if it has asked to be replaced. */
+bool sxe__children_serve_all(void);
 
 /* Send SIGKILL. The caller logs why. */
 void sxe__child_kill(struct sxe__child *child);

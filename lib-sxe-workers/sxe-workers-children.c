@@ -210,14 +210,24 @@ sxe__child_is_taken(unsigned place, enum role last)
     return false;
 }
 
-bool
-sxe__child_serves(unsigned place)
+static bool
+is_place_served(unsigned place)
 {
     for (unsigned i = 0; i < sxe__children.number; i++) {
         if (sxe__children.each[i].place == place && sxe__children.each[i].role == SERVING)
             return true;
     }
     return false;
+}
+
+bool
+sxe__children_serve_all(void)
+{
+    for (unsigned place = 0; place < sxe__children.workers; place++) {
+        if (!is_place_served(place))
+            return false;
+    }
+    return true;
 }
 
 void

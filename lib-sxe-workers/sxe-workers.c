@@ -64,18 +64,6 @@ be_child(const struct sxe_worker *worker)
     exit(sxe__supervisor.config.serve(sxe__supervisor.config.user, worker));
 }
 
-/* Whether no place is empty: if workers are missing, their predecessors serve, and have asked to be
- * replaced. */
-static bool
-is_each_place_served(void)
-{
-    for (unsigned place = 0; place < sxe__supervisor.workers; place++) {
-        if (!sxe__child_serves(place))
-            return false;
-    }
-    return true;
-}
-
 /* Plan to start a successor of a child that was started at since_ns. If the child lived long, the
  * successor is started at once, otherwise after a delay, which doubles from start to start. */
 static void
@@ -94,7 +82,7 @@ start_child_later(uint64_t since_ns)
     sxe__supervisor.start_ns = now_ns + sxe__supervisor.delay_ns;
     if (sxe__supervisor.delay_ns < DELAY_SAY_NS)
         return;
-    if (is_each_place_served())
+    if (sxe__children_serve_all())
         SXE_WARN("workers ask to be replaced soon after their start, one after the other: the next "
                  "one is started in %u ms; until then they go on serving",
                  (unsigned)(sxe__supervisor.delay_ns / SXE_NS_PER_MS));

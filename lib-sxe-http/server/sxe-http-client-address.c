@@ -52,7 +52,7 @@ put_byte_of_address(char *to, unsigned byte)
     return to;
 }
 
-/* Like inet_ntop(3) for IPv4, which calls sprintf(3) and takes ten times as long: an access log has
+/* Like inet_ntop(3) for IPv4, which calls printf(3) and takes ten times as long: an access log has
  * an address in each line. */
 static void
 put_ipv4(char *to, const void *address)

@@ -2,7 +2,8 @@
  *
  * What: makes a line of the access log.
  *
- * Place: access-log.c calls log_line_make for each request that it logs, with room at the end of its
+ * Place: access-log.c calls log_line_make for each request that it logs, with room at the end of
+ * its
  * buffer, so that no line is copied. Nothing is allocated. printf(3) is called only for the rate of
  * sampled lines in JSON, because it takes as long as several parts of a line.
  *

@@ -294,7 +294,7 @@ START_TEST(what_nobody_else_accepts_is_accepted_in_the_end)
 }
 END_TEST
 
-/* Connect, and wait until the connection is accepted. Returns after how many milliseconds it was. */
+/* Connect, and wait until the connection is accepted. Returns after how many milliseconds. */
 static unsigned
 accepted_after(SXE *listener, int *peer)
 {

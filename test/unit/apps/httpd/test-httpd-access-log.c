@@ -299,7 +299,8 @@ START_TEST(a_line_is_made_to_order)
 }
 END_TEST
 
-/* A byte that must be escaped in some formats, at each place of a text that is tested eight bytes at
+/* A byte that must be escaped in some formats, at each place of a text that is tested eight bytes
+ * at
  * a time. */
 static const struct {
     const char *format;
