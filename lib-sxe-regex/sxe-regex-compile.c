@@ -53,7 +53,7 @@ regex_free(void *memory, void *user)
     (void)engine->alloc(engine->alloc_user, piece, size + SIZE_PLACE, 0);
 }
 
-/* ---- What all patterns share ---- */
+/* ---- The engine, which all patterns share ---- */
 
 static int
 free_engine(lua_State *L)
@@ -92,7 +92,7 @@ sxe__regex_push_engine(lua_State *L)
 
     sxe__lua_refuse_at_end(L);
     engine = lua_newuserdatauv(L, sizeof(*engine), 0);
-    *engine = (struct sxe__regex_engine){NULL};
+    *engine = (struct sxe__regex_engine){.general = NULL};
     engine->alloc = lua_getallocf(L, &engine->alloc_user);
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, free_engine);

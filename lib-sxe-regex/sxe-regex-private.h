@@ -22,7 +22,7 @@
 
 enum { SXE__REGEX_GROUPS_MAX = 200, SXE__REGEX_OFFSETS = 2 * (SXE__REGEX_GROUPS_MAX + 1) };
 
-/* What all patterns of a state share; in the registry. */
+/* All patterns of a state share one, which the registry holds. */
 struct sxe__regex_engine {
     lua_Alloc alloc; /* the state's, which counts memory */
     void *alloc_user;

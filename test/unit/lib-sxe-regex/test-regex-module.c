@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.regex". What it finds is checked by regex-values.lua; here each allocation fails in
+ * require "sxe.regex". regex-values.lua checks the results of searches; here each allocation fails in
  * turn, tasks wait and are limited inside of searches, and states are deleted.
  */
 #include "lua-net.h"

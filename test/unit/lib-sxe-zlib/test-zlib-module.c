@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.zlib". What it makes is checked by zlib-values.lua; here each allocation fails in
+ * require "sxe.zlib". zlib-values.lua checks the results of calls; here each allocation fails in
  * turn, and other tasks run while a text is compressed.
  */
 #include "lua-net.h"
