@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.regex". regex-values.lua checks the results of searches; here each allocation fails in
- * turn, tasks wait and are limited inside of searches, and states are deleted.
+ * require "sxe.regex". regex-values.lua checks the results of searches; here each allocation fails
+ * in turn, tasks wait and are limited inside of searches, and states are deleted.
  */
 #include "lua-net.h"
 
