@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: pipelined GETs by hiredis, the C client of Redis: the peer of bench/lua/redis-get.lua in the
- * row redis-pipeline, which does the same with sxe.redis.
+ * What: pipelined GETs by hiredis, the C client of Redis: the peer of bench/lua/redis-get.lua in
+ * the row redis-pipeline, which does the same with sxe.redis.
  *
  *     redis-get SOCKET COUNT
  *
- * It sets KEYS keys, and then sends COUNT GETs, DEPTH at a time, and takes their replies. Before and
- * after that it prints a line; the second one has the CPU seconds in between.
+ * It sets KEYS keys, and then sends COUNT GETs, DEPTH at a time, and takes their replies. Before
+ * and after that it prints a line; the second one has the CPU seconds in between.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>

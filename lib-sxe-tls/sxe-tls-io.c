@@ -59,8 +59,7 @@ send_kept(SXE *s, struct sxe__tls_connection *c)
     return 0;
 }
 
-/* Keep the records from `at` on, after those that are kept already: an alert may follow them. 0 or
- * -ECONNABORTED. */
+/* Keep the records from `at` on; an alert may follow records that are kept. 0; -ECONNABORTED. */
 static int
 keep_records(SXE *s, struct sxe__tls_connection *c, uint32_t at)
 {
@@ -525,22 +524,11 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
 
 /* ---- Ending ---- */
 
-/* Whether the peer's kernel could lose our output if this connection were closed now: a server of
- * TLS 1.3 sends its tickets after the handshake, and a ticket that is unread, or comes after the
- * close, makes our kernel reset the connection. Tickets that the peer sends later than it
- * acknowledges our output do not matter. */
-static bool
-needs_peer_end(SXE *s, const struct sxe__tls_connection *c)
-{
-    return c->is_client && c->result == 0 && SSL_is_init_finished(c->ssl) &&
-           SSL_version(c->ssl) == TLS1_3_VERSION && (c->end_sent || sxe_io_unacknowledged(s) > 0);
-}
-
 static int
 tls_finish(SXE *s)
 {
     struct sxe__tls_connection *c = sxe__tls_of(s);
-    int done = needs_peer_end(s, c);
+    int done = sxe__tls_needs_peer_end(s, c);
 
     enter_connection(c);
     say_end(c);

@@ -198,6 +198,12 @@ sxe__tls_of(const SXE *s)
 /* Call when the handshake is done. */
 void sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c);
 
+/* Whether the peer's kernel could lose our output if this connection were closed now: a server of
+ * TLS 1.3 sends its tickets after the handshake, and a ticket that is unread, or comes after the
+ * close, makes our kernel reset the connection. Tickets that the peer sends later than it
+ * acknowledges our output do not matter. */
+bool sxe__tls_needs_peer_end(const SXE *s, const struct sxe__tls_connection *c);
+
 /* Have OpenSSL free the buffers of an ACTIVE connection, which becomes QUIET. False: it is in the
  * middle of a record, or has output. */
 bool sxe__tls_rest(struct sxe__tls_connection *c);

@@ -149,3 +149,10 @@ sxe_tls_count(struct sxe_tls_counts *counts)
     counts->quiet = in_state(SXE__TLS_QUIET);
     counts->memory = memory_of_tls();
 }
+
+bool
+sxe__tls_needs_peer_end(const SXE *s, const struct sxe__tls_connection *c)
+{
+    return c->is_client && c->result == 0 && SSL_is_init_finished(c->ssl) &&
+           SSL_version(c->ssl) == TLS1_3_VERSION && (c->end_sent || sxe_io_unacknowledged(s) > 0);
+}

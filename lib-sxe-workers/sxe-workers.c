@@ -286,7 +286,7 @@ retry_if_stale(void)
     sxe__supervisor.retry_ns = sxe_time_ns() + sxe__supervisor.retry_delay_ns;
 }
 
-/* What say_failed adds, once for a change: that it is not in service, and is tried again. */
+/* The text that say_failed adds, once for a change: it is not in service, and is tried again. */
 static const char *
 what_follows(void)
 {

@@ -17,8 +17,8 @@
 SXE_MUST_USE int sxe__address_parse(struct sockaddr_storage *address, const char *ip,
                                     unsigned short port);
 
-/* Convert a path to a sockaddr_un. Returns 0, -EINVAL for an empty path, or -ENAMETOOLONG. "@name" is
- * abstract. */
+/* Convert a path to a sockaddr_un. Returns 0, -EINVAL for an empty path, or -ENAMETOOLONG. "@name"
+ * is abstract. */
 SXE_MUST_USE int sxe__address_parse_path(struct sockaddr_storage *address, socklen_t *length,
                                          const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timers and signals of the program. Those that run are on a list of this thread, so that sxe_fini
- * can stop them: libev's loop outlives sxe_fini, and would call them after the next sxe_init.
+ * Timers and signals of the program. A list of this thread has all that run, so that sxe_fini can
+ * stop them: libev's loop outlives sxe_fini, and would call them after the next sxe_init.
  */
 #include "sxe-private.h"
 

@@ -204,9 +204,8 @@ sxe__drained(SXE *s)
     }
     if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
         result = sxe__io_end(s);
-    /* after -EAGAIN this function is called again when the kernel takes more */
     if (result == -EAGAIN)
-        return;
+        return; /* this function is called again when the kernel takes more */
     if (!(s->flags & SXE__LINGER) || result < 0) {
         sxe__end(s, -result);
         return;

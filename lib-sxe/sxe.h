@@ -194,8 +194,8 @@ SXE_PUBLIC struct ev_loop *sxe_loop(void); /* this thread's loop; NULL before sx
 
 /* ---- Making and connecting sockets ---- `from` is the socket that log lines are about, or NULL.
  * An ip is IPv4 or IPv6 text, "" or "INADDR_ANY" for any. A result of NULL sets errno: ENFILE: no
- * socket is free; EINVAL: ip is no address, or the path is empty; ENAMETOOLONG: the path has more than 107 bytes.
- * user_data starts as NULL. */
+ * socket is free; EINVAL: ip is no address, or the path is empty; ENAMETOOLONG: the path has more
+ * than 107 bytes. user_data starts as NULL. */
 SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
                             SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
                             SXE_IN_EVENT_CLOSE close);

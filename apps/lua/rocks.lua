@@ -52,7 +52,7 @@ end
 
 local modules, known = {}, {}
 
--- Add a module, if it is new, and what it requires. Those that are only tried, by pcall(require, name), may be missing.
+-- Add a module, if it is new, and what it requires. A module that pcall(require, name) tries may be missing.
 local function add(name, is_optional)
   local module = known[name]
   if module then

@@ -374,8 +374,8 @@ never(struct sxe_timer *timer)
     ck_abort_msg("a timer without a loop fired: %p", (void *)timer);
 }
 
-/* promise: lib-sxe/sxe.h: before sxe_init and after sxe_fini they are not started: a line of the log
- * says so. */
+/* promise: lib-sxe/sxe.h: before sxe_init and after sxe_fini they are not started: a line of the
+ * log says so. */
 START_TEST(calls_without_a_loop_are_harmless)
 {
     struct sxe_timer timer;

@@ -61,7 +61,7 @@ function Server:kill()
     os.remove(self.path)
 end
 
--- Kill the connections of the load: all, or one. Those of redis-cli, which moves slots, speak RESP2.
+-- Kill the connections of the load: all, or one. Redis-cli, which moves slots, speaks RESP2, and keeps its own.
 function Server:kill_connections()
     local list = {}
     for line in (self:ask "CLIENT LIST" or ""):gmatch "[^\n]+" do

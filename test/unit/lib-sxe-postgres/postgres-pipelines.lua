@@ -354,7 +354,7 @@ local function rows_come_from_cursors()
       equal(sum, 250 * 251 // 2)
       assert(tx:query "a")
       equal(next(open_ones), nil)
-      -- Those of a savepoint that is kept belong to the transaction; those of one that is undone are gone.
+      -- Statements of a savepoint that is kept belong to the transaction; after an undone savepoint its own are gone.
       assert(tx:transaction(function(inner) for _ in inner:rows("numbers", 3) do break end end))
       fails("gave", tx:transaction(function(inner)
         for _ in inner:rows("numbers", 3) do break end
