@@ -31,7 +31,7 @@ on_loop_timer(struct ev_loop *loop, ev_timer *watcher, int events)
 
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
-    if (!ev_is_active(&timer->ev))
+    if (timer->at != NULL && !ev_is_active(&timer->ev)) /* not so if ev_invoke calls it */
         unlink_timer(timer);
     timer->on_timer(timer);
     sxe__finish();
