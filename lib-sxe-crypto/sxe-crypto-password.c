@@ -40,6 +40,8 @@ find_cost_fault(const struct cost *cost)
         return "n: a power of 2 from 2 to 1048576 expected";
     if (cost->r < 1 || cost->n * cost->r > BLOCKS_MAX)
         return "n * r: at most 1048576 expected";
+    if (cost->r == 1 && cost->n >= 1 << 16) /* RFC 7914, 2: less than 2^(16 r) */
+        return "n: at most 32768 expected if r is 1";
     if (cost->p < 1 || cost->n * cost->r * cost->p > WORK_MAX)
         return "n * r * p: at most 4194304 expected";
     return NULL;

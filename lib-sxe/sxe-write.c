@@ -196,11 +196,12 @@ sxe__drained(SXE *s)
 {
     int result = 0;
 
+    if (s->io_shakes) /* no byte was written, so none can be lost */
+        s->flags &= (uint16_t)~SXE__LINGER;
     if (!(s->flags & SXE__LINGER) && s->io->finish != NULL) {
         result = s->io->finish(s);
         s->io_lingers = result > 0;
-        if (s->io_lingers)
-            s->flags |= SXE__LINGER;
+        s->flags |= s->io_lingers ? SXE__LINGER : 0;
     }
     if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
         result = sxe__io_end(s);
@@ -210,9 +211,8 @@ sxe__drained(SXE *s)
         sxe__end(s, -result);
         return;
     }
-    s->flags |= SXE__END_SENT;
     /* If epoll has reported bytes that are still unread, read and drop them. */
-    s->flags |= SXE__READABLE;
+    s->flags |= SXE__END_SENT | SXE__READABLE;
     sxe__defer(s);
 }
 

@@ -163,6 +163,7 @@ assert(#crypto.scrypt("", "", { n = 2 }) == 32)
 fails("n * r: at most 1048576", crypto.scrypt, "pleaseletmein", "SodiumChloride", { n = 1048576, p = 1 })
 fails("n: a power of 2 from 2", crypto.scrypt, "", "", { n = 1 })
 fails("n: a power of 2 from 2", crypto.scrypt, "", "", { n = 1000 })
+fails("n: at most 32768 expected if r is 1", crypto.scrypt, "", "", { n = 65536, r = 1, p = 1 })
 fails("n: an integer from 1 to 1048576", crypto.scrypt, "", "", { n = 1 << 21 })
 fails("n * r * p: at most 4194304", crypto.scrypt, "", "", { n = 131072, p = 5 })
 fails("length: an integer from 1 to 1024", crypto.scrypt, "", "", { length = 1025 })
@@ -185,7 +186,7 @@ for at = 1, #hash do
   assert(crypto.verify_password("secret\0word", hash:sub(1, at - 1)) == nil)
 end
 for _, text in ipairs{ "", "$2y$04$abc", hash .. "=", hash:gsub("ln=4", "ln= 4"), hash:gsub("ln=4", "ln=04"),
-                       (hash:gsub("ln=4", "ln=63")), (hash:gsub("ln=4", "ln=21")), (hash:gsub("r=1", "r=0")) } do
+                       (hash:gsub("ln=4", "ln=63")), (hash:gsub("ln=4", "ln=21")), (hash:gsub("ln=4", "ln=16")), (hash:gsub("r=1", "r=0")) } do
   if type(text) == "string" then
     assert(select(2, crypto.verify_password("a", text)) == "the hash is none of crypto.hash_password, or costs too much")
   end

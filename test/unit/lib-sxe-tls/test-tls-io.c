@@ -780,6 +780,23 @@ START_TEST(an_end_before_the_handshake_closes_at_once)
 }
 END_TEST
 
+/* Neither a mark nor a file of 0 bytes is output that waits for the handshake. */
+START_TEST(a_close_without_output_does_not_wait_for_the_handshake)
+{
+    int fd;
+    SXE *ours;
+
+    start_with((struct sxe_tls_config){0}, NULL, push_read);
+    ours = accept_peer(listener, &fd);
+    if (_i >= 2)
+        ck_assert_int_eq(sxe_send(ours, "", 0, NULL), 0);
+    ck_assert_int_eq(_i % 2 == 0 ? sxe_close(ours) : sxe_close_lingering(ours), 0);
+    EXPECT("close", ours, 0);
+    close(fd);
+    tls_stop(NULL, tls);
+}
+END_TEST
+
 /* From now on the kernel takes nothing, and "first" is kept as output. */
 static void
 keep_first(void)
@@ -1102,6 +1119,7 @@ io_suite(void)
     tcase_add_test(tcase, much_output_does_not_stop_the_handshake);
     tcase_add_loop_test(tcase, a_paused_connection_shakes_hands_and_shows_early_bytes_later, 0, 2);
     tcase_add_test(tcase, an_end_before_the_handshake_closes_at_once);
+    tcase_add_loop_test(tcase, a_close_without_output_does_not_wait_for_the_handshake, 0, 4);
     tcase_add_test(tcase, an_alert_is_kept_after_what_is_kept_already);
     tcase_add_test(tcase, what_is_kept_goes_with_its_connection);
     tcase_add_loop_test(tcase, a_close_says_so, 0, 2);
