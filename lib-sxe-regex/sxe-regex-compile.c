@@ -18,6 +18,7 @@ enum {
     STEPS_MAX = 1 << 23,             /* of machine code: 15 ms at one place, 0.1 s in all */
     INTERPRETED_STEPS_MAX = 1 << 20, /* 20 ms at one place, 0.2 s in all */
     JIT_PATTERN_MAX = 32768,         /* bytes of a compiled pattern; a larger one is interpreted */
+    CASELESS_RANGES_MAX = 24,        /* of UTF: 80 ms of CPU */
     STACK_FIRST = 32768,
     STACK_MAX = 1 << 20,
     HEAP_MAX_KIB = 16384,
@@ -211,6 +212,44 @@ find_refused(const char *pattern, size_t length)
     return length;
 }
 
+/* Whether a pattern may ignore case: by the flag, or by an option such as (?i) or (?xi:. */
+static bool
+may_ignore_case(const struct sxe_span *pattern, uint32_t options)
+{
+    const char *end = pattern->base + pattern->length;
+
+    if (options & PCRE2_CASELESS)
+        return true;
+    for (const char *p = pattern->base; p + 2 < end; p++) {
+        if (p[0] != '(' || p[1] != '?')
+            continue;
+        for (p += 2; p < end && strchr("^imnsxJU", *p) != NULL && *p != '\0'; p++) {
+            if (*p == 'i')
+                return true;
+        }
+        p--;
+    }
+    return false;
+}
+
+/* Where it ignores case, PCRE2 looks up each character of a range: 3 ms for the largest range of
+ * UTF. So the ranges of such a pattern are limited. Returns where the first one too many is, or the
+ * length. */
+static size_t
+find_costly_range(const struct sxe_span *pattern, uint32_t options)
+{
+    unsigned ranges = 0;
+
+    if (!(options & PCRE2_UTF) || !may_ignore_case(pattern, options))
+        return pattern->length;
+    for (size_t i = 0; i < pattern->length; i++) {
+        ranges += pattern->base[i] == '-';
+        if (ranges > CASELESS_RANGES_MAX)
+            return i;
+    }
+    return pattern->length;
+}
+
 /* The pattern could not be compiled. */
 static int
 refuse_compiled(lua_State *L, int error, size_t at)
@@ -300,6 +339,9 @@ sxe__regex_l_compile(lua_State *L)
     at = find_refused(pattern.base, pattern.length);
     if (at < pattern.length)
         return refuse_pattern(L, "\\G and verbs such as (*SKIP) are not supported", at);
+    at = find_costly_range(&pattern, options);
+    if (at < pattern.length)
+        return refuse_pattern(L, "more than 24 ranges of UTF characters that ignore case", at);
     regex = lua_newuserdatauv(L, sizeof(*regex), 1);
     *regex = (struct sxe__regex){.engine = engine};
     lua_pushvalue(L, lua_upvalueindex(2));

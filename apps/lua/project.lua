@@ -161,7 +161,7 @@ end
 
 -- The name of a rock and of a unit.
 if not name:find "^%l[%l%d_-]*$" then
-  refuse("'", name, "' is not a name of small letters, digits, '-' and '_'")
+  refuse("'", name, "' is no name: it begins with a small letter, and has small letters, digits, '-' and '_'")
 end
 directory = directory:gsub("/*$", "")
 

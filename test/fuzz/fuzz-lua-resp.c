@@ -52,6 +52,7 @@ start(void)
 
     if (L == NULL || luaL_loadstring(L, script) != LUA_OK)
         abort();
+    lua_newtable(L);
     sxe__lua_open_redis_reader(L);
     lua_pushinteger(L, REPLY_MAX);
     lua_call(L, 2, 1);

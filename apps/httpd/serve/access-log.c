@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct access_log {
     uint64_t draw_from; /* a request is logged if draw_of returns at least this number */
     uint64_t slow_ns;
     int fd;
+    bool is_file; /* not a pipe or a socket */
     struct log_clock clock;
     uint64_t dropped;
     uint64_t reported; /* how many of the dropped lines were reported in warnings */
@@ -124,6 +126,7 @@ access_log_open(const char *path, const struct log_format *format, bool has_ids)
     log->has_ids = has_ids;
     log->clock.second = -1;
     log->fd = open_file(path);
+    log->is_file = log->fd >= 0 && lseek(log->fd, 0, SEEK_CUR) >= 0;
     if (log->fd >= 0)
         return log;
     free(log);
@@ -170,13 +173,29 @@ drop_first_line(struct access_log *log)
 
 /* ---- Writing ---- */
 
+/* How many bytes to write at once. A pipe or a socket may take a part of a large write; another
+ * worker's lines would then follow in the middle of a line. It takes up to PIPE_BUF bytes wholly or
+ * not at all, see pipe(7). */
+static size_t
+next_piece(const struct access_log *log)
+{
+    const char *end;
+
+    if (log->is_file || log->used <= PIPE_BUF)
+        return log->used;
+    end = memrchr(log->buffer, '\n', PIPE_BUF);
+    if (end == NULL)
+        end = rawmemchr(log->buffer, '\n');
+    return (size_t)(end - log->buffer) + 1;
+}
+
 /* Write the buffer. Bytes that cannot be written now stay in it. */
 void
 access_log_flush(struct access_log *log)
 {
     ssize_t written = 0;
 
-    while (log->used > 0 && (written = write(log->fd, log->buffer, log->used)) > 0) {
+    while (log->used > 0 && (written = write(log->fd, log->buffer, next_piece(log))) > 0) {
         const char *end = memrchr(log->buffer, '\n', (size_t)written);
 
         log->torn =
@@ -212,6 +231,7 @@ access_log_reopen(struct access_log *log)
     cut_torn_line(log);
     close(log->fd);
     log->fd = fd;
+    log->is_file = lseek(fd, 0, SEEK_CUR) >= 0;
     if (log->torn > 0)
         drop_first_line(log);
     return 0;

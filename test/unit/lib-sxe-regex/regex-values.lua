@@ -21,6 +21,13 @@ same("nil regex: missing closing parenthesis, at byte 3 3", regex.compile "(a")
 same("nil regex: quantifier does not follow a repeatable item, at byte 1 1", regex.compile "*")
 same("nil regex: the pattern is longer than 16384 bytes, at byte 16385 16385", regex.compile(("a"):rep(16385)))
 assert(regex.compile(("a"):rep(16384)))
+for pattern, flags in pairs{ ["[a-z]"] = "ui", ["(?i)[a-z]"] = "u", ["(?xi:[a-z])"] = "u" } do
+  assert(regex.compile(pattern:rep(24), flags))
+  local value, why = regex.compile(pattern:rep(25), flags)
+  assert(not value and why:find("^regex: more than 24 ranges of UTF characters that ignore case, at byte "), why)
+  assert(regex.compile(pattern:rep(25), (flags:gsub("u", ""))))
+end
+assert(regex.compile(("(?x)(?:[a-z])"):rep(25), "u") and regex.compile(("[a-z](?^)(?"):rep(25), "u") == nil)
 same("nil regex: more than 200 groups, at byte 1 1", regex.compile(("()"):rep(201)))
 assert(#regex.match("", ("()"):rep(200)) == 200 and select("#", regex.find("", ("()"):rep(200))) == 202)
 for _, refused in ipairs{ [[\Ga]], [[a\G]], "(*UTF)a", "a(*SKIP)b", "(*:name)a", "[(*A]", [[\\\Ga]] } do

@@ -947,6 +947,32 @@ START_TEST(f12_a_pipe_that_nobody_reads_holds_nobody_up)
 }
 END_TEST
 
+/* Between two pieces another worker may write. */
+START_TEST(a_pipe_gets_whole_lines)
+{
+    char bytes[8192];
+    size_t length = 0;
+    ssize_t n = 0;
+    int reader;
+
+    serve_logged((struct sxe_http_config){0});
+    reader = make_pipe();
+    open_log("common");
+    capture_log();
+    add_lines(FIT);
+    for (unsigned i = 0; i < 2 * BUFFER / 4096; i++) {
+        access_log_flush(access_log);
+        while ((n = read(reader, bytes, sizeof(bytes))) > 0) {
+            ck_assert_int_eq(n % LINE_LENGTH, 0);
+            length += (size_t)n;
+        }
+    }
+    ck_assert_uint_eq(length, FIT * LINE_LENGTH);
+    close(reader);
+    end_log();
+}
+END_TEST
+
 START_TEST(f12_a_pipe_that_is_closed_is_no_end)
 {
     int reader;
@@ -1110,6 +1136,7 @@ access_log_suite(void)
     tcase_add_test(file, lines_wait_in_the_buffer_until_it_is_full);
     tcase_add_test(file, f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on);
     tcase_add_test(file, f12_a_pipe_that_nobody_reads_holds_nobody_up);
+    tcase_add_test(file, a_pipe_gets_whole_lines);
     tcase_add_test(file, f12_a_pipe_that_is_closed_is_no_end);
     tcase_add_test(file, what_is_left_at_the_end_is_counted);
     tcase_add_loop_test(file, half_a_line_is_cut_off, 0, 2);
