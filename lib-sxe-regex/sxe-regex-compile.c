@@ -306,17 +306,37 @@ finish_regex(lua_State *L, struct sxe__regex *regex)
     return 1;
 }
 
-/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. */
+static uint32_t
+number_of_back_references(const pcre2_code *code)
+{
+    uint32_t number = 0;
+
+    (void)pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &number);
+    return number;
+}
+
+/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. A back
+ * reference may compare a large text in one step, so a pattern that has one calls us in each step,
+ * and sxe-regex-search.c limits its time. */
 static int
 compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t options, size_t *at)
 {
+    pcre2_compile_context *context = regex->engine->compile;
     int error = 0;
 
     if (regex->code == NULL)
-        regex->code = pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at,
-                                    regex->engine->compile);
-    if (regex->code == NULL)
+        regex->code =
+            pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at, context);
+    if (regex->code != NULL && !regex->has_callouts && number_of_back_references(regex->code) > 0) {
+        pcre2_code_free(regex->code);
+        regex->has_callouts = true;
+        regex->code = pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length,
+                                    options | PCRE2_AUTO_CALLOUT, &error, at, context);
+    }
+    if (regex->code == NULL) {
+        regex->has_callouts = false;
         return error;
+    }
     regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->engine->general);
     return regex->data == NULL ? PCRE2_ERROR_HEAP_FAILED : 0;
 }

@@ -41,6 +41,7 @@ struct sxe__regex {
     uint32_t steps_max; /* of a search */
     bool is_utf;
     bool is_anchored; /* it can match only where the search starts */
+    bool has_callouts;
 };
 
 /* Make the engine of this state, and push it. Raises an error if memory is missing. */

@@ -16,12 +16,19 @@
  */
 #include "sxe-regex-private.h"
 
+#include <stdint.h>
+#include <time.h>
+
 #include "sxe-lua-internal.h"
+#include "sxe-time.h"
 
 enum {
     WINDOW_STEPS = 1 << 20, /* of all places of a window */
     PLACE_STEPS = 32,
     WINDOW_FIRST = 4096,
+    TIME_MAX_NS = 100 * 1000 * 1000, /* CPU time of a search */
+    CALLS = 64,                      /* how many of them ask for the time once */
+    GROUP_LARGE = 1024,              /* bytes */
     WINDOWS = 16, /* some, in a large subject: PCRE2 may read the rest of it in each */
     FACTOR = 8
 };
@@ -32,7 +39,48 @@ struct search {
     size_t window_max; /* windows of at least this size do not grow */
     size_t spent;      /* steps */
     bool is_narrowed;
+    uint64_t began_ns; /* CPU time; only of patterns with callouts */
+    unsigned calls;
+    bool is_late;
 };
+
+/* ---- Time, for patterns with back references ---- */
+
+static uint64_t
+cpu_time_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
+/* Whether a back reference may compare much in the next step. */
+static bool
+has_large_group(const pcre2_callout_block *block)
+{
+    const size_t *offsets = block->offset_vector;
+
+    for (uint32_t i = 1; i < block->capture_top; i++) {
+        if (offsets[2 * i + 1] - offsets[2 * i] > GROUP_LARGE)
+            return true;
+    }
+    return false;
+}
+
+/* PCRE2 calls this function in each step. Asking for the time takes as long as some ten steps. */
+static int
+stop_late_search(pcre2_callout_block *block, void *user)
+{
+    struct search *search = user;
+
+    if (++search->calls % CALLS != 0 && !has_large_group(block))
+        return 0;
+    search->is_late = cpu_time_ns() - search->began_ns > TIME_MAX_NS;
+    return search->is_late ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+/* ---- Windows ---- */
 
 static uint32_t
 limit_of(const struct sxe__regex *regex, size_t window)
@@ -99,6 +147,9 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
     const size_t *found = pcre2_get_ovector_pointer(regex->data);
     int result;
 
+    search.began_ns = regex->has_callouts ? cpu_time_ns() : 0;
+    (void)pcre2_set_callout(regex->engine->match, regex->has_callouts ? stop_late_search : NULL,
+                            &search);
     for (;;) {
         result = match_window(regex, subject, &search, options);
         options |= PCRE2_NO_UTF_CHECK;
@@ -107,7 +158,8 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
             options &= ~PCRE2_NOTEMPTY_ATSTART;
             if (result != 0)
                 return result;
-        } else if (result != PCRE2_ERROR_MATCHLIMIT || !narrow_search(&search, regex)) {
+        } else if (result != PCRE2_ERROR_MATCHLIMIT || search.is_late ||
+                   !narrow_search(&search, regex)) {
             break;
         }
         sxe__lua_watch_poll(L);

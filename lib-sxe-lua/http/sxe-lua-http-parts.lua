@@ -98,8 +98,9 @@ local function read_file(form, read_until, stop, options, left, part)
 
   if options.directory then
     part.path = format("%s/%s", options.directory, encoding.uuid4())
-    output = assert(file.open(part.path, "w", { mode = 384 })) -- 0600
+    -- Before the file is open: if the client leaves meanwhile, the file may be made all the same.
     paths_of[form][#paths_of[form] + 1] = part.path
+    output = assert(file.open(part.path, "w", { mode = 384 })) -- 0600
   end
   local _closed <close> = output
   read_until(stop, function(bytes)
@@ -161,9 +162,17 @@ end
 
 function Form:keep() paths_of[self] = {} end
 
+-- A file whose opening was given up may be made after the first try.
+local function remove_file(path)
+  for try = 1, 3 do
+    if file.remove(path) then return end
+    task.sleep(try / 4)
+  end
+end
+
 -- If the client is gone, this task may not wait, so others remove the files.
 function Form:__close()
-  for _, path in ipairs(paths_of[self]) do task.start(file.remove, path) end
+  for _, path in ipairs(paths_of[self]) do task.start(remove_file, path) end
   paths_of[self] = {}
 end
 

@@ -190,6 +190,11 @@ for _, pattern in ipairs{ "^(a|aa)+$", "(a+)+b", "(?:a|a)*b$", "(a*)*b" } do
   local from, message = regex.find(slow .. "c", pattern)
   assert(from == nil and (message == nil or message:find "^match limit: the pattern takes too many steps"), pattern)
 end
+-- A step of a back reference compares a large text: the time is limited.
+for _, pattern in ipairs{ "(a*)\\1[bc]", "(a*)\\1c|d", "(?<w>a+)\\k<w>{2}[bc]" } do
+  same("nil match limit: the pattern takes too many steps in this text", regex.match(("a"):rep(20000), pattern))
+end
+assert(regex.match("one two two three", "\\b(\\w+) \\1\\b"))
 same("nil match limit: the pattern takes too many steps in this text", regex.match(slow .. "b", "^(a|aa)+$"))
 fails("match limit", function() for _ in regex.gmatch(slow .. "b", "^(a|aa)+$") do error "no match" end end)
 same("nil match limit: the pattern takes too many steps in this text nil", regex.gsub(slow .. "b", "^(a|aa)+$", ""))
