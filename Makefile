@@ -105,9 +105,9 @@ checked      := -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recov
 # Counts of lines that threads share are exact only if they are atomic. -g1 names lines in reports, and links faster.
 counted      := --coverage -fprofile-update=atomic -DSXE_COVERAGE=1
 mode.cflags  := $(if $(filter debug,$(MODE)),-O1 -g,-O0 -g1 $(counted)) $(checked)
-# Only tests run the programs of coverage. At fixed addresses and without an ID made of their bytes they link in
-# half the time, for the descriptions of globals that ASan reads need 100,000 relocations.
-mode.ldflags := $(if $(filter coverage,$(MODE)),--coverage -Wl$(comma)--build-id=none) -fsanitize=address,undefined
+# Only tests run the programs of coverage. At fixed addresses they link in less time, for the descriptions of globals
+# that ASan reads need 100,000 relocations.
+mode.ldflags := $(if $(filter coverage,$(MODE)),--coverage) -fsanitize=address,undefined
 endif
 
 # Each flavour links 400 test programs. gold takes half of ld's time; it is used where the compiler finds it.

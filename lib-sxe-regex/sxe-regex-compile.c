@@ -306,18 +306,26 @@ finish_regex(lua_State *L, struct sxe__regex *regex)
     return 1;
 }
 
-static uint32_t
-number_of_back_references(const pcre2_code *code)
+/* Whether one step may read much of the text: back references, assertions, conditions. */
+static bool
+has_long_steps(const pcre2_code *code, const struct sxe_span *pattern)
 {
-    uint32_t number = 0;
+    const char *end = pattern->base + pattern->length;
+    uint32_t references = 0;
 
-    (void)pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &number);
-    return number;
+    for (const char *p = pattern->base; p + 3 < end; p++) {
+        if (p[0] != '(')
+            continue;
+        if (p[1] == '*' || (p[1] == '?' && (p[2] == '=' || p[2] == '!' || p[2] == '(')) ||
+            (p[1] == '?' && p[2] == '<' && (p[3] == '=' || p[3] == '!')))
+            return true;
+    }
+    (void)pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &references);
+    return references > 0;
 }
 
-/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. A back
- * reference may compare a large text in one step, so a pattern that has one calls us in each step,
- * and sxe-regex-search.c limits its time. */
+/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. A
+ * pattern whose steps may be long calls us in each step, and sxe-regex-search.c limits its time. */
 static int
 compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t options, size_t *at)
 {
@@ -327,7 +335,7 @@ compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t 
     if (regex->code == NULL)
         regex->code =
             pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at, context);
-    if (regex->code != NULL && !regex->has_callouts && number_of_back_references(regex->code) > 0) {
+    if (regex->code != NULL && !regex->has_callouts && has_long_steps(regex->code, pattern)) {
         pcre2_code_free(regex->code);
         regex->has_callouts = true;
         regex->code = pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length,

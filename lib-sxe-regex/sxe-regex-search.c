@@ -13,6 +13,10 @@
  * limit that was reached, and, for a window that the next larger limit did not suffice for, that
  * limit for each place. After steps_max of them the search fails. Between windows the watchdog may
  * end the script.
+ *
+ * A step may read the rest of the text: a* in an assertion, a back reference. So the CPU time of a
+ * search is limited as well: between windows, which become smaller if one takes long; and, for
+ * patterns that have such constructs, in each step, by callouts.
  */
 #include "sxe-regex-private.h"
 
@@ -26,7 +30,11 @@ enum {
     WINDOW_STEPS = 1 << 20, /* of all places of a window */
     PLACE_STEPS = 32,
     WINDOW_FIRST = 4096,
+    UNTIMED_MAX = 4096, /* bytes that no window takes long for */
+    WINDOW_TIMED = 64,
+    WINDOW_NS = 1000 * 1000,         /* CPU time, after which windows become smaller */
     TIME_MAX_NS = 100 * 1000 * 1000, /* CPU time of a search */
+    BYTE_NS = 20,                    /* more of it, for each byte of the text */
     CALLS = 64,                      /* how many of them ask for the time once */
     GROUP_LARGE = 1024,              /* bytes */
     WINDOWS = 16, /* some, in a large subject: PCRE2 may read the rest of it in each */
@@ -39,12 +47,13 @@ struct search {
     size_t window_max; /* windows of at least this size do not grow */
     size_t spent;      /* steps */
     bool is_narrowed;
-    uint64_t began_ns; /* CPU time; only of patterns with callouts */
+    uint64_t window_ns; /* CPU time when the window began */
+    uint64_t end_ns;    /* CPU time at which the search is given up */
     unsigned calls;
     bool is_late;
 };
 
-/* ---- Time, for patterns with back references ---- */
+/* ---- Time ---- */
 
 static uint64_t
 cpu_time_ns(void)
@@ -76,8 +85,21 @@ stop_late_search(pcre2_callout_block *block, void *user)
 
     if (++search->calls % CALLS != 0 && !has_large_group(block))
         return 0;
-    search->is_late = cpu_time_ns() - search->began_ns > TIME_MAX_NS;
+    search->is_late = cpu_time_ns() > search->end_ns;
     return search->is_late ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+/* A window took its time: some steps read the rest of the text. Take smaller windows if it was
+ * long; the caller has made the window larger by now. Returns whether the search is late. */
+static bool
+pace_search(struct search *search)
+{
+    const uint64_t now_ns = cpu_time_ns();
+
+    if (now_ns - search->window_ns > WINDOW_NS)
+        search->window = search->window > FACTOR * FACTOR ? search->window / (FACTOR * FACTOR) : 1;
+    search->window_ns = now_ns;
+    return now_ns > search->end_ns;
 }
 
 /* ---- Windows ---- */
@@ -141,13 +163,20 @@ int
 sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe_span *subject,
                   size_t start, uint32_t options, size_t *offsets)
 {
+    const size_t length = subject->length - start;
+    const bool is_timed = regex->has_callouts || length > UNTIMED_MAX;
     struct search search = {.start = start,
-                            .window = regex->is_anchored ? 1 : WINDOW_FIRST,
+                            .window = regex->is_anchored ? 1
+                                      : is_timed         ? WINDOW_TIMED
+                                                         : WINDOW_FIRST,
                             .window_max = subject->length / WINDOWS};
     const size_t *found = pcre2_get_ovector_pointer(regex->data);
     int result;
 
-    search.began_ns = regex->has_callouts ? cpu_time_ns() : 0;
+    if (is_timed) {
+        search.window_ns = cpu_time_ns();
+        search.end_ns = search.window_ns + TIME_MAX_NS + length * BYTE_NS;
+    }
     (void)pcre2_set_callout(regex->engine->match, regex->has_callouts ? stop_late_search : NULL,
                             &search);
     for (;;) {
@@ -162,6 +191,8 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
                    !narrow_search(&search, regex)) {
             break;
         }
+        if (is_timed && pace_search(&search))
+            return PCRE2_ERROR_MATCHLIMIT;
         sxe__lua_watch_poll(L);
     }
     /* copied, because a finalizer may search with the same pattern while the results are pushed */

@@ -234,12 +234,12 @@ limit_load(uint64_t now_ns)
     if (sxe__supervisor.alone_ns > now_ns)
         return;
     for (unsigned i = 0; i < sxe__children.number; i++) {
-        if (sxe__children.each[i].role != STARTING)
-            continue;
-        if (sxe__supervisor.has_served)
-            kill_stuck(&sxe__children.each[i]);
-        else
-            warn_of_first_load(&sxe__children.each[i]);
+        struct sxe__child *child = &sxe__children.each[i];
+
+        if (child->role == STARTING && sxe__supervisor.has_served)
+            kill_stuck(child);
+        else if (child->role == STARTING)
+            warn_of_first_load(child);
     }
     sxe__supervisor.alone_ns = NEVER;
     if (sxe__supervisor.alone_limit_ns < PATIENCE_MAX_NS)

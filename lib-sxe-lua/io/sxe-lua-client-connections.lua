@@ -26,7 +26,7 @@ local function take_idle(key)
     if #list == 0 then idle[key] = nil end
     if c.now() - one.at < IDLE_S then _, why = one.conn:read(nil, A_TURN) end
     if why == "timeout" then return one.conn end
-    one.conn:close()
+    c.end_conn(one.conn)
     list = idle[key] -- other tasks may have changed the list meanwhile
     if why == "cancelled" then return nil, why end
   end
@@ -34,7 +34,7 @@ end
 
 local function close_idle(is_old)
   for key, list in pairs(idle) do
-    while list[1] and is_old(list[1]) do remove(list, 1).conn:close() end
+    while list[1] and is_old(list[1]) do c.end_conn(remove(list, 1).conn) end
     if not list[1] then idle[key] = nil end
   end
 end
@@ -48,7 +48,7 @@ local function drop_oldest()
     if not oldest or list[1].at < idle[oldest][1].at then oldest = key end
   end
   if number <= IDLE_ALL then return end
-  remove(idle[oldest], 1).conn:close()
+  c.end_conn(remove(idle[oldest], 1).conn)
   if not idle[oldest][1] then idle[oldest] = nil end
 end
 
@@ -58,7 +58,7 @@ local function put_idle(key, conn)
   close_idle(function(one) return now - one.at >= IDLE_S end)
   idle[key] = idle[key] or {}
   idle[key][#idle[key] + 1] = { conn = conn, at = now }
-  if #idle[key] > IDLE_MAX then remove(idle[key], 1).conn:close() end
+  if #idle[key] > IDLE_MAX then c.end_conn(remove(idle[key], 1).conn) end
   drop_oldest()
 end
 

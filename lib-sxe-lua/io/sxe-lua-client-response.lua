@@ -115,8 +115,8 @@ local function decode(response)
   return true
 end
 
--- End a body. If it is not whole the connection is reset, which frees the socket at once: a close would wait for the
--- server.
+-- End a body, and give the connection or its socket back at once: conn:close() would wait for the server. The connection
+-- of a body that is not whole is reset.
 local function finish(state, is_whole)
   local conn = state.conn
 
@@ -128,7 +128,7 @@ local function finish(state, is_whole)
   elseif state.keep and state.buffer == "" then
     put_idle(state.key, conn)
   else
-    conn:close()
+    c.end_conn(conn)
   end
 end
 

@@ -205,6 +205,7 @@ sxe__lua_open_client(lua_State *L)
                                          {"is_public", is_public},
                                          {"now", sxe__lua_now_s},
                                          {"reset", sxe__lua_conn_reset},
+                                         {"end_conn", sxe__lua_conn_end},
                                          {"start_tls", sxe__lua_tls_start},
                                          {"wall", wall_s},
                                          {"random", random_integer},

@@ -420,6 +420,19 @@ l_conn_close(lua_State *L)
 }
 
 int
+sxe__lua_conn_end(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check_conn(L, &slot);
+
+    if (s == NULL || sxe__lua_is_shut(slot))
+        return 0;
+    slot->flags |= SXE__LUA_SHUT;
+    (void)sxe_close(s);
+    return 0;
+}
+
+int
 sxe__lua_conn_reset(lua_State *L)
 {
     struct sxe__lua_slot *slot;

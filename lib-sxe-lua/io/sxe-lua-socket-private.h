@@ -189,6 +189,9 @@ void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);
 
 void sxe__lua_open_conn(lua_State *L);
 int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of libsxe: closes at once */
+/* end_conn(conn), for modules of libsxe: closes without waiting for the peer's end, which gives the
+ * socket back at once. For connections on which the peer owes nothing. */
+int sxe__lua_conn_end(lua_State *L);
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);
 

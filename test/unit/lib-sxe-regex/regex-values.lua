@@ -191,9 +191,12 @@ for _, pattern in ipairs{ "^(a|aa)+$", "(a+)+b", "(?:a|a)*b$", "(a*)*b" } do
   assert(from == nil and (message == nil or message:find "^match limit: the pattern takes too many steps"), pattern)
 end
 -- A step of a back reference compares a large text: the time is limited.
-for _, pattern in ipairs{ "(a*)\\1[bc]", "(a*)\\1c|d", "(?<w>a+)\\k<w>{2}[bc]" } do
-  same("nil match limit: the pattern takes too many steps in this text", regex.match(("a"):rep(20000), pattern))
+for _, pattern in ipairs{ "(a*)\\1[bc]", "(a*)\\1c|d", "(?<w>a+)\\k<w>{2}[bc]", "a(?=a*c)", "(?(?=a*b)x|y)", "a(?!a*a$)",
+                          "(?<=a)(?=a*c)", "a{0,60000}[bc]" } do
+  local found, why = regex.match(("a"):rep(300000), pattern)
+  assert(found == nil and why == "match limit: the pattern takes too many steps in this text", pattern)
 end
+assert(regex.match(("ab "):rep(1000000) .. "x", "b x"))
 assert(regex.match("one two two three", "\\b(\\w+) \\1\\b"))
 same("nil match limit: the pattern takes too many steps in this text", regex.match(slow .. "b", "^(a|aa)+$"))
 fails("match limit", function() for _ in regex.gmatch(slow .. "b", "^(a|aa)+$") do error "no match" end end)
@@ -208,7 +211,7 @@ same("nil match limit: the pattern takes too much memory in this text", regex.fi
 local large = "|(?:abcdefghij){2500}"
 same("nil regex: nested recursion at the same subject position", regex.find("a", "((?1))" .. large))
 same("nil match limit: the pattern takes too much memory in this text",
-     regex.find(("a"):rep(1 << 18), "^(?:(?=(a))a|b)*$" .. large))
+     regex.find(("a"):rep(1 << 18), "^(?:(a)|b)*$" .. large))
 same("nil match limit: the pattern takes too many steps in this text", regex.find(slow .. "b", "^(a|aa)+$" .. large))
 same("3 3", regex.find("xxa", "a" .. large))
 
