@@ -276,6 +276,7 @@ end)
 
 -- ---- The real server ----
 
+local as_root = require "as-root"
 local program = wire.has "redis-server"
 if not program then
     print("skipped: commands to the real Redis, because redis-server is not installed")
@@ -330,6 +331,30 @@ end
 print(select(3, open{}:get("a")))
 print(select(3, open{password = "wrong"}:get("a")))]],
 ("OK\ttrue\ttrue\t256000\nWRONGTYPE\n0.1\t\n2.5\tMY\n"):rep(2) .. "NOAUTH\nWRONGPASS\n")
+end)
+
+-- promise: docs/redis.md: A server whose disk is full refuses writes with the code `"MISCONF"`; reads go on.
+as_root.test("a server whose disk is full refuses writes", function()
+    if not os.execute "unshare --mount true 2>/dev/null" then
+        print("skipped: a full disk of Redis, because this system mounts no small one")
+        return
+    end
+    local small = directory .. "/small"
+    assert(os.execute("mkdir " .. small))
+    local server <close> = wire.spawn{"unshare", "--mount", "sh", "-c",
+        'mount -t tmpfs -o size=1m none "$0" && exec "$@"', small, program, "--port", "0", "--unixsocket", path,
+        "--save", "", "--dir", small, "--appendonly", "yes", "--requirepass", "secret", "--logfile", directory .. "/log"}
+    require "httpd".wait_until(function() return (pcall(wire.connect, path, 0)) end, "redis-server listens")
+    equal(run[[
+local db, text = open{ password = "secret" }, ("x"):rep(10000)
+local n, value, why, code = 0, nil, nil, nil
+repeat
+  n = n + 1
+  value, why, code = db:set("k" .. n, text)
+until not value or n == 10000
+print(code, why:match "No space left on device", db:get "k1" == text)
+local list = db:pipeline():get "k1":set("a", 1):exec()
+print(list[1] == text, list[2].code)]], "MISCONF\tNo space left on device\ttrue\ntrue\tMISCONF\n")
 end)
 
 -- Run a script with RESP2 and with RESP3; both must print these lines.

@@ -52,7 +52,7 @@ local NULL <const> = "_\r\n"
 local players = {}
 
 -- A server whose `rules` say how it replies to a command: bytes, or a function that returns bytes, or nil to end the
--- connection. It logs the commands.
+-- connection, or bytes and true to end it after them. It logs the commands.
 local function play(rules)
   local one = { rules = rules, log = {}, conns = {} }
 
@@ -60,12 +60,13 @@ local function play(rules)
   one.server = tcp.serve("127.0.0.1", 0, { connections = 8, handler = function(conn)
     one.conns[#one.conns + 1] = conn
     for command in read_command, conn do
-      local said = one.rules[command[1]] or text(command[2] or command[1])
+      local said, ends = one.rules[command[1]] or text(command[2] or command[1]), false
 
       one.log[#one.log + 1] = table.concat(command, " ")
-      if type(said) == "function" then said = said(command) end
+      if type(said) == "function" then said, ends = said(command) end
       if not said then return end
       conn:write(said)
+      if ends then return end
     end
   end })
   players[#players + 1] = one
@@ -157,6 +158,19 @@ local cases = {
     equal(db:transaction(function(t) t:multi() t:get "b" end)[1], "b") -- another connection
     equal(#sentinels[2].log, 2)
     equal(#sentinels[3].log, 4)
+    gained "lookups"
+  end,
+  function() -- a Sentinel's replies are cut at each byte: the next one is asked
+    for name, reply in pairs{ HELLO = HELLO, SENTINEL = address_of(one) } do
+      for cut_at = 0, #reply - 1 do
+        sentinels[1].rules[name] = function() return reply:sub(1, cut_at), true end
+        local asked = #sentinels[2].log
+        local db <close> = open()
+        equal(db:get "a", "a")
+        equal(#sentinels[2].log, asked + 2)
+      end
+      sentinels[1].rules[name] = reply
+    end
     gained "lookups"
   end,
   function() -- no Sentinel says where the master is
