@@ -78,7 +78,9 @@ sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
     const struct sxe__lua_hook *replaced = &watch->replaced;
     lua_State *main = sxe__lua_current()->main;
 
-    if (replaced->L == L)
+    /* A coroutine that is made while our hook is set has our hook, too. Then the main state may
+     * still have it, and nothing to copy. */
+    if (replaced->L == L || lua_gethook(main) == sxe__lua_current()->contents->interrupt)
         lua_sethook(L, replaced->function, replaced->mask, replaced->count);
     else
         lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));

@@ -425,10 +425,10 @@ sxe__lua_conn_end(lua_State *L)
     struct sxe__lua_slot *slot;
     SXE *s = check_conn(L, &slot);
 
-    if (s == NULL || sxe__lua_is_shut(slot))
-        return 0;
-    slot->flags |= SXE__LUA_SHUT;
-    (void)sxe_close(s);
+    if (s != NULL) {
+        slot->flags |= SXE__LUA_SHUT;
+        (void)sxe_close(s);
+    }
     return 0;
 }
 

@@ -184,9 +184,7 @@ next_piece(const struct access_log *log)
     if (log->is_file || log->used <= PIPE_BUF)
         return log->used;
     end = memrchr(log->buffer, '\n', PIPE_BUF);
-    if (end == NULL)
-        end = rawmemchr(log->buffer, '\n');
-    return (size_t)(end - log->buffer) + 1;
+    return end == NULL ? PIPE_BUF : (size_t)(end - log->buffer) + 1;
 }
 
 /* Write the buffer. Bytes that cannot be written now stay in it. */

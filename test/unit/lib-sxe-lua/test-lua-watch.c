@@ -430,6 +430,35 @@ START_TEST(a_script_s_hook_misses_no_line)
 }
 END_TEST
 
+static void
+note_line(lua_State *L, lua_Debug *ar)
+{
+    (void)L;
+    (void)ar;
+}
+
+/* At the end of a state its main thread runs functions. A coroutine that one of them makes has the
+ * hook of the main thread: ours, which must not be taken for the script's. */
+START_TEST(a_coroutine_that_is_made_while_the_main_thread_has_our_hook_gets_the_script_s)
+{
+    lua_State *main, *coroutine;
+
+    watch_start();
+    main = sxe__lua_main(lua);
+    lua_sethook(main, note_line, LUA_MASKLINE, 0);
+    sxe__lua_watch_set_hook(&lua->watch, main);
+    ck_assert(lua_gethook(main) != note_line);
+    coroutine = lua_newthread(main);
+    sxe__lua_watch_clear_hook(&lua->watch, coroutine);
+    ck_assert(lua_gethook(coroutine) == note_line);
+    sxe__lua_watch_clear_hook(&lua->watch, main);
+    ck_assert(lua_gethook(main) == note_line);
+    lua_sethook(main, NULL, 0, 0);
+    lua_pop(main, 1);
+    watch_stop();
+}
+END_TEST
+
 START_TEST(the_error_is_raised_once_however_late_it_is)
 {
     watch_start();
@@ -671,6 +700,8 @@ main(void)
     tcase_add_test(tcase, an_answer_later_than_the_look_is_no_call_that_blocks);
     tcase_add_test(tcase, a_script_s_own_hook_comes_back);
     tcase_add_test(tcase, a_script_s_hook_misses_no_line);
+    tcase_add_test(tcase,
+                   a_coroutine_that_is_made_while_the_main_thread_has_our_hook_gets_the_script_s);
     tcase_add_test(tcase, the_error_is_raised_once_however_late_it_is);
     tcase_add_test(tcase, a_signal_that_comes_late_does_nothing);
     tcase_add_test(tcase, the_thread_ends_endless_scripts);
