@@ -177,7 +177,7 @@ drop_first_line(struct access_log *log)
  * worker's lines would then follow in the middle of a line. It takes up to PIPE_BUF bytes wholly or
  * not at all, see pipe(7). */
 static size_t
-next_piece(const struct access_log *log)
+lines_at_once(const struct access_log *log)
 {
     const char *end;
 
@@ -193,7 +193,7 @@ access_log_flush(struct access_log *log)
 {
     ssize_t written = 0;
 
-    while (log->used > 0 && (written = write(log->fd, log->buffer, next_piece(log))) > 0) {
+    while (log->used > 0 && (written = write(log->fd, log->buffer, lines_at_once(log))) > 0) {
         const char *end = memrchr(log->buffer, '\n', (size_t)written);
 
         log->torn =
