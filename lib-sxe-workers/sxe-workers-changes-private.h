@@ -31,10 +31,10 @@ struct sxe__stamp sxe__stamp_of(const char *path);
 /* Watch a file: later states of it are compared with its present state. The path is copied. */
 void sxe__changes_add(const char *path);
 
-/* The same for a file that another process saw in the state `stamp` at the time `seen`: if the file
- * has changed since then, sxe__changes_look notices it. That process may have another root
- * directory, where the path names another file. So a file that differs, but was not touched since,
- * has not changed. */
+/* Watch a file that another process saw in the state `stamp` at the time `seen`. If the file has
+ * changed after that time, sxe__changes_look reports the change. The other process may have another
+ * root directory, where the path names another file. So a file that differs, but was not touched
+ * after `seen`, has not changed. */
 void sxe__changes_add_seen(const char *path, const struct sxe__stamp *stamp,
                            const struct timespec *seen);
 
