@@ -104,6 +104,12 @@ httpd_take_tls(struct httpd_options *options, int val)
     case PROXY_TLS_INSECURE:
         options->proxy_tls.is_insecure = true;
         return true;
+    case PROXY_TLS_CERT:
+        options->proxy_tls.certificate = optarg;
+        return true;
+    case PROXY_TLS_KEY:
+        options->proxy_tls.key = optarg;
+        return true;
     case TLS_MEMORY:
         return command_line_size(&httpd_line, "the memory for TLS (--tls-memory)", MEMORY_LEAST,
                                  (unsigned long)SIZE_MAX / 2, &tls->memory_max);
@@ -196,6 +202,7 @@ const char *
 httpd_tls_missing(const struct httpd_options *options)
 {
     const struct httpd_tls_options *tls = &options->tls;
+    const struct upstream_tls *proxy_tls = &options->proxy_tls;
 
     if (tls->certificates != tls->keys)
         return "each --tls-cert needs its --tls-key: give as many of both, in the same order";
@@ -206,12 +213,14 @@ httpd_tls_missing(const struct httpd_options *options)
     if (!tls->is_dev && tls->certificates == 0 && has_lone_option(tls))
         return "--hsts, --http-redirect and options of TLS need a certificate: add --tls-cert and "
                "--tls-key, or --tls-dev";
-    if ((options->proxy_tls.ca != NULL || options->proxy_tls.name != NULL ||
-         options->proxy_tls.is_insecure) &&
+    if ((proxy_tls->certificate == NULL) != (proxy_tls->key == NULL))
+        return "--proxy-tls-cert and --proxy-tls-key need each other: give a certificate and its "
+               "key";
+    if ((proxy_tls->ca != NULL || proxy_tls->name != NULL || proxy_tls->is_insecure ||
+         proxy_tls->key != NULL) &&
         !has_https_upstream(options))
-        return "--proxy-tls-ca, --proxy-tls-name and --proxy-tls-insecure are for upstreams with "
-               "TLS: add "
-               "--proxy PATH=https://HOST";
+        return "--proxy-tls-ca, --proxy-tls-name, --proxy-tls-insecure, --proxy-tls-cert and "
+               "--proxy-tls-key are for upstreams with TLS: add --proxy PATH=https://HOST";
     if (!tls->is_dev && tls->certificates == 0 && has_place_with_tls(options))
         return "tls and client of --listen need a certificate: add --tls-cert and --tls-key, or "
                "--tls-dev";

@@ -144,13 +144,20 @@ read_upstream_tls(struct config_reader *reader, struct upstream *upstream)
 
     if (!config_read_text(reader, "tls_ca", &tls->ca) ||
         !config_read_text(reader, "tls_name", &tls->name) ||
+        !config_read_text(reader, "tls_cert", &tls->certificate) ||
+        !config_read_text(reader, "tls_key", &tls->key) ||
         !config_read_switch(reader, "tls_insecure", &tls->is_insecure))
         return false;
     if (tls->name != NULL && !upstream_is_tls_name(tls->name))
         return config_fail(reader, "tls_name", tls->name, "a name or an address");
-    if (!upstream->is_tls && (tls->ca != NULL || tls->name != NULL || tls->is_insecure))
+    if ((tls->certificate == NULL) != (tls->key == NULL))
         return config_fail(reader, upstream->name, NULL,
-                           "tls_ca, tls_name and tls_insecure need servers with https://");
+                           "tls_cert and tls_key need each other: a certificate and its key");
+    if (!upstream->is_tls &&
+        (tls->ca != NULL || tls->name != NULL || tls->is_insecure || tls->key != NULL))
+        return config_fail(reader, upstream->name, NULL,
+                           "tls_ca, tls_name, tls_insecure, tls_cert and tls_key need servers with "
+                           "https://");
     return true;
 }
 
@@ -179,7 +186,8 @@ read_upstream(struct config_reader *reader, struct upstream *upstream)
                                         "idle_timeout",    "max_fails",
                                         "reply_timeout",   "servers",
                                         "slow_start",      "stall_timeout",
-                                        "tls_ca",          "tls_insecure",
+                                        "tls_ca",          "tls_cert",
+                                        "tls_insecure",    "tls_key",
                                         "tls_name",        "websocket_timeout",
                                         "websockets",      NULL};
     struct sxe_http_upstream_config *settings = &upstream->settings;

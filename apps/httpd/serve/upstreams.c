@@ -267,6 +267,10 @@ upstream_tls_of(const struct upstream *upstream, const struct upstream_tls *usua
     if (tls.name == NULL)
         tls.name = usual->name;
     tls.is_insecure = tls.is_insecure || usual->is_insecure;
+    if (tls.certificate == NULL) {
+        tls.certificate = usual->certificate;
+        tls.key = usual->key;
+    }
     return tls;
 }
 

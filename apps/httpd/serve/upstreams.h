@@ -30,6 +30,9 @@ struct upstream_tls {
     /* the name that the servers' certificates must have; NULL: the host of each place */
     const char *name;
     bool is_insecure; /* whether any certificate is accepted */
+    /* files in PEM: the certificate that a server which asks for one gets, and its key; NULL: none */
+    const char *certificate;
+    const char *key;
 };
 
 struct upstream {

@@ -209,7 +209,10 @@ struct sxe_tls *
 secure_open_upstream(const char *where, const struct upstream_tls *settings,
                      struct sxe_http_upstream_config *config)
 {
-    const struct sxe_tls_config client = {.protocols = "http/1.1",
+    const struct sxe_tls_pair pair = {.certificate = settings->certificate, .key = settings->key};
+    const struct sxe_tls_config client = {.pairs = &pair,
+                                          .pair_count = settings->certificate != NULL,
+                                          .protocols = "http/1.1",
                                           .authorities = settings->ca,
                                           .verify = settings->is_insecure ? SXE_TLS_OFF
                                                                           : SXE_TLS_REQUIRED};

@@ -52,7 +52,7 @@ const char *secure_version(const SXE *socket);
 /* Print the fingerprint of the certificate of --tls-dev. */
 void secure_say(FILE *out);
 
-/* Prepare TLS of an upstream: read the authorities, and set tls, use_tls and tls_failure of its
+/* Prepare TLS of an upstream: read its files, and set tls, use_tls and tls_failure of its
  * config. NULL after a message, which begins with `where`. Call secure_close_upstream after
  * sxe_fini; it may get NULL. */
 struct sxe_tls *secure_open_upstream(const char *where, const struct upstream_tls *settings,

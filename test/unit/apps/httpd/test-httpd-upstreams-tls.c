@@ -33,6 +33,7 @@ set_up(void)
     site_start();
     make_pair("app", CURVE, "DNS:app.internal,IP:127.0.0.1", NULL);
     make_pair("other", CURVE, "DNS:other.internal", NULL);
+    make_pair("client", CURVE, "DNS:proxy.internal", NULL);
     listen_as_upstream();
 }
 
@@ -43,7 +44,7 @@ tear_down(void)
     site_stop();
 }
 
-enum way { SPEAKS_TLS, SPEAKS_PLAIN, CLOSES };
+enum way { SPEAKS_TLS, SPEAKS_PLAIN, CLOSES, ASKS };
 
 /* Accept a connection, and if its handshake succeeds, answer one request. */
 static void
@@ -60,11 +61,17 @@ answer_as_upstream(enum way way, const char *certificate)
         SSL_CTX_use_certificate_file(context, site_path(certificate, ".pem"), SSL_FILETYPE_PEM), 1);
     ck_assert_int_eq(
         SSL_CTX_use_PrivateKey_file(context, site_path(certificate, ".key"), SSL_FILETYPE_PEM), 1);
+    if (way == ASKS) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        ck_assert_int_eq(SSL_CTX_load_verify_locations(context, site_path("client", ".pem"), NULL),
+                         1);
+    }
     ssl = SSL_new(context);
     SSL_set_fd(ssl, fd);
     if (way == SPEAKS_PLAIN)
         say(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    if (way == SPEAKS_TLS && SSL_accept(ssl) == 1 && SSL_read(ssl, text, sizeof(text) - 1) > 0) {
+    if ((way == SPEAKS_TLS || way == ASKS) && SSL_accept(ssl) == 1 &&
+        SSL_read(ssl, text, sizeof(text) - 1) > 0) {
         check_has(text, "GET /a/b HTTP/1.1\r\nHost: h\r\n");
         SSL_write(ssl, reply, sizeof(reply) - 1);
     }
@@ -92,11 +99,20 @@ START_TEST(options_of_tls_are_for_https)
 {
     static const char *const options[][2] = {
         {"--proxy-tls-ca", "a"}, {"--proxy-tls-name", "a"}, {"--proxy-tls-insecure", NULL}};
+    static const char *const halves[] = {"--proxy-tls-cert", "--proxy-tls-key"};
 
     for (unsigned i = 0; i < SXE_COUNT(options); i++) {
         RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", options[i][0], options[i][1]);
         ck_assert_int_eq(ran.status, 2);
-        check_has(ran.errors, "--proxy-tls-insecure are for upstreams with TLS: add --proxy PATH=");
+        check_has(ran.errors, "--proxy-tls-key are for upstreams with TLS: add --proxy PATH=");
+    }
+    RUN_HTTPD("--proxy", "/a=http://127.0.0.1:1", "--proxy-tls-cert", "a", "--proxy-tls-key", "b");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "--proxy-tls-key are for upstreams with TLS: add --proxy PATH=");
+    for (unsigned i = 0; i < SXE_COUNT(halves); i++) {
+        RUN_HTTPD("--proxy", "/a=https://127.0.0.1:1", halves[i], "a");
+        ck_assert_int_eq(ran.status, 2);
+        check_has(ran.errors, "--proxy-tls-cert and --proxy-tls-key need each other");
     }
     RUN_HTTPD("--proxy", "/a=https://127.0.0.1:1", "--proxy-tls-name", "a b");
     ck_assert_int_eq(ran.status, 2);
@@ -129,6 +145,15 @@ static const struct {
     {"upstreams = { app = { servers = 'a:1', tls_ca = 'a' } }", "need servers with https://"},
     {"upstreams = { app = { servers = 'a:1', tls_name = 'a' } }", "need servers with https://"},
     {"upstreams = { app = { servers = 'a:1', tls_insecure = true } }", "need servers with https"},
+    {"upstreams = { app = { servers = 'a:1', tls_cert = 'a', tls_key = 'b' } }",
+     "need servers with https://"},
+    {"upstreams = { app = { servers = 'https://a:1', tls_cert = 'a' } }", "need each other"},
+    {"upstreams = { app = { servers = 'https://a:1', tls_key = 'a' } }", "need each other"},
+    {"upstreams = { app = { servers = 'https://a:1', tls_cert = 1 } }", "tls_cert: it is number"},
+    {"upstreams = { app = { servers = 'https://a:1', tls_key = 1 } }", "tls_key: it is number"},
+    {"upstreams = { app = { servers = 'https://a:1', tls_cert = '/none', tls_key = '/none' } }, "
+     "routes = { ['/'] = { proxy = 'app' } }",
+     "site.lua:1: cannot speak TLS with an upstream: "},
     {"upstreams = { app = { servers = 'https://a:1', tls_name = 'a/b' } }", "it must be a name or"},
     {"upstreams = { app = { servers = 'https://a:1', tls_name = 1 } }", "tls_name: it is number"},
     {"upstreams = { app = { servers = 'https://a:1', tls_ca = 1 } }", "tls_ca: it is number"},
@@ -251,6 +276,27 @@ START_TEST(a_server_that_is_not_trusted_gets_nothing_and_the_log_says_why)
 }
 END_TEST
 
+START_TEST(a_server_that_asks_for_a_certificate_gets_it)
+{
+    const char *certificate = _i == 2 ? NULL : _i == 1 ? "other" : "client";
+    char file[256];
+    char key[256];
+
+    snprintf(file, sizeof(file), "%s", site_path(certificate == NULL ? "" : certificate, ".pem"));
+    snprintf(key, sizeof(key), "%s", site_path(certificate == NULL ? "" : certificate, ".key"));
+    START_HTTPD("--proxy", url, "--proxy-tls-insecure",
+                certificate == NULL ? NULL : "--proxy-tls-cert", file, "--proxy-tls-key", key);
+    ask_for(_i == 0 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 502 Bad Gateway\r\n", ASKS, "app");
+    stop_httpd();
+    if (_i == 0)
+        ck_assert_ptr_eq(strstr(child_errors(), "alert"), NULL);
+    else
+        check_has(child_errors(), _i == 1 ? ": tlsv1 alert unknown ca: GET /a/b is answered 502"
+                                          : ": tlsv13 alert certificate required: GET /a/b is "
+                                            "answered 502");
+}
+END_TEST
+
 static Suite *
 upstreams_tls_suite(void)
 {
@@ -265,6 +311,7 @@ upstreams_tls_suite(void)
     tcase_add_loop_test(tcase, a_server_with_a_good_certificate_gets_the_request, 0,
                         SXE_COUNT(trusting));
     tcase_add_loop_test(tcase, routes_and_upstreams_of_a_file_speak_tls, 0, 3);
+    tcase_add_loop_test(tcase, a_server_that_asks_for_a_certificate_gets_it, 0, 3);
     tcase_add_loop_test(tcase, a_server_that_is_not_trusted_gets_nothing_and_the_log_says_why, 0,
                         SXE_COUNT(failures));
     suite_add_tcase(suite, tcase);
