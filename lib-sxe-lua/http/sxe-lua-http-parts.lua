@@ -7,7 +7,9 @@
 --   "--"                 after a boundary: the form ends
 --   "\r\n" fields "\r\n\r\n" bytes
 --
--- The buffer holds one chunk of the body and the bytes in which a boundary may have begun.
+-- The buffer holds one chunk of the body and the bytes in which a boundary may have begun. sxe-lua-http-parts.c gives
+-- remove_now(path), which removes a file at once, in the thread of the loop.
+local remove_now = ...
 local error, find, format, gsub, match, max = error, string.find, string.format, string.gsub, string.match, math.max
 local ipairs, lower, pairs, pcall, setmetatable = ipairs, string.lower, pairs, pcall, setmetatable
 local char, sub, tonumber, tostring, type = string.char, string.sub, tonumber, tostring, type
@@ -22,6 +24,10 @@ local multipart = {}
 local Form = { __name = "sxe.multipart.form" }
 Form.__index = Form
 local paths_of = setmetatable({}, { __mode = "k" }) -- the files that the end of a form removes
+
+-- The files that must not outlive the state: when it ends, no task can remove them any more.
+local function remove_all_now(paths) for path in pairs(paths) do remove_now(path) end end
+local doomed = setmetatable({}, { __gc = remove_all_now })
 
 local function refuse(status, message) error({ status = status, message = message }, 0) end
 
@@ -72,13 +78,57 @@ local function read_text(read_until, stop, most, what)
   return concat(parts)
 end
 
--- The value of a parameter of a field. Browsers escape three bytes in it.
-local function parameter_of(head, name)
-  local value = match(head, "[; ]" .. name .. '="([^"]*)"') or match(head, "[; ]" .. name .. "=([^;\r\" ]+)")
+-- The text in quotes that begins at `at`, and where it ends. \" and \\ are escapes, but \" at the very end is not: some
+-- clients escape nothing.
+local function quoted_text(value, at)
+  local last = find(value, '[\\"]', at + 1)
 
+  while last and sub(value, last, last) == "\\" do
+    local follows = sub(value, last + 1, last + 1)
+    local is_escape = follows == "\\" or follows == '"' and find(value, '"', last + 2, true)
+
+    last = find(value, '[\\"]', last + (is_escape and 2 or 1))
+  end
+  if not last then return nil, #value end
+  return gsub(sub(value, at + 1, last - 1), '\\([\\"])', "%1"), last
+end
+
+-- The parameters of a field, by their names in lower case. The first of each name counts.
+local function parameters_of(value)
+  local found, at = {}, find(value, ";", 1, true)
+
+  while at do
+    local _, last, name = find(value, '^[ \t]*([^=;"]-)[ \t]*=[ \t]*', at + 1)
+
+    if name then
+      local text
+
+      name = lower(name)
+      if sub(value, last + 1, last + 1) == '"' then
+        text, last = quoted_text(value, last + 1)
+      else
+        text = match(value, "^[^; \t]*", last + 1)
+      end
+      found[name] = found[name] or text
+    end
+    at = find(value, ";", (last or at) + 1, true)
+  end
+  return found
+end
+
+-- Undo the escapes of browsers, which are of three bytes.
+local function unescape_name(value)
   return value and gsub(value, "%%(%x%x)", function(hex)
     if hex == "22" or hex == "0D" or hex == "0A" then return char(tonumber(hex, 16)) end
   end)
+end
+
+-- The text of filename* (RFC 8187). RFC 7578 forbids it in forms, so filename comes first.
+local function extended_name(value)
+  local text = value and match(value, "^[uU][tT][fF]%-8'[^']*'(.*)")
+
+  if value and not text then refuse(400, "filename* of a part is not UTF-8''...") end
+  return text and gsub(text, "%%(%x%x)", function(hex) return char(tonumber(hex, 16)) end)
 end
 
 -- The fields of a part's head: name, file's name (nil: a text), type.
@@ -87,9 +137,10 @@ local function fields_of(head)
 
   for name, value in head:gmatch "\r\n([^:\r]+):[ \t]*([^\r]*)" do fields[lower(name)] = value end
   local disposition = fields["content-disposition"] or ""
-  local name = lower(sub(disposition, 1, 9)) == "form-data" and parameter_of(disposition, "name")
-  if not name then refuse(400, "a part of the form has no name") end
-  return name, parameter_of(disposition, "filename"), fields["content-type"] or "text/plain"
+  local parameters = match(lower(disposition), "^form%-data[ \t]*;") and parameters_of(disposition) or {}
+  if not parameters.name then refuse(400, "a part of the form has no name") end
+  return unescape_name(parameters.name), unescape_name(parameters.filename) or extended_name(parameters["filename*"]),
+    fields["content-type"] or "text/plain"
 end
 
 -- Read the bytes of a file to the directory, or to memory. `left` is how many bytes the form may still have.
@@ -100,6 +151,7 @@ local function read_file(form, read_until, stop, options, left, part)
     part.path = format("%s/%s", options.directory, encoding.uuid4())
     -- Before the file is open: if the client leaves meanwhile, the file may be made all the same.
     paths_of[form][#paths_of[form] + 1] = part.path
+    doomed[part.path] = true
     output = assert(file.open(part.path, "w", { mode = 384 })) -- 0600
   end
   local _closed <close> = output
@@ -145,35 +197,62 @@ local function read_parts(form, read_until, boundary, options)
   refuse(413, format("the form has more than %d parts", options.parts_max))
 end
 
+-- The files of a form belong to its user from now on.
+local function give_files(form)
+  for _, path in ipairs(paths_of[form]) do doomed[path] = nil end
+end
+
+local Unfinished = {}
+
+function Unfinished:__close()
+  if self.form then self.form:__close() end
+end
+
 function multipart.read(req, options)
   local kind = req.headers["content-type"] or ""
   local taken = take_options(options)
 
-  if lower(sub(kind, 1, 20)) ~= "multipart/form-data;" then refuse(415, "a form of multipart/form-data is expected") end
-  local boundary = match(kind, '[; ][bB][oO][uU][nN][dD][aA][rR][yY]="?([^";]+)')
-  if not boundary or #boundary > BOUNDARY_MAX then refuse(400, "the form has no boundary") end
+  if not match(lower(kind), "^multipart/form%-data[ \t]*;") then
+    refuse(415, "a form of multipart/form-data is expected")
+  end
+  local boundary = parameters_of(kind).boundary or ""
+  if boundary == "" or #boundary > BOUNDARY_MAX then refuse(400, "the form has no boundary") end
   local form = setmetatable({ texts = {}, files = {}, parts = {} }, Form)
   paths_of[form] = {}
-  local good, why = pcall(read_parts, form, reader(req), boundary, taken)
-  if good then return form end
-  Form.__close(form)
-  error(why, 0)
+  local unfinished <close> = setmetatable({ form = form }, Unfinished)
+  read_parts(form, reader(req), boundary, taken)
+  unfinished.form = nil
+  give_files(form)
+  return form
 end
 
 function Form:keep() paths_of[self] = {} end
 
 -- A file whose opening was given up may be made after the first try.
-local function remove_file(path)
+local function remove_later(path)
   for try = 1, 3 do
-    if file.remove(path) then return end
+    if file.remove(path) then break end
     task.sleep(try / 4)
   end
+  doomed[path] = nil
 end
 
--- If the client is gone, this task may not wait, so others remove the files.
+-- If the client is gone, this task may not wait, so others remove the files; without a task, or when the state ends, the
+-- thread of the loop does.
 function Form:__close()
-  for _, path in ipairs(paths_of[self]) do task.start(remove_file, path) end
+  local paths = paths_of[self]
+
   paths_of[self] = {}
+  for _, path in ipairs(paths) do doomed[path] = true end
+  for _, path in ipairs(paths) do
+    local is_good, is_removed = pcall(file.remove, path)
+
+    if is_good and is_removed then
+      doomed[path] = nil
+    elseif not task.start(remove_later, path) then
+      remove_now(path)
+    end
+  end
 end
 
 return multipart

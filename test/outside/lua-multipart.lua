@@ -12,14 +12,17 @@ return function(req)
   local f = form.files.f
   if form.texts.keep then form:keep() end
   if form.texts.fail then error "broken" end
+  if form.texts.wait then require "sxe.task".sleep(1000) end
   return ("%d %s %s"):format(#form.parts, form.texts.t or "-", f and f.name .. " " .. f.size or "-")
 end
 ]]
 
-local function start(work)
+local function start(work, ...)
+    local arguments = { ... }
+    table.move({ "--", work:path "files" }, 1, 2, #arguments + 1, arguments)
     work:write("files/.keep", "")
     os.remove(work:path "files/.keep")
-    return script.start(HANDLER, "--", work:path "files")
+    return script.start(HANDLER, table.unpack(arguments))
 end
 
 local function part(fields, bytes)
@@ -37,11 +40,15 @@ local function send(server, body)
     return sock:read_reply()
 end
 
+local function count_files(work)
+    local _, output = work:sh "ls files | wc -l"
+    return tonumber(output)
+end
+
 -- Wait until the directory has so many files.
 local function wait_for_files(work, count)
     for _ = 1, 6000 do
-        local _, output = work:sh "ls files | wc -l"
-        if tonumber(output) == count then return end
+        if count_files(work) == count then return end
         wire.sleep(0.01)
     end
     error("the directory never had " .. count .. " files", 2)
@@ -63,7 +70,7 @@ test("forms that are too large, damaged or of another type are refused, and leav
         [FILE .. "--B"] = 400,
         [FILE .. part('name="fail"', "") .. "--B--\r\n"] = 500} do
         equal(send(server, body).status, status)
-        wait_for_files(work, 0)
+        equal(count_files(work), 0)
     end
     local sock <close> = server:connect()
     sock:send "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -82,4 +89,37 @@ test("files are kept if the handler says so, and removed when a client leaves in
     wait_for_files(work, 2)
     sock:close()
     wait_for_files(work, 1)
+end)
+
+-- promise: docs/lua-handlers.md: A server that stops or reloads removes the files of the forms that it gives up
+test("a server that stops or reloads leaves no files of forms that are being read or used", function()
+    for _, signal in ipairs{ "TERM", "HUP" } do
+        local work <close> = project.start()
+        local server <close> = start(work, "--stop-timeout", "1")
+        local reading <close> = server:connect()
+        local using <close> = server:connect()
+        local body = FILE .. part('name="wait"', "") .. "--B--"
+        reading:send(head_of(100000) .. FILE:sub(1, 60000))
+        using:send(head_of(#body) .. body)
+        wait_for_files(work, 2)
+        server.proc:signal(signal)
+        wait_for_files(work, 0)
+        if signal == "TERM" then server.proc:wait() end
+        equal(count_files(work), 0)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: Names of parameters may be in upper case, and blanks may stand around `=`.
+test("odd heads of parts are understood", function()
+    local work <close> = project.start()
+    local server <close> = start(work)
+    for fields, name in pairs{
+        ['NAME = "f" ; FileName = "a.txt"'] = "a.txt 1",
+        ['filename="a; name=t"; name="f"'] = "a; name=t 1",
+        ['name="f"; filename="a\\"b\\\\c"'] = 'a"b\\c 1',
+        ['name="f"; filename*=UTF-8\'\'%61.txt'] = "a.txt 1",
+        ['name="f"; filename="a"; filename*=UTF-8\'\'b'] = "a 1"} do
+        equal(send(server, part(fields, "x") .. "--B--").body, "1 - " .. name)
+    end
+    equal(send(server, part('name="f"; filename=""', "") .. "--B--").body, "0 - -")
 end)

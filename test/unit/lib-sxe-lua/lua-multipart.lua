@@ -82,9 +82,9 @@ local function test_files()
     equal(file.read(form.files.f.path), "<b>\r\n--B-")
     equal(file.stat(form.files.f.path).mode, 384)
     equal(form.files.f.bytes, nil)
-    wait_for_files(2)
+    equal(#file.list(root), 2)
   end
-  wait_for_files(0)
+  equal(#file.list(root), 0)
   do
     local form <close> = read(WHOLE, { directory = root })
     form:keep()
@@ -92,10 +92,65 @@ local function test_files()
   wait_for_files(2)
   for _, name in ipairs(file.list(root)) do file.remove(root .. "/" .. name) end
   fails(400, "ends too early", part("name=f; filename=f", "text"):rep(2), { directory = root })
-  wait_for_files(0)
+  equal(#file.list(root), 0)
   local is_good, why = pcall(read, WHOLE, { directory = root .. "/none" })
   equal(is_good, false)
   assert(why:find("No such file or directory", 1, true), why)
+end
+
+-- The name and the file's name of a part with these fields.
+local function names_of(fields)
+  local part = read(part(fields, "") .. "--B-1--").parts[1]
+  return part.field, part.name
+end
+
+local function test_heads()
+  for fields, names in pairs{
+    ['name="a"; filename="b"'] = { "a", "b" },
+    ['NAME="a";FileName="b"'] = { "a", "b" },
+    ['name = a ;\tfilename\t=\t"b" '] = { "a", "b" },
+    ['filename="x; name=y; z=\\""; name="a"'] = { "a", 'x; name=y; z="' },
+    ['name="a\\"b\\\\c"; filename="d\\e"'] = { 'a"b\\c', "d\\e" },
+    ['name="a"; filename="dir\\"'] = { "a", "dir\\" },
+    ['name="a"; name="b"; filename="c"; filename="d"'] = { "a", "c" },
+    ['; ;alone; "quoted"; name="a"; filename="b";'] = { "a", "b" },
+    ['name="a"; filename="b"; filename*=UTF-8\'\'c'] = { "a", "b" },
+    ['name="a"; filename*=utf-8\'en\'%c3%a4%22.png'] = { "a", 'ä".png' },
+    ['name="a"; filename'] = { "a", nil },
+  } do
+    local field, name = names_of(fields)
+    equal(field, names[1])
+    equal(name, names[2])
+  end
+  fails(400, "filename* of a part", part([[name="a"; filename*=latin-1''b]], "") .. "--B-1--")
+  fails(400, "no name", part('filename="a"; x="name=b', "") .. "--B-1--")
+  fails(400, "no name", part('x=";name=b', "") .. "--B-1--")
+  equal(#read(part('name="a"; filename=""; filename*=UTF-8\'\'b', "") .. "--B-1--").parts, 0)
+  equal(read(WHOLE, nil, nil, "Multipart/Form-Data ;BOUNDARY = B-1 ; x=y").texts.a, "one")
+end
+
+-- If no task is free, the thread of the loop removes the files.
+local function test_without_tasks()
+  local start, remove = task.start, file.remove
+  local form = read(WHOLE, { directory = root })
+
+  task.start = function() return nil, "no task is free" end
+  file.remove = function() error "cancelled" end
+  getmetatable(form).__close(form)
+  task.start, file.remove = start, remove
+  equal(#file.list(root), 0)
+end
+
+-- If the first try to remove a file is given up, a task tries again.
+local function test_later()
+  local remove = file.remove
+  local form = read(WHOLE, { directory = root })
+
+  file.remove = function() end
+  getmetatable(form).__close(form)
+  equal(#file.list(root), 2)
+  file.remove = remove
+  wait_for_files(0)
 end
 
 local function test_refusals()
@@ -151,7 +206,7 @@ end
 task.start(function()
   task.sleep(0)
   assert(file.mkdir(root))
-  for _, test in ipairs{ test_reading, test_files, test_refusals, test_options, test_server } do
+  for _, test in ipairs{ test_reading, test_files, test_heads, test_without_tasks, test_later, test_refusals, test_options, test_server } do
     local is_good, why = xpcall(test, function(message)
       return type(message) == "table" and (message.message or "a table") or debug.traceback(message)
     end)
