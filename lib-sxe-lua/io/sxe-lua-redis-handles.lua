@@ -136,13 +136,16 @@ local transactions = transactions_of(call_in)
 
 -- Send the collected commands. Returns the replies of EXEC; nil if a watched key changed; or nil, why, code. MULTI goes
 -- first: if the server refused it after others, it would carry out the commands one by one. ASKING may stand before it,
--- because MULTI keeps it until EXEC.
+-- because MULTI keeps it until EXEC. After the deadline neither is sent: a caller may repeat what failed with "timeout"
+-- while the function ran.
 local function commit(link, list, deadline, asking)
-  local ok, why, code = exchange(link, (asking or "") .. c.encode("MULTI"), deadline, asking and 2, true)
-  local replies, last
+  local ok, why, code, replies, last
   local first = 1
 
+  if c.now() >= deadline then return nil, "timeout" end
+  ok, why, code = exchange(link, (asking or "") .. c.encode("MULTI"), deadline, asking and 2, true)
   if not ok then return nil, why, code end
+  if c.now() >= deadline then return nil, "timeout" end
   list[#list + 1] = c.encode("EXEC")
   replies, why, code = exchange(link, concat(list), deadline, #list)
   if not replies then return nil, why, code end

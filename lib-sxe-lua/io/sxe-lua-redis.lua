@@ -448,8 +448,20 @@ local function may_go_on(pool, why, code, deadline)
   return pool.sentinel and not pool.is_closed and pool.sentinel:may_go_on(why, code, deadline)
 end
 
+local collect_after = 0
+
+-- Collect garbage, which closes the links of forgotten subscriptions. At most a tenth of the time is spent on this.
+local function collect_links()
+  local began = c.now()
+
+  if began < collect_after then return false end
+  collectgarbage()
+  collect_after = began + 10 * (c.now() - began)
+  return true
+end
+
 local function take(pool, choose, deadline, holder)
-  local failures = pool.failures
+  local failures, is_collected = pool.failures, choose ~= choose_own
 
   while not pool.is_closed do
     local link, changed = choose(pool, holder)
@@ -460,9 +472,13 @@ local function take(pool, choose, deadline, holder)
       ok, why, code = open_link(link, deadline)
       if ok then return link end
       end_link(link, why, code)
+    elseif not is_collected and collect_links() then
+      is_collected, ok = true, true
     else
-      ok, why = changed:wait(left_of(deadline))
-      if not ok then return nil, why end
+      local due = is_collected and deadline or min(deadline, collect_after)
+
+      ok, why = changed:wait(left_of(due))
+      if not ok and (why ~= "timeout" or due == deadline) then return nil, why end
       ok, why, code = pool.failures == failures, pool.why, pool.code
     end
     if not ok and not may_go_on(pool, why, code, deadline) then return nil, why, code end

@@ -300,7 +300,7 @@ local function run(text, env)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", [[
 local redis, task = require "sxe.redis", require "sxe.task"
 local function open(options)
-  options.unix, options.timeout = "]] .. path .. [[", 60
+  options.unix, options.timeout = "]] .. path .. [[", options.timeout or 60
   return redis.new(options)
 end
 ]] .. text, env = env}
@@ -430,7 +430,32 @@ print(add({"n"}, 2), add({"n"}, 3), db:script("FLUSH"), add({"n"}, 5), add({"n"}
 print(select(3, db:prepare("return ("){}))]], "2\t5\tOK\t10\t17\t17\nERR\n")
 end)
 
--- promise: docs/redis.md: If the task of a handle ends before the handle, the handle's connection is closed.
+-- promise: docs/redis.md: Each call of `fn` has the client's `timeout`, including its commands and all its other waits;
+-- then the transaction fails with `"timeout"`, and nothing is executed.
+test("a transaction whose function took too long is not executed", function()
+    run_both([[
+local brief = open{password = "secret", timeout = 0.1}
+local executed, late = 0, 0
+for i = 1, 8 do
+  db:set("a", 5)
+  local options = i % 2 == 0 and {watch = {"a"}} or nil
+  local _, why = brief:transaction(function(t) t:multi() t:incr("a") task.sleep(0.102) end, options)
+  if why == "timeout" then late = late + 1 end
+  task.sleep(0.01)
+  if db:get("a") ~= "5" then executed = executed + 1 end
+end
+print(executed, late)]], "0\t8\n")
+end)
+
+-- promise: docs/redis.md: or when it is collected; if `handles` of them are in use, garbage is collected.
+test("forgotten subscriptions give their connections back", function()
+    run_both([[
+local few = open{password = "secret", handles = 4}
+for i = 1, 9 do task.start(function() assert(few:subscribe{"n"}) end):join() end
+print(#assert(few:transaction(function(t) t:get("a") end)))]], "0\n")
+end)
+
+-- promise: docs/redis.md: If the task of a transaction or of a blocking command ends before it, its connection is closed.
 test("the real server dies under every kind of handle", function()
     local server <close> = start_redis()
     equal(run([[

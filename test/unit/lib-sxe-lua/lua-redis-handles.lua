@@ -193,6 +193,19 @@ local cases = {
     db:close()
     fails("closed", db:transaction(print))
   end,
+  function() -- when the time of a transaction is over, nothing is executed
+    local db <close> = open{ timeout = 0.02 }
+    for _, options in ipairs{ {}, { watch = { "a" } } } do
+      local mark = #log
+      fails("timeout", db:transaction(function(t) t:multi() t:set("a", 1) task.sleep(0.03) end, options))
+      equal(table.concat(log, ",", mark + 1):find("MULTI", 1, true), nil)
+    end
+  end,
+  function() -- subscriptions that were forgotten give their connections back
+    local db <close> = open{ handles = 2 }
+    for _ = 1, 5 do assert(task.start(function() assert(db:subscribe{ "a" }) end):join() == nil) end
+    equal(#assert(db:transaction(function(t) t:get "a" end)), 0)
+  end,
   function() -- a blocking command has its own connection, which the next one uses again
     local db <close> = open{ handles = 1 }
     local impatient <close> = open{ handles = 1, timeout = 0.02 }
