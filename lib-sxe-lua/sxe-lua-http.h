@@ -14,8 +14,8 @@
  *                                                               -> nil         what res did
  *                                                               -> error       500, or its status
  *
- * The script returns a function, an http.router() or an http.static(). If it returns none of these,
- * each request is answered 404.
+ * The script returns a function, an http.router(), an http.static() or an http.proxy(). If it returns
+ * none of these, each request is answered 404.
  *
  * Limits: 131072 requests under way, and config.tasks; those above are answered 503.
  *
@@ -48,8 +48,13 @@ SXE_PUBLIC void sxe_lua_http_set_body_max(struct sxe_lua *lua, uint32_t bytes);
 SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *request,
                                                      struct sxe_http_response *response);
 
-/* Whether the script returned a handler: a function, an http.router() or an http.static(). */
+/* Whether the script returned a handler: a function, an http.router(), an http.static() or an
+ * http.proxy(). */
 SXE_PUBLIC bool sxe_lua_http_has_handler(struct sxe_lua *lua);
+
+/* Whether the script called http.proxy. The server then should have a config.fields_max of 16384,
+ * because other servers send longer heads than scripts do. */
+SXE_PUBLIC bool sxe_lua_http_has_proxies(struct sxe_lua *lua);
 
 /* sxe_http_drain, sxe_http_stop and sxe_http_break_off for the servers of http.serve. */
 SXE_PUBLIC void sxe_lua_http_drain(struct sxe_lua *lua);

@@ -18,6 +18,7 @@
  *     sxe-lua-http-router.c    http.router
  *     sxe-lua-http-filter.c    its filters
  *     sxe-lua-http-static.c    http.static
+ *     sxe-lua-http-proxy.c     http.proxy
  *
  * Shape: an exchange has two ends, and lives until both are over.
  *
@@ -33,6 +34,7 @@
 #include "sxe-lua-private.h"
 
 #include "sxe-http-file.h"
+#include "sxe-http-proxy.h"
 #include "sxe-lua-http.h"
 
 enum {
@@ -42,7 +44,9 @@ enum {
     /* the most names of a query or form, because it is read without a pause */
     SXE__LUA_NAMES_MAX = 1000,
     /* bodies of replies up to this many bytes are copied; longer ones are lent */
-    SXE__LUA_COPY_MAX = 16384
+    SXE__LUA_COPY_MAX = 16384,
+    /* the most bytes of a reply's fields, if the script has a proxy */
+    SXE__LUA_FIELDS_OF_PROXIES = 16384
 };
 
 #define SXE__LUA_TEXT "text/plain; charset=utf-8"
@@ -79,8 +83,9 @@ struct sxe__lua_router;
 struct sxe__lua_answerer {
     /* the handler, a function in the registry; LUA_NOREF: `files` answer, or nothing does */
     int function;
-    bool is_unrouted;             /* answers requests without a route in the router */
-    struct sxe_http_files *files; /* NULL: there are no files */
+    bool is_unrouted;                   /* answers requests without a route in the router */
+    struct sxe_http_files *files;       /* NULL: there are no files */
+    const struct sxe_http_proxy *proxy; /* the function as a proxy; NULL: the function is none */
     int list;              /* the list of all filters, in the registry; LUA_NOREF: not made */
     uint32_t list_version; /* sxe__lua_http.filters_version when the list was made */
     unsigned routers_number;
@@ -147,6 +152,8 @@ struct sxe__lua_http {
     const void *returned;           /* the userdata that the script returned */
     struct sxe__lua_router *router; /* `returned`, if it is a router; or NULL */
     struct sxe_http_files *root;
+    const struct sxe_http_proxy *proxy; /* `returned`, if it is a proxy; or NULL */
+    bool has_proxies;                   /* http.proxy was called */
     /* the files of res:file(); NULL: sxe.http was opened after the loop began */
     struct sxe_http_files *files;
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
@@ -293,6 +300,7 @@ void sxe__lua_http_open_response(lua_State *L);
 void sxe__lua_http_open_serve(lua_State *L);
 void sxe__lua_http_open_router(lua_State *L);
 void sxe__lua_http_open_static(lua_State *L);
+void sxe__lua_http_open_proxy(lua_State *L);
 int sxe__lua_http_body(lua_State *L);
 int sxe__lua_http_chunks(lua_State *L);
 int sxe__lua_http_json(lua_State *L);
@@ -329,6 +337,13 @@ struct sxe__lua_router {
 /* The router or files at a stack index; NULL: the value there is neither. */
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
+
+/* How the proxy at a stack index sends requests on; NULL: the value there is no proxy. */
+const struct sxe_http_proxy *sxe__lua_http_proxy(lua_State *L, int index);
+
+/* The handler of a route whose function is a proxy; request->user is an answerer. */
+enum sxe_http_verdict sxe__lua_http_pass(struct sxe_http_request *request,
+                                         struct sxe_http_response *response);
 
 /* Whether filters run before the answerer's function. */
 bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);

@@ -89,6 +89,7 @@ new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua
     if (inner != NULL) {
         answerer->function = inner->function;
         answerer->files = inner->files;
+        answerer->proxy = inner->proxy;
     }
     answerer->routers_number = inner_number + 1;
     answerer->routers[0] = router;
@@ -109,11 +110,14 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
                                    .flags = SXE_HTTP_ROUTE_STREAM};
 
     check_function(L, argument);
+    if (sxe__lua_http_proxy(L, argument) != NULL)
+        route.handler = sxe__lua_http_pass;
     if (sxe_loop() != NULL)
         luaL_error(L, "%s %s comes too late: routes are made before the loop starts", methods,
                    pattern);
     answerer = new_answerer(L, router, NULL);
     answerer->function = keep_router_value(L, argument);
+    answerer->proxy = sxe__lua_http_proxy(L, argument);
     route.user = answerer;
     add_lua_route(L, router, &route);
 }

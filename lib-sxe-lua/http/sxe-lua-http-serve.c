@@ -168,6 +168,7 @@ answer_with_handler(lua_State *L, int index, struct sxe_http_config *config)
 {
     struct sxe__lua_router *router = sxe__lua_http_router(L, index);
     struct sxe_http_files *files = sxe__lua_http_files(L, index);
+    const struct sxe_http_proxy *proxy = sxe__lua_http_proxy(L, index);
     struct sxe__lua_answerer *answerer;
 
     config->stream = true;
@@ -182,10 +183,15 @@ answer_with_handler(lua_State *L, int index, struct sxe_http_config *config)
         config->user = files;
         return;
     }
+    if (proxy != NULL) {
+        config->handler = sxe_http_proxy_handle;
+        config->user = (void *)(uintptr_t)proxy;
+        return;
+    }
     if (!lua_isfunction(L, index) && luaL_getmetafield(L, index, "__call") == LUA_TNIL)
         luaL_error(L,
-                   "http.serve: handler must be a function, an http.router() or an "
-                   "http.static(), not a %s",
+                   "http.serve: handler must be a function, an http.router(), an http.static() or "
+                   "an http.proxy(), not a %s",
                    luaL_typename(L, index));
     answerer = lua_newuserdatauv(L, sizeof(*answerer), 0);
     luaL_ref(L, LUA_REGISTRYINDEX);
@@ -224,6 +230,8 @@ http_serve(lua_State *L)
     config.trace = sxe__lua_option_bool(L, 1, "http.serve", "trace", false);
     lua_getfield(L, 1, "handler");
     answer_with_handler(L, 2, &config);
+    if (HTTP->has_proxies)
+        config.fields_max = SXE__LUA_FIELDS_OF_PROXIES;
     /* Metamethods of the options, and finalizers, may have made servers since. */
     if (HTTP->servers_number == SXE__LUA_SERVERS)
         return luaL_error(L, "http.serve: there are %d servers already", SXE__LUA_SERVERS);

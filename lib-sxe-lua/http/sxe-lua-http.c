@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module sxe.http, and the handler of a program whose script returned a handler, a router or
- * files.
+ * The module sxe.http, and the handler of a program whose script returned a handler, a router,
+ * files or a proxy.
  */
 #include "sxe-lua-http-private.h"
 
@@ -9,14 +9,15 @@
 
 /* ---- The handler of the program ---- */
 
-/* The script's result, which is on top, is no function: find out whether the result is a router or
- * files, once for each script. */
+/* The script's result, which is on top, is no function: find out whether the result is a router,
+ * files or a proxy, once for each script. */
 static void
 recognise_result(lua_State *L)
 {
     HTTP->returned = lua_touserdata(L, -1);
     HTTP->router = sxe__lua_http_router(L, -1);
     HTTP->root = sxe__lua_http_files(L, -1);
+    HTTP->proxy = sxe__lua_http_proxy(L, -1);
 }
 
 enum sxe_http_verdict
@@ -34,6 +35,8 @@ sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *
     lua_pop(L, 1);
     if (HTTP->router != NULL)
         return sxe__lua_http_route(HTTP->router, request);
+    if (HTTP->proxy != NULL)
+        return sxe_http_proxy_send(HTTP->proxy, request, response);
     if (HTTP->root == NULL)
         return sxe_http_reply_status(response, 404);
     request->user = HTTP->root;
@@ -55,9 +58,17 @@ sxe_lua_http_has_handler(struct sxe_lua *lua)
 
     sxe__lua_push_script(L);
     has_handler = lua_isfunction(L, -1) || lua_istable(L, -1) ||
-                  sxe__lua_http_router(L, -1) != NULL || sxe__lua_http_files(L, -1) != NULL;
+                  sxe__lua_http_router(L, -1) != NULL || sxe__lua_http_files(L, -1) != NULL ||
+                  sxe__lua_http_proxy(L, -1) != NULL;
     lua_pop(L, 1);
     return has_handler;
+}
+
+bool
+sxe_lua_http_has_proxies(struct sxe_lua *lua)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    return HTTP->has_proxies;
 }
 
 /* ---- The module ---- */
@@ -93,6 +104,7 @@ sxe__lua_open_http(lua_State *L)
     sxe__lua_http_open_serve(L);
     sxe__lua_http_open_router(L);
     sxe__lua_http_open_static(L);
+    sxe__lua_http_open_proxy(L);
     sxe__lua_stats_push(L, "http", names, HTTP->counters, SXE__LUA_HTTP_COUNTERS);
     lua_setfield(L, -2, "stats");
     return 1;

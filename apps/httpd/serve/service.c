@@ -383,6 +383,8 @@ choose_handler(struct sxe_http_config *http)
         http->stream = true;
         http->random = sxe_lua_get_clock()->random;
         result = script_load(options, service.link);
+        if (result == 0 && sxe_lua_http_has_proxies(script_state()))
+            upstreams_make_room(http);
     }
     if (result == 0 && options->config.sites != NULL) {
         http->handler = config_routes_handle;

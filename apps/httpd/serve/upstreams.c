@@ -12,57 +12,22 @@
 
 #include "admin-metrics.h"
 #include "secure.h"
+#include "sxe-http-place-internal.h"
 
-#define UNIX_PATH_MAX_BYTES 107
 /* the bytes for the fields of a reply, because many applications send more than the default */
 #define FIELDS_OF_REPLY 16384
 #define ADDED_TO_HEAD   4096 /* how many bytes the proxy may add to a request */
-#define IP_SIZE         64
 
 /* ---- Places ---- */
 
 static const char https[] = "https://";
-
-struct place {
-    char host[256];
-    char port[8];
-    const char *path; /* the path of a unix socket; NULL: the place is a host and a port */
-    char path_text[UNIX_PATH_MAX_BYTES + 1];
-    uint16_t weight;
-};
-
-static bool
-read_place_weight(const char *text, uint16_t *weight)
-{
-    static const char name[] = " weight=";
-    char *end = NULL;
-    unsigned long value;
-
-    if (*text == '\0')
-        return true;
-    if (strncmp(text, name, sizeof(name) - 1) != 0)
-        return false;
-    text += sizeof(name) - 1;
-    value = strtoul(text, &end, 10);
-    *weight = (uint16_t)value;
-    return *text >= '0' && *text <= '9' && *end == '\0' && value >= 1 && value <= 1000;
-}
-
-static bool
-read_upstream_port(const char *text, size_t length, char port[8])
-{
-    if (length == 0 || length > 5 || strspn(text, "0123456789") < length)
-        return false;
-    snprintf(port, 8, "%.*s", (int)length, text);
-    return strtoul(port, NULL, 10) >= 1 && strtoul(port, NULL, 10) <= 65535;
-}
 
 #define OF_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 bool
 upstream_has_scheme(const char *place)
 {
-    return strncmp(place, https, sizeof(https) - 1) == 0;
+    return sxe__http_place_has_scheme(place);
 }
 
 static const char *
@@ -76,44 +41,16 @@ upstream_is_tls_name(const char *name)
 {
     const size_t length = strlen(name);
 
-    return length > 0 && length < sizeof(((struct place *)NULL)->host) &&
+    return length > 0 && length < sizeof(((struct sxe__http_place *)NULL)->host) &&
            strspn(name, OF_NAME ":") == length;
-}
-
-static bool
-read_upstream_place(const char *text, struct place *place)
-{
-    const bool is_tls = upstream_has_scheme(text);
-
-    text = without_scheme(text);
-    const size_t length = strcspn(text, " ");
-    const bool is_bracketed = *text == '[';
-    const size_t host = strcspn(text, is_bracketed ? "]" : ":");
-    const char *start = text + is_bracketed;
-    const size_t host_length = host - is_bracketed;
-    const char *colon = text + host + is_bracketed;
-
-    *place = (struct place){.weight = 1};
-    if (!is_tls && (*text == '/' || *text == '@')) {
-        snprintf(place->path_text, sizeof(place->path_text), "%.*s", (int)length, text);
-        place->path = place->path_text;
-        return length <= UNIX_PATH_MAX_BYTES && read_place_weight(text + length, &place->weight);
-    }
-    if (host >= length || host_length == 0 || host_length >= sizeof(place->host) ||
-        strspn(start, is_bracketed ? "0123456789abcdefABCDEF:." : OF_NAME) < host_length ||
-        *colon != ':' ||
-        !read_upstream_port(colon + 1, length - (size_t)(colon + 1 - text), place->port))
-        return false;
-    snprintf(place->host, sizeof(place->host), "%.*s", (int)host_length, start);
-    return read_place_weight(text + length, &place->weight);
 }
 
 bool
 upstream_is_place(const char *text)
 {
-    struct place place;
+    struct sxe__http_place place;
 
-    return read_upstream_place(text, &place);
+    return sxe__http_place_read(text, &place);
 }
 
 const char *
@@ -193,67 +130,32 @@ shown_name(const struct upstream *upstream)
     return *upstream->place != '\0' ? without_scheme(upstream->place) : upstream->name;
 }
 
-/* The addresses of an upstream, and the texts to which they point. */
+/* The places of an upstream, and their addresses. */
 struct found {
-    struct sxe_http_upstream_address addresses[SXE_HTTP_UPSTREAM_ADDRESSES];
-    struct place places[UPSTREAM_PLACES_MAX];
-    char texts[SXE_HTTP_UPSTREAM_ADDRESSES][UNIX_PATH_MAX_BYTES + 1];
-    unsigned number;
+    struct sxe__http_place places[UPSTREAM_PLACES_MAX];
+    struct sxe__http_found all;
 };
 
-/* Add the addresses of a place's host, but not more than `most`. A host that is an address has only
- * this address. If the name is not found, the server has no address; the other servers, and the
- * rest of the site, go on without it. */
-static void
-look_place_up(const struct upstream *upstream, const struct place *place, unsigned most,
-              struct found *found)
-{
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *all = NULL;
-    const int error = getaddrinfo(place->host, place->port, &wanted, &all);
-    const unsigned end = found->number + most;
-
-    if (error != 0) {
-        fprintf(stderr,
-                "sxe-httpd: %sthe upstream %s: %s: %s; this server is down until a reload looks "
-                "its name up again\n",
-                upstream->where, upstream->name, place->host, gai_strerror(error));
-        return;
-    }
-    for (const struct addrinfo *one = all; one != NULL && found->number < end; one = one->ai_next) {
-        char *text = found->texts[found->number];
-
-        if (getnameinfo(one->ai_addr, one->ai_addrlen, text, IP_SIZE, NULL, 0, NI_NUMERICHOST) ==
-                0 &&
-            /* a link-local address is not usable without its interface */
-            strchr(text, '%') == NULL)
-            found->addresses[found->number++] =
-                (struct sxe_http_upstream_address){.ip = text,
-                                                   .port = (uint16_t)strtoul(place->port, NULL, 10),
-                                                   .weight = place->weight,
-                                                   .tls_name = place->host};
-    }
-    freeaddrinfo(all);
-}
-
-/* Find the addresses of all places. Each place gets an equal part of the room for addresses. */
+/* Find the addresses of all places. Each place gets an equal part of the room for addresses. If a
+ * name is not found, the server has no address; the other servers, and the rest of the site, go on
+ * without it. */
 static void
 find_addresses(const struct upstream *upstream, struct found *found)
 {
     const unsigned most = SXE_HTTP_UPSTREAM_ADDRESSES / upstream->places_number;
 
-    found->number = 0;
+    found->all.number = 0;
     for (unsigned i = 0; i < upstream->places_number; i++) {
-        struct place *place = &found->places[i];
+        struct sxe__http_place *place = &found->places[i];
+        int error;
 
-        (void)read_upstream_place(upstream->places[i], place);
-        if (place->path == NULL) {
-            look_place_up(upstream, place, most, found);
-            continue;
-        }
-        found->addresses[found->number] =
-            (struct sxe_http_upstream_address){.path = place->path, .weight = place->weight};
-        found->number++;
+        (void)sxe__http_place_read(upstream->places[i], place);
+        error = sxe__http_place_find(place, most, &found->all);
+        if (error != 0)
+            fprintf(stderr,
+                    "sxe-httpd: %sthe upstream %s: %s: %s; this server is down until a reload "
+                    "looks its name up again\n",
+                    upstream->where, upstream->name, place->host, gai_strerror(error));
     }
 }
 
@@ -287,9 +189,16 @@ open_upstream_tls(struct upstream *upstream, const struct upstream_tls *usual, s
     upstream->tls = secure_open_upstream(upstream->where, &tls, config);
     if (upstream->tls == NULL)
         return -EINVAL;
-    for (unsigned i = 0; tls.name != NULL && i < found->number; i++)
-        found->addresses[i].tls_name = tls.name;
+    for (unsigned i = 0; tls.name != NULL && i < found->all.number; i++)
+        found->all.addresses[i].tls_name = tls.name;
     return 0;
+}
+
+void
+upstreams_make_room(struct sxe_http_config *http)
+{
+    if (http->fields_max < FIELDS_OF_REPLY)
+        http->fields_max = FIELDS_OF_REPLY;
 }
 
 int
@@ -301,17 +210,16 @@ upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
     const uint32_t head_max = http->head.head_max == 0 ? 16384 : http->head.head_max;
     int result;
 
-    if (http->fields_max < FIELDS_OF_REPLY)
-        http->fields_max = FIELDS_OF_REPLY;
+    upstreams_make_room(http);
     find_addresses(upstream, &found);
-    if (found.number == 0)
+    if (found.all.number == 0)
         return 0;
     result = open_upstream_tls(upstream, usual, &found, &config);
     if (result < 0)
         return result;
     config.name = shown_name(upstream);
-    config.addresses = found.addresses;
-    config.addresses_number = found.number;
+    config.addresses = found.all.addresses;
+    config.addresses_number = found.all.number;
     config.request_max = head_max + ADDED_TO_HEAD;
     upstream->made = sxe_http_upstream_new(&config);
     if (upstream->made == NULL) {

@@ -5,9 +5,8 @@
  * Place: config-upstreams.c and options.c fill in the structs; service.c and config-routes.c open
  * the upstreams in the process that serves.
  *
- * Shape: a place is "IP:PORT", "[IPv6]:PORT", "NAME:PORT", or a unix socket, "/path" or "@name";
- * the first three may have "https://" in front, and " weight=N" may follow. A NAME is looked up
- * when the upstream is opened, and all its addresses become addresses of the upstream.
+ * Shape: a place is a text as in sxe-http-place-internal.h. A name in it is looked up when the
+ * upstream is opened, and all its addresses become addresses of the upstream.
  *
  * Limits: UPSTREAM_PLACES_MAX places for each upstream; HTTPD_PROXIES_MAX options --proxy.
  */
@@ -64,7 +63,7 @@ struct httpd_proxy {
     struct sxe_http_proxy send;
 };
 
-/* upstream_is_place: whether a text is a place, as described at the top of this file.
+/* upstream_is_place: whether a text is a place (sxe-http-place-internal.h).
  * upstream_has_scheme: whether the place begins with "https://". */
 bool upstream_is_place(const char *text);
 bool upstream_has_scheme(const char *place);
@@ -92,6 +91,9 @@ const char *upstream_read_proxy(const char *text, struct httpd_proxy *proxy);
  * usual ones. */
 struct upstream_tls upstream_tls_of(const struct upstream *upstream,
                                     const struct upstream_tls *usual);
+
+/* Give the server room for the fields of other servers' replies. */
+void upstreams_make_room(struct sxe_http_config *http);
 
 /* Look up the names of the servers, and reserve the connections. usual has the settings of TLS for
  * upstreams that have none of their own. http has the limits of heads, and gets room for the fields

@@ -24,7 +24,7 @@ local http = {}
 ---@field handler? sxe.seconds|false
 
 ---@class sxe.http.serving
----@field handler sxe.handler|sxe.Router|sxe.Files
+---@field handler sxe.handler|sxe.Router|sxe.Files|sxe.Proxy
 ---@field port? integer 0: one that is free
 ---@field ip? string all addresses
 ---@field unix? string a path instead of a port
@@ -263,6 +263,45 @@ local Files = {}
 ---@param name string
 ---@return true
 function Files:send(res, name) end
+
+---@class sxe.http.proxy
+---@field servers? string|string[] "127.0.0.1:3000", "https://a.example:443", "/run/app.sock"; " weight=2" may follow
+---@field upstream? sxe.Proxy the servers are those of this proxy
+---@field name? string in the log, "upstream"
+---@field balance? "round_robin"|"least"|"client"|"path"|"header"
+---@field balance_header? string
+---@field max_fails? integer 3
+---@field fail_timeout? sxe.seconds 10
+---@field slow_start? sxe.seconds
+---@field connections? integer to each server, 256
+---@field idle? integer connections that are kept without a request, 32
+---@field connect_timeout? sxe.seconds 3
+---@field reply_timeout? sxe.seconds 60
+---@field stall_timeout? sxe.seconds 60
+---@field idle_timeout? sxe.seconds 15
+---@field check? string a path that is requested from each server
+---@field check_interval? sxe.seconds 5
+---@field check_rises? integer 2
+---@field check_falls? integer 3
+---@field websockets? integer 256
+---@field websocket_timeout? sxe.seconds 3600
+---@field tls? boolean|sxe.tls.options for servers with https://
+---@field path? string takes the place of the start of the path, up to the {rest...} of the route
+---@field host? string that of the request
+---@field via? string "sxe"
+---@field forwarded? "x-forwarded"|"forwarded"|"none" the fields that name the client, "x-forwarded"
+---@field encoded_slash? boolean paths with %2F are sent on, false
+
+---@class sxe.Proxy
+---@operator call: sxe.Proxy
+local Proxy = {}
+
+---@return { name: string, requests: integer, failures: integer, retries: integer, under_way: integer, connections: integer, websockets: integer, is_down: boolean }[]
+function Proxy:servers() end
+
+---@param options sxe.http.proxy
+---@return sxe.Proxy
+function http.proxy(options) end
 
 ---@param options sxe.http.serving
 ---@return sxe.HttpServer

@@ -22,7 +22,7 @@ local receivers = {
   udp = { socket = "UdpSocket" },
   http = {
     req = "Request", res = "Response", events = "Events", http_server = "HttpServer", router = "Router",
-    files = "Files",
+    files = "Files", proxy = "Proxy",
   },
   file = { f = "File" },
   multipart = { form = "Form" },
@@ -107,6 +107,7 @@ end
 -- ---- One object of each class ----
 
 local router, files = http.router(), http.static("examples")
+local reverse = http.proxy{ servers = "127.0.0.1:1" }
 local planned = http.serve{ ip = "127.0.0.1", port = 0, handler = router }
 local p = pool.open{ name = "names", count = 1, states = { "free", "used" } }
 local counters = stats{ "counter" }
@@ -223,6 +224,7 @@ local function objects(req, res, candidates)
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
+    Proxy = reverse,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
     Hll = require "sxe.sketch".hll{ name = "names" },

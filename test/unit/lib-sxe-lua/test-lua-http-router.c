@@ -397,8 +397,8 @@ static const struct wrong {
      "http.serve: timeouts.idle must be seconds, or false"},
     {"http.serve{timeouts = {idle = true}, handler = print}",
      "http.serve: timeouts.idle must be seconds, or false"},
-    {"http.serve{port = 1}",
-     "http.serve: handler must be a function, an http.router() or an http.static(), not a nil"},
+    {"http.serve{port = 1}", "http.serve: handler must be a function, an http.router(), an "
+                             "http.static() or an http.proxy(), not a nil"},
     {"http.serve{limits = {line = 100, head = 50}, handler = print}",
      "http.serve: Invalid argument"},
     {"for i = 1, 17 do http.serve{handler = print, connections = 1} end",
