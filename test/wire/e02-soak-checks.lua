@@ -11,6 +11,8 @@ local PREFIX <const> = "20300101 171754.521 P00004aeb ------ 4 - "
 test("lines that the soak expects, and others", function()
     check(checks.is_expected(PREFIX .. "/tmp/a/app.lua was loaded again, into 2 processes", 0))
     check(checks.is_expected(PREFIX .. "process 19643 serves as worker 1", 0))
+    check(checks.is_expected(PREFIX .. "a new program, process 24461, is starting already: " ..
+                             "send SIGUSR2 again when it serves", 0))
     for _, line in ipairs{"something else", PREFIX .. "something else", PREFIX .. "xprocess 1 serves as worker 1"} do
         check(not checks.is_expected(line, 9), line)
     end

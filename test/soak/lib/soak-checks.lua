@@ -14,6 +14,8 @@ local EXPECTED <const> = {
     "^%S+/app%.lua is loaded again later: %d+ earlier processes still answer requests, and one of ",
     "^process %d+ starts, to serve in place of this one$",
     "^process %d+ serves in place of this one, which finishes its requests$",
+    -- Two upgrades may follow one another before the first new program serves.
+    "^a new program, process %d+, is starting already: send SIGUSR2 again when it serves$",
     "^process %d+ serves as worker %d+$",
     -- Other programs of the machine may take the CPUs for so long.
     "^loop blocked %d+ ms in ",
