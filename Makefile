@@ -563,14 +563,15 @@ conformance: ## test beside large programs of others: MPI, scanners and hostile 
 
 SOAK_SECONDS  ?= 3600
 SOAK_COMMANDS ?= 1000000
-# PART=server: only that part of pool server redis. Of these, pool and server take SOAK_SECONDS each.
+# PART=server: only that part of pool server redis proxy. Of these, pool and server take SOAK_SECONDS each.
 soak_part = $(filter $1,$(or $(PART),$1))
-soak: ## kill users of a shared pool, then reload, upgrade, kill and attack servers under load, SOAK_SECONDS (3600) each; then SOAK_COMMANDS (1000000) to Redis, and as many to a cluster, which suffer (PART=server: only that)
+soak: ## kill users of a shared pool, then reload, upgrade, kill and attack servers under load, SOAK_SECONDS (3600) each; then SOAK_COMMANDS (1000000) to Redis, and as many to a cluster, which suffer; then 100,000 GETs through a proxy whose upstream closes connections (PART=server: only that)
 	@tools/deps.sh install build check soak
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/soak build/release/test/wire
 	@$(if $(call soak_part,pool),build/release/test/soak $(SOAK_SECONDS))
 	@$(if $(call soak_part,server),SXE_BUILD=build/release build/release/test/wire test/soak/server.lua $(SOAK_SECONDS))
 	@$(if $(call soak_part,redis),SXE_BUILD=build/release build/release/test/wire test/soak/redis.lua $(SOAK_COMMANDS))
+	@$(if $(call soak_part,proxy),SXE_BUILD=build/release build/release/test/wire test/soak/proxy.lua)
 
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
