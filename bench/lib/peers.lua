@@ -34,6 +34,7 @@ peers.services = {
     random = {target = "/random?number=8", pattern = "^%d$", once = true},
     echo = {target = "/echo", post = POSTED, body = POSTED},
     file = {target = "/page.html"}, -- any file below root
+    proxy = {target = "/", body = GREETING},
     tls = {target = "/", body = GREETING, is_tls = true},
     generate = {target = "/", pattern = "^" .. ("[%w]"):rep(50), length = 108000},
     redis = {target = "/", pattern = "^%l+$", length = 100000},
@@ -266,6 +267,43 @@ end
 local function start_haproxy(context)
     return launch(context, {wire.has("haproxy"), "-f",
                             context.fill("bench/peers/haproxy/haproxy.cfg", {})})
+end
+
+-- ---- Reverse proxies ----
+
+-- The port of the proxy's upstream, the limit program: of the row's own, or of one that starts here.
+local function backend_of(context)
+    local port = context.backend or servers.free_port()
+    if not context.backend then
+        local proc = context.spawn{wire.program("bench/limit-server"), "-p", tostring(port)}
+        assert(proc:line(20), "the upstream did not start")
+        context.command = nil
+    end
+    return port
+end
+
+local function start_httpd_proxy(context)
+    local site = write_file(context.scratch .. "/site.lua", ([[return {
+        upstreams = { app = { servers = "127.0.0.1:%d", idle = %d } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(
+        backend_of(context), context.connections))
+    return launch(context, {wire.program("sxe-httpd"), "-p", tostring(context.port), "-c",
+                            tostring(context.connections), "--requests", "1000000000",
+                            "--idle-timeout", "3600", "--config", site})
+end
+
+local function start_nginx_proxy(context)
+    local path = context.fill("bench/peers/nginx/proxy.conf",
+                              {PLACES = 2 * nginx_places(context),
+                               BACKEND = backend_of(context)})
+    return launch(context, {wire.has("nginx"), "-c", path})
+end
+
+local function start_haproxy_proxy(context)
+    return launch(context, {wire.has("haproxy"), "-f",
+                            context.fill("bench/peers/haproxy/proxy.cfg",
+                                         {PLACES = 16 * context.connections,
+                                          BACKEND = backend_of(context)})})
 end
 
 -- ---- Go ----
@@ -523,6 +561,12 @@ add{name = "lighttpd", needs = {"lighttpd"}, package = "lighttpd", version = "li
     serves = set("hello", "file"), start = start_lighttpd}
 add{name = "haproxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy",
     version = "haproxy -v", serves = set("hello"), start = start_haproxy}
+add{name = "sxe-httpd-proxy", title = "sxe-httpd", start = start_httpd_proxy, serves = set("proxy"),
+    version = ours}
+add{name = "nginx-proxy", title = "nginx", needs = {"nginx"}, package = "nginx-light",
+    version = "nginx -v 2>&1", serves = set("proxy"), start = start_nginx_proxy}
+add{name = "haproxy-proxy", title = "HAProxy", needs = {"haproxy"}, package = "haproxy",
+    version = "haproxy -v", serves = set("proxy"), start = start_haproxy_proxy}
 add{name = "go", title = "Go net/http", needs = {"go"}, package = "golang-go",
     version = "go version", available = go_available,
     serves = set("hello", "json", "random", "file", "echo"), start = start_go}

@@ -19,10 +19,11 @@ local SMOKE = {S4 = true, S6 = true, ["S8-sweep"] = true, S9 = true, pipeline = 
                connects = true, ["start-up"] = true, size = true, ["file-13"] = true,
                ["lua-2010"] = true, ["example-echo"] = true, buffer = true, ["tls-hello-64"] = true,
                ["tls-resumed"] = true, ["tls-memory"] = true, ["tls-clients-64"] = true, ["workers-64"] = true,
+               ["proxy-64"] = true, ["proxy-latency"] = true,
                ["workers-metrics"] = true, ["workers-log"] = true, ["workers-latency"] = true,
                ["postgres-select"] = true, ["redis-pipeline"] = true, ["store-get"] = true}
 
-for _, kind in ipairs{"seed", "http", "files", "tls", "workers", "lua", "postgres", "stores", "micro"} do
+for _, kind in ipairs{"seed", "http", "files", "tls", "workers", "proxy", "lua", "postgres", "stores", "micro"} do
     for _, row in ipairs(require("rows-" .. kind)) do
         row.group = row.group or kind
         row.better = row.better or "more"
