@@ -96,6 +96,12 @@ SXE_PUBLIC size_t sxe_io_unacknowledged(const SXE *this_);
  * If it is not wanted, as by default, the socket ends when the write fails. */
 SXE_PUBLIC void sxe_io_read_rest(SXE *this_, bool wanted);
 
+/* Move the unread bytes into memory of the program, and read what else the kernel has straight into
+ * it, as far as there is room: for a program that wants more than a chunk. Returns how many bytes it
+ * has got; on_read is not called for them. Not inside on_read of this socket. Only unread bytes are
+ * moved if the table cannot peek. */
+SXE_PUBLIC size_t sxe_io_take(SXE *this_, void *memory, size_t room);
+
 /* Before a listener is closed: accept the connections that wait in the kernel for it, as far as
  * there are free sockets, and no more than config.backlog. The kernel resets the connections that
  * are left. */

@@ -311,6 +311,10 @@ void sxe__reset(SXE *s, int error);
  * reports this error. */
 void sxe__fail_writing(SXE *s, int error);
 
+void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */
+/* Send our half-close. 0: it is sent; -EAGAIN: call again later; or another -errno. */
+SXE_MUST_USE int sxe__io_end(SXE *s);
+
 /* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
  * lack of room for unread bytes. */
 bool sxe__is_reading_held(const SXE *s);
@@ -366,10 +370,7 @@ void sxe__send_held(void); /* at the end of a batch of events: one write for eac
 /* Drop the output of s that is staged or held. Returns the number of its bytes. */
 size_t sxe__drop_written(SXE *s);
 void sxe__writable(SXE *s);
-void sxe__wrote(SXE *s);   /* call when the output of s changed: settle s, or go on closing it */
-void sxe__drained(SXE *s); /* in CLOSING, when no output is left: the next step */
-/* Send our half-close. 0: it is sent; -EAGAIN: call again later; or another -errno. */
-SXE_MUST_USE int sxe__io_end(SXE *s);
+void sxe__wrote(SXE *s); /* call when the output of s changed: settle s, or go on closing it */
 
 /* ---- sxe-read.c ---- */
 

@@ -10,6 +10,7 @@
 #include "sxe-private.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "sxe-always-internal.h"
 
@@ -331,6 +332,37 @@ sxe_consume(SXE *this, unsigned length)
     if (sxe_buffer_length(&this->in) == 0)
         sxe__drop_unread(this);
     sxe__settle(this);
+}
+
+/* Whether bytes that the kernel may have can be read now, outside of the socket's own event. The
+ * event itself sees the peer's end. */
+static bool
+may_read_on(const SXE *s)
+{
+    const enum sxe_state state = sxe__state(s);
+
+    return (s->flags & (SXE__READABLE | SXE__END_NEAR)) == SXE__READABLE &&
+           state >= SXE_STATE_IDLE && state < SXE_STATE_CLOSING && s->io->peek != NULL &&
+           !sxe__is_reading_held(s);
+}
+
+size_t
+sxe_io_take(SXE *this, void *memory, size_t room)
+{
+    const uint32_t unread = sxe_buffer_length(&this->in);
+    const size_t moved = unread < room ? unread : room;
+    ssize_t n = 0;
+
+    memcpy(memory, sxe_buffer_data(&this->in), moved);
+    sxe_consume(this, (unsigned)moved);
+    if (moved < room && may_read_on(this))
+        n = this->io->read(this, (char *)memory + moved, room - moved);
+    if (n > 0)
+        note_read(this, n, (uint32_t)(room - moved));
+    else if (n < 0)
+        on_nothing_read(this, (int)n);
+    sxe__settle(this);
+    return moved + (n > 0 ? (size_t)n : 0);
 }
 
 /* epoll reports the peer's end only once. If that was before the pause, or before the program

@@ -211,6 +211,39 @@ sxe__close(SXE *s, unsigned flag)
     return 0;
 }
 
+int
+sxe__io_end(SXE *s)
+{
+    int result = SXE_LIKELY(s->io->finish == NULL) ? 0 : s->io->finish(s);
+
+    return result < 0 ? result : s->io->end(s);
+}
+
+void
+sxe__drained(SXE *s)
+{
+    int result = 0;
+
+    if (s->io_shakes) /* no byte was written, so none can be lost */
+        s->flags &= (uint16_t)~SXE__LINGER;
+    if (!(s->flags & SXE__LINGER) && s->io->finish != NULL) {
+        result = s->io->finish(s);
+        s->io_lingers = result > 0;
+        s->flags |= s->io_lingers ? SXE__LINGER : 0;
+    }
+    if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
+        result = sxe__io_end(s);
+    if (result == -EAGAIN)
+        return; /* this function is called again when the kernel takes more */
+    if (!(s->flags & SXE__LINGER) || result < 0) {
+        sxe__end(s, -result);
+        return;
+    }
+    /* If epoll has reported bytes that are still unread, read and drop them. */
+    s->flags |= SXE__END_SENT | SXE__READABLE;
+    sxe__defer(s);
+}
+
 void
 sxe__fail_writing(SXE *s, int error)
 {

@@ -183,39 +183,6 @@ sxe_io_write_again(SXE *this)
     sxe__write_more(this);
 }
 
-int
-sxe__io_end(SXE *s)
-{
-    int result = SXE_LIKELY(s->io->finish == NULL) ? 0 : s->io->finish(s);
-
-    return result < 0 ? result : s->io->end(s);
-}
-
-void
-sxe__drained(SXE *s)
-{
-    int result = 0;
-
-    if (s->io_shakes) /* no byte was written, so none can be lost */
-        s->flags &= (uint16_t)~SXE__LINGER;
-    if (!(s->flags & SXE__LINGER) && s->io->finish != NULL) {
-        result = s->io->finish(s);
-        s->io_lingers = result > 0;
-        s->flags |= s->io_lingers ? SXE__LINGER : 0;
-    }
-    if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
-        result = sxe__io_end(s);
-    if (result == -EAGAIN)
-        return; /* this function is called again when the kernel takes more */
-    if (!(s->flags & SXE__LINGER) || result < 0) {
-        sxe__end(s, -result);
-        return;
-    }
-    /* If epoll has reported bytes that are still unread, read and drop them. */
-    s->flags |= SXE__END_SENT | SXE__READABLE;
-    sxe__defer(s);
-}
-
 /* ---- Output that is held ----
  *
  * The output of events that came together is sent together. So the kernel's code for receiving, and
@@ -321,6 +288,30 @@ sxe__drop_written(SXE *s)
     return held->bytes;
 }
 
+static void
+stage_bytes(const void *data, size_t length)
+{
+    memcpy(CONTEXT->stage + CONTEXT->stage_used, data, length);
+    CONTEXT->stage_used += (uint32_t)length;
+    CONTEXT->reserved = 0;
+}
+
+/* Stage the held output of socket s again, if it is short, so that one write sends it and what
+ * follows: several events may give commands to one connection. False: it is not short. */
+static bool
+take_back(SXE *s)
+{
+    struct sxe__held *held = held_of(s);
+
+    if (held->vector_used != 1 || held->bytes != held->copied || held->bytes > COPY_MAX)
+        return false;
+    held->socket = NULL;
+    s->flags &= (uint16_t)~SXE__HELD;
+    CONTEXT->staged = s;
+    stage_bytes(held->vector->iov_base, held->bytes);
+    return true;
+}
+
 /* Before socket s writes: send the staged output of any other socket now, without calling a
  * callback. */
 static void
@@ -328,17 +319,18 @@ flush_other_socket(SXE *s)
 {
     SXE *other = CONTEXT->staged;
 
-    if (SXE_UNLIKELY(s->flags & SXE__HELD))
-        send_held(false);
-    if (SXE_LIKELY(other == s || other == NULL))
+    if (SXE_LIKELY(other == s))
         return;
-    if (is_anything_staged()) {
-        if (write_staged(other) == 0)
+    if (SXE_UNLIKELY(other != NULL)) {
+        if (!is_anything_staged()) {
+            sxe__unstage(other);
+            sxe__write_more(other);
+        } else if (write_staged(other) == 0) {
             sxe__wrote(other);
-        return;
+        }
     }
-    sxe__unstage(other);
-    sxe__write_more(other);
+    if (SXE_UNLIKELY(s->flags & SXE__HELD) && !take_back(s))
+        send_held(false);
 }
 
 static bool
@@ -360,14 +352,6 @@ check_writable(const SXE *s)
         return -ENOTCONN;
     }
     return 0;
-}
-
-static void
-stage_bytes(const void *data, size_t length)
-{
-    memcpy(CONTEXT->stage + CONTEXT->stage_used, data, length);
-    CONTEXT->stage_used += (uint32_t)length;
-    CONTEXT->reserved = 0;
 }
 
 /* The most room that the queue needs for the staged output and one more record. Lent memory is not

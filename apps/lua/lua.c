@@ -20,6 +20,7 @@
 #include "program.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-memory.h"
 #include "script-postgres.h"
 #include "script-regex.h"
 #include "script-store.h"
@@ -349,6 +350,7 @@ run_script(void)
                                     .on_error = on_error};
     int result;
 
+    script_keep_memory();
     program.lua = sxe_lua_new(&config);
     if (program.lua == NULL)
         return refuse_to_start("", errno);

@@ -4,6 +4,8 @@
 local redis = require "sxe.redis"
 local FIELDS = 100
 
+collectgarbage "generational" -- texts are garbage at once
+
 local db = redis.new{port = tonumber(arg[1]), size = 10}
 
 return function(req)

@@ -20,6 +20,7 @@
 
 /* strings of more bytes are not copied but lent to lib-sxe, because the task's stack keeps them */
 #define COPY_MAX 16384
+#define LENT_MAX 16 /* so many of these, one after the other, are lent at once and sent together */
 
 /* Places in the stack of a read. */
 enum { CONN = 1, WANTED, TIMEOUT, DEADLINE, PIECES, READ_TOP = PIECES };
@@ -318,18 +319,21 @@ on_sent(SXE *s, int result)
 static int
 lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 {
-    return sxe__lua_may_wait(L) ? sxe_send(s, bytes, length, on_sent) : 0;
+    return sxe__lua_may_wait(L) ? sxe_send(s, bytes, length, bytes == NULL ? on_sent : NULL) : 0;
 }
 
 static int go_on_writing(lua_State *L, int status, lua_KContext argument);
 
 /* Wait until the kernel has all that was written, then go on with the argument of write at the
- * index `argument`. */
+ * index `argument`. If bytes were lent, and the task cannot wait for their end, nothing keeps
+ * them. */
 static int
-wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
+wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument, bool has_lent)
 {
     int result = lend_bytes(L, s, NULL, 0);
 
+    if (result < 0 && has_lent)
+        sxe_abort(s);
     if (result < 0)
         return sxe__lua_result(L, result, "write");
     return sxe__lua_park_in(L, &slot->writers, sxe__lua_slot_deadline(L, 0, slot), go_on_writing,
@@ -339,22 +343,27 @@ wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 static int
 write_bytes_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
-    for (; argument <= lua_gettop(L); argument++) {
+    const int lent_max = sxe__lua_may_wait(L) ? LENT_MAX : 1;
+    int result = 0;
+    int lent = 0;
+
+    for (; argument <= lua_gettop(L) && lent < lent_max; argument++) {
         size_t length;
         const char *bytes = lua_tolstring(L, argument, &length);
-        int result = length > COPY_MAX ? lend_bytes(L, s, bytes, length)
-                                       : sxe_write(s, bytes, (unsigned)length);
 
-        if (result == -ENOBUFS && sxe_unsent(s) > 0)
-            return wait_for_room(L, s, slot, argument);
+        if (lent > 0 && length <= COPY_MAX)
+            break;
+        result = length > COPY_MAX ? lend_bytes(L, s, bytes, length)
+                                   : sxe_write(s, bytes, (unsigned)length);
         if (result < 0)
-            return sxe__lua_result(L, result, "write");
-        if (length > COPY_MAX)
-            return sxe__lua_park_in(L, &slot->writers, sxe__lua_slot_deadline(L, 0, slot),
-                                    go_on_writing, argument + 1);
+            break;
+        lent += length > COPY_MAX;
     }
-    if (sxe_unsent(s) > sxe_get_config()->output_pause)
-        return wait_for_room(L, s, slot, argument);
+    if (lent > 0 || (result == -ENOBUFS && sxe_unsent(s) > 0) ||
+        (result == 0 && sxe_unsent(s) > sxe_get_config()->output_pause))
+        return wait_for_room(L, s, slot, argument, lent > 0);
+    if (result < 0)
+        return sxe__lua_result(L, result, "write");
     lua_pushboolean(L, 1);
     return 1;
 }

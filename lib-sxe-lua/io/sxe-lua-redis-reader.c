@@ -7,10 +7,10 @@
  *     new_list, take   several simple replies out at once, into a list
  *     number           how many replies came out
  *
- * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are bytes of the string that
- * was fed last, as long as all elements end in it; otherwise of a copy that grows. The reader's
- * first uservalue keeps that string or copy. The second one has the values of a reply that is not
- * whole: the values, lists and keys that were on the stack, in their order.
+ * Shape of a reader: bytes[start ... end - 1] were not taken yet, and up to bytes[size - 1] there is
+ * room for more, which come straight from the socket. The reader's first uservalue keeps these
+ * bytes. The second one has the values of a reply that is not whole: the values, lists and keys that
+ * were on the stack, in their order.
  *
  *     *3 CRLF :7 CRLF %1 CRLF +key CRLF $100 CRLF a b c        values: {7}, {}, "key"
  *                                       ^start         ^end    lists: 1 left, 1 left
@@ -50,17 +50,20 @@ struct reader {
     struct part part;
     int values; /* how many values the second uservalue has */
     lua_Integer number;
-    const char *bytes;
-    char *copy; /* NULL: the bytes are those of a Lua string */
-    size_t copy_size;
+    char *bytes;
+    size_t size;
     size_t start;
     size_t end;
+    /* whether a function looks at the bytes, which may be new elements' texts: then they do not
+     * move, because a finalizer that runs may feed other bytes */
+    bool is_looking;
 };
 
 enum { BYTES = 1, VALUES };              /* uservalues of a reader */
 enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the Lua stack of the function `next` */
 enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
-enum { TAKEN_MAX = 64 }; /* replies of one call of `take` */
+enum { TAKEN_MAX = 64 };     /* replies of one call of `take` */
+enum { KEPT_MAX = 1 << 18 }; /* the most bytes of memory that an empty reader keeps */
 
 /* ---- Values ---- */
 
@@ -207,54 +210,52 @@ new_reader(lua_State *L)
     return 1;
 }
 
-/* Have room in the copy for `size` bytes. Unread bytes move to its beginning. */
+/* Get memory for the unread bytes, and as many again, and for `size` bytes after them. */
 static void
 make_reader_room(lua_State *L, struct reader *reader, size_t size)
 {
-    size_t unread = reader->end - reader->start;
-    char *copy = reader->copy;
+    const size_t unread = reader->end - reader->start;
+    char *bytes = lua_newuserdatauv(L, 2 * unread + size, 0);
 
-    if (copy == NULL || reader->copy_size < size) {
-        copy = lua_newuserdatauv(L, 2 * size, 0);
-        memcpy(copy, reader->bytes + reader->start, unread);
-        lua_setiuservalue(L, READER, BYTES);
-        reader->copy_size = 2 * size;
-    } else {
-        memmove(copy, reader->bytes + reader->start, unread);
-    }
-    reader->bytes = reader->copy = copy;
+    if (unread > 0)
+        memcpy(bytes, reader->bytes + reader->start, unread);
+    lua_setiuservalue(L, READER, BYTES);
+    reader->bytes = bytes;
+    reader->size = 2 * unread + size;
     reader->start = 0;
     reader->end = unread;
 }
 
-void
-sxe__lua_feed_redis(lua_State *L)
+char *
+sxe__lua_redis_room(lua_State *L, size_t size)
 {
     struct reader *reader = lua_touserdata(L, READER);
-    size_t length;
-    const char *bytes = lua_tolstring(L, -1, &length);
+    const bool is_empty = reader->start == reader->end;
 
-    if (reader->start == reader->end) {
-        lua_setiuservalue(L, READER, BYTES);
-        reader->bytes = bytes;
-        reader->copy = NULL;
-        reader->start = 0;
-        reader->end = length;
-        return;
-    }
-    if (reader->copy == NULL || reader->copy_size - reader->end < length)
-        make_reader_room(L, reader, reader->end - reader->start + length);
-    memcpy(reader->copy + reader->end, bytes, length);
+    if (is_empty && !reader->is_looking && reader->size <= KEPT_MAX)
+        reader->start = reader->end = 0;
+    if (reader->bytes == NULL || reader->size - reader->end < size)
+        make_reader_room(L, reader, size);
+    return reader->bytes + reader->end;
+}
+
+void
+sxe__lua_redis_fed(lua_State *L, size_t length)
+{
+    struct reader *reader = lua_touserdata(L, READER);
+
     reader->end += length;
-    lua_pop(L, 1);
 }
 
 /* feed(reader, bytes) */
 static int
 l_redis_feed(lua_State *L)
 {
-    lua_settop(L, 2);
-    sxe__lua_feed_redis(L);
+    size_t length;
+    const char *bytes = lua_tolstring(L, 2, &length);
+
+    memcpy(sxe__lua_redis_room(L, length), bytes, length);
+    sxe__lua_redis_fed(L, length);
     return 0;
 }
 
@@ -318,6 +319,7 @@ settle_reader(lua_State *L, struct reader *reader, const struct sxe__resp *resp,
     reader->part.depth = part->depth;
     reader->part.type = part->type;
     reader->part.is_dropped = part->is_dropped;
+    reader->is_looking = false;
 }
 
 /* next(reader, is_dropped) returns nothing if more bytes must come; "bad", why; "push", value;
@@ -341,6 +343,7 @@ next_redis_reply(lua_State *L)
     luaL_checkstack(L, VALUES_MAX + LUA_MINSTACK, NULL);
     lua_settop(L, READER);
     /* Keep the bytes on the stack: a finalizer that runs may feed other bytes to the reader. */
+    reader->is_looking = true;
     lua_getiuservalue(L, READER, BYTES);
     lua_getiuservalue(L, READER, VALUES);
     for (int i = 1; i <= reader->values && !is_dropped; i++)
@@ -404,6 +407,7 @@ take_replies(lua_State *L)
     resp.max = reader->resp.max;
     resp.size = resp.depth = 0;
     resp.seen = reader->resp.seen;
+    reader->is_looking = true;
     lua_getiuservalue(L, READER, BYTES); /* a finalizer that runs may feed other bytes */
     while (taken < most && is_plain_reply(bytes[used]) &&
            sxe__resp_take(&resp, bytes + used, length - used, &element) == SXE__RESP_REPLY) {
@@ -419,6 +423,7 @@ take_replies(lua_State *L)
         reader->resp.seen = 0;
         reader->number += taken;
     }
+    reader->is_looking = false;
     lua_pushinteger(L, taken);
     return 1;
 }

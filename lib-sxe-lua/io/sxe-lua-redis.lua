@@ -33,6 +33,7 @@ local encode, methods_of, wait_of = commands.encode, commands.methods_of, comman
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
+local PIECES <const> = 100  -- commands that are written by one call
 local NEVER <const> = commands.NEVER
 local WRITER_ENDED <const>, READER_ENDED <const> =
   "redis: the task that wrote for others ended", "redis: the task that read for others ended"
@@ -210,26 +211,28 @@ local place = atomic(function(link, call, bytes)
   return link.writer == call
 end)
 
--- Take the bytes that others left for this task to write. nil: there are none, and the next call writes its own.
+-- Take the commands that others left for this task to write: a list of their bytes, so that large ones need not be
+-- copied into one string. nil: there are none, and the next call writes its own.
 local take_output = atomic(function(link)
-  local bytes = concat(link.output)
+  local list = link.output
 
-  if bytes == "" then
+  if not list[1] then
     link.writer = nil
     return nil
   end
   link.output, link.taken = {}, link.last
-  return bytes
+  return #list <= PIECES and list or { concat(list) }
 end)
 
 local function send(link, call, bytes)
   local ok, why, code
+  local list = { bytes }
 
   repeat
     link.conn.timeout = left_of(call.deadline)
-    ok, why, code = link.conn:write(bytes)
-    bytes = ok and take_output(link)
-  until not bytes
+    ok, why, code = link.conn:write(unpack(list))
+    list = ok and take_output(link)
+  until not list
   if ok then return end
   link.writer = nil
   if why ~= "timeout" and why ~= "cancelled" then return lose_link(link, why, code) end

@@ -13,6 +13,7 @@
 #include "coverage.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-memory.h"
 #include "script-postgres.h"
 #include "script-regex.h"
 #include "script-store.h"
@@ -132,6 +133,7 @@ script_load(const struct httpd_options *options, int link)
     script.link = link;
     script.is_ready = false;
     script.memory_max = config.memory_max;
+    script_keep_memory();
     script.lua = sxe_lua_new(&config);
     if (script.lua == NULL) {
         result = -errno;

@@ -345,6 +345,41 @@ START_TEST(a_long_string_is_lent_and_sent_whole)
 }
 END_TEST
 
+START_TEST(long_strings_are_lent_together_and_sent_whole)
+{
+    static char block[20 * 20000 + 2];
+    int peer = serve("local list = {'a'}\n"
+                     "for i = 1, 20 do list[i + 1] = string.char(97 + i):rep(20000) end\n"
+                     "list[22] = 'a' assert(conn:write(table.unpack(list))) log = 'sent'");
+
+    ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
+    for (unsigned i = 0; i < 20; i++)
+        ck_assert_int_eq(block[(i + 1) * 20000], 'b' + (int)i);
+    ck_assert(block[0] == 'a' && block[sizeof(block) - 1] == 'a');
+    until("log == 'sent'");
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
+/* If the task cannot wait for the end of what it lent, the connection ends. */
+START_TEST(without_a_chunk_for_the_mark_of_lent_strings_the_connection_ends)
+{
+    struct sxe_config config = {.chunks = 4, .chunk_size = 64};
+    int peer = serve_with(&config, "local list = {}\n"
+                                   "for i = 1, 16 do list[i] = ('x'):rep(20000) end\n"
+                                   "local ok, why, code = conn:write(table.unpack(list))\n"
+                                   "log = code");
+
+    until("log == 105");
+    PEER_EXPECT_RESET(peer);
+    close(peer);
+    turn(3);
+    net_stop();
+}
+END_TEST
+
 START_TEST(a_write_that_times_out_resets_the_connection)
 {
     int peer = serve(
@@ -1344,6 +1379,8 @@ suite(void)
     tcase_add_test(c, reads_check_their_arguments);
     tcase_add_test(c, writing_waits_while_the_peer_does_not_read);
     tcase_add_test(c, a_long_string_is_lent_and_sent_whole);
+    tcase_add_test(c, long_strings_are_lent_together_and_sent_whole);
+    tcase_add_test(c, without_a_chunk_for_the_mark_of_lent_strings_the_connection_ends);
     tcase_add_test(c, a_write_that_times_out_resets_the_connection);
     tcase_add_test(c, a_peer_that_resets_ends_a_write);
     tcase_add_test(c, output_that_fits_nowhere_waits_or_is_refused);

@@ -207,7 +207,7 @@ second_writes_to_first(SXE *s)
         ck_assert_uint_eq(sxe_unsent(first), 5);
         ck_assert(sxe_io_has_output(first));
         ck_assert_int_eq(sxe_write(first, " again", 6), 0);
-        ck_assert_uint_eq(sxe_unsent(first), 6);
+        ck_assert_uint_eq(sxe_unsent(first), 11);
     }
     write_hello(s);
 }
@@ -219,6 +219,42 @@ START_TEST(what_another_writes_to_it_comes_behind)
     PEER_EXPECT(peer_of(first), "hello again");
     PEER_EXPECT(second_peer(), "hello");
     close_some(2);
+}
+END_TEST
+
+static void
+write_to_the_third(SXE *s)
+{
+    ck_assert_ptr_ne(s, sockets[3]);
+    ck_assert_int_eq(sxe_write(sockets[3], "hello", 5), 0);
+}
+
+START_TEST(what_several_events_write_to_one_leaves_at_once)
+{
+    open_some(4);
+    events_of(3, write_to_the_third);
+    ck_assert_uint_eq(sent, 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SEND), 1);
+    PEER_EXPECT(peers[3], "hellohellohello");
+    close_some(4);
+}
+END_TEST
+
+static void
+write_to_both(SXE *s)
+{
+    write_to_the_third(s);
+    write_hello(s);
+}
+
+START_TEST(what_they_write_to_others_meanwhile_leaves_too)
+{
+    open_some(4);
+    events_of(3, write_to_both);
+    for (unsigned i = 0; i < 3; i++)
+        PEER_EXPECT(peers[i], "hello");
+    PEER_EXPECT(peers[3], "hellohellohello");
+    close_some(4);
 }
 END_TEST
 
@@ -424,6 +460,8 @@ suite(void)
     tcase_add_test(together, those_held_leave_when_there_is_no_place_for_more_pieces);
     suite_add_tcase(s, together);
     tcase_add_test(meanwhile, what_another_writes_to_it_comes_behind);
+    tcase_add_test(meanwhile, what_several_events_write_to_one_leaves_at_once);
+    tcase_add_test(meanwhile, what_they_write_to_others_meanwhile_leaves_too);
     tcase_add_test(meanwhile, an_abort_drops_it);
     tcase_add_test(meanwhile, a_close_comes_behind_it);
     tcase_add_test(meanwhile, those_that_close_themselves_are_held_too);

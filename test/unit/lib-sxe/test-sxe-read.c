@@ -2,6 +2,7 @@
  *
  * Tests reading: which bytes a callback sees, which are kept, which wait; pausing and resuming.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "fake-os.h"
 #include "sxe-fixture.h"
+#include "sxe-io.h"
 #include "test-main.h"
 
 #define CHUNK 64
@@ -313,6 +315,55 @@ START_TEST(a_full_chunk_is_not_read_further_until_it_is_consumed)
 }
 END_TEST
 
+/* ---- Reading into the program's own memory ---- */
+
+START_TEST(more_than_a_chunk_is_read_at_once_into_other_memory)
+{
+    static char into[1000];
+    int peer;
+    SXE *s = accept_peer(start(push_read_keep, 0), &peer);
+    unsigned reads;
+
+    fill_pattern();
+    peer_send(peer, pattern, 300);
+    pump();
+    turn(4);
+    event_reset();
+    ck_assert_uint_eq(sxe_io_take(s, into, 10), 10);
+    ck_assert_uint_eq(sxe_io_take(s, into + 10, CHUNK - 10), CHUNK - 10);
+    ck_assert_uint_eq(sxe_io_take(s, into + CHUNK, 100), 100);
+    ck_assert_uint_eq(sxe_io_take(s, into + CHUNK + 100, sizeof(into) - CHUNK - 100),
+                      300 - CHUNK - 100);
+    ck_assert_mem_eq(into, pattern, 300);
+    reads = fake_os_calls(FAKE_RECV);
+    ck_assert_uint_eq(sxe_io_take(s, into, sizeof(into)), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_RECV), reads);
+    EXPECT_NOTHING();
+    peer_send(peer, "next", 4);
+    EXPECT_READ(s, "next");
+    ck_assert_uint_eq(sxe_io_take(s, into, sizeof(into)), 4);
+    end(s, peer);
+}
+END_TEST
+
+START_TEST(an_error_after_the_chunk_ends_the_socket)
+{
+    static char into[1000];
+    int peer;
+    SXE *s = accept_peer(start(push_read_keep, 0), &peer);
+
+    peer_send(peer, pattern, 300);
+    pump();
+    turn(4);
+    event_reset();
+    fake_os_fail(FAKE_RECV, 1, 1, ECONNRESET);
+    ck_assert_uint_eq(sxe_io_take(s, into, sizeof(into)), CHUNK);
+    EXPECT("close", s, ECONNRESET);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 /* ---- Pausing ---- */
 
 START_TEST(a_paused_socket_reads_nothing)
@@ -569,6 +620,8 @@ main(void)
     tcase_add_test(shown, a_message_longer_than_a_chunk_comes_in_pieces);
     tcase_add_loop_test(shown, a_full_chunk_is_not_read_further_until_it_is_consumed, 1, CHUNK + 1);
     suite_add_tcase(suite, shown);
+    tcase_add_test(shown, more_than_a_chunk_is_read_at_once_into_other_memory);
+    tcase_add_test(shown, an_error_after_the_chunk_ends_the_socket);
     tcase_add_loop_test(pausing, a_paused_socket_reads_nothing, 0, 2);
     tcase_add_test(pausing, resuming_when_more_waits_for_more);
     tcase_add_test(pausing, resuming_immediately_shows_the_unread_bytes_in_this_turn);
