@@ -80,6 +80,23 @@ struct sxe__lua_hook {
     int count;
 };
 
+/* The call into a realm (sxe-lua-realm-private.h) that runs, or from which a function of the owner
+ * was called. A call of the owner's function into another realm keeps these values and puts them
+ * back. */
+struct sxe__lua_realm_watch {
+    uint64_t call;       /* number of the call, 0: none; this field and the next ones are atomic */
+    uint64_t asked_call; /* the value that `call` had when `demand` was made */
+    uint32_t demand;
+    uint64_t start_cpu_ns; /* CPU time at which the watchdog saw the call first; 0: not yet */
+    uint64_t max_ns;
+    /* Only the loop's thread uses the next fields. */
+    bool takes_results; /* the owner's copies of results are made: this is the realm's time, too */
+    bool has_exceeded;  /* the error about the realm's limit was raised */
+    bool has_passed;    /* an error that is for the owner's task was raised in the realm */
+    /* Only the watchdog's thread uses this: the last call that got an error. */
+    uint64_t raised_call;
+};
+
 struct sxe__lua_watch {
     struct sxe__lua_watched *top;  /* the innermost call of lua_resume by the scheduler */
     lua_State *volatile running;   /* the coroutine that runs now; the signal handler reads it */
@@ -94,6 +111,7 @@ struct sxe__lua_watch {
     uint64_t spent_ns; /* CPU time that the running task had used before its last resume */
     uint64_t rest_ns;  /* CPU time before which no signal sets the hook again */
     bool is_ending;    /* the state ends, so everything that runs must end; atomic */
+    struct sxe__lua_realm_watch realm;
     /* a profiler that waits for the running calls; NULL: none. Its signal handler sets this. */
     void (*volatile take_calls)(const char *calls, size_t length);
     /* Only the watchdog's thread uses the fields from here on. */
@@ -128,6 +146,9 @@ void sxe__lua_watch_end_slice(void);
 /* The demand on the task that runs now; a demand on an earlier task does not count. */
 enum sxe__lua_demand sxe__lua_watch_demand(const struct sxe__lua_watch *watch);
 
+/* The demand on the call into a realm, if L belongs to that realm. */
+enum sxe__lua_demand sxe__lua_watch_realm_demand(const struct sxe__lua_watch *watch, lua_State *L);
+
 /* Set the script's hook again. If another coroutine got the watchdog's hook since then, set the
  * hook of the main state, which new coroutines inherit. */
 void sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L);
@@ -142,6 +163,10 @@ void sxe__lua_tell_calls(struct sxe_lua *lua, lua_State *L);
 
 /* The hook, with which the watchdog interrupts what runs in L (sxe-lua-interrupt.c). */
 void sxe__lua_interrupt(lua_State *L, lua_Debug *ar);
+
+/* Raise, in a function of C that called into a realm, the error that ends the task: the watchdog
+ * demanded it while the realm ran. */
+int sxe__lua_raise_passed(lua_State *L);
 
 /* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has Lua
  * call hooks in L again (sxe-lua-hooks.c). sxe__lua_find_hook_flag must be called first, once per
@@ -198,6 +223,7 @@ struct sxe_lua {
     uintptr_t calls_made;
     struct sxe__lua_workers *workers; /* the workers of the state; NULL: sxe.worker is not open */
     struct sxe__lua_worker *worker;   /* the worker that runs this state; NULL: no worker does */
+    struct sxe__lua_realms *realms;   /* counts of realms; NULL: sxe.realm is not open */
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
 };
 
@@ -209,6 +235,11 @@ struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
                              const struct sxe__lua_contents *contents);
 void sxe__lua_set_current(struct sxe_lua *lua);
 
+/* Mark a new state as a realm, and ask whether L or its main state was marked. The mark is the word
+ * of lua_getextraspace() that sxe__lua_bar uses in other states. */
+void sxe__lua_mark_realm(lua_State *L);
+bool sxe__lua_is_realm(lua_State *L);
+
 /* sxe-lua-init.c calls each of these functions once in each state, in a protected call. The
  * functions leave the stack as it was. */
 void sxe__lua_open_handles(lua_State *L);
@@ -217,6 +248,10 @@ void sxe__lua_open_require(lua_State *L);
 void sxe__lua_open_strict(lua_State *L);
 void sxe__lua_open_clock(lua_State *L);
 void sxe__lua_open_sandbox(lua_State *L); /* call this after everything that makes globals */
+
+/* The part of sxe__lua_open_sandbox that realms have, too: leave of Lua's libraries only what a
+ * sandbox has, and replace functions that may take long. */
+void sxe__lua_limit_libraries(lua_State *L);
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 

@@ -119,7 +119,7 @@ resume_coroutine(lua_State *L, lua_KContext is_wrap, int arguments)
 
     if (status != LUA_OK && status != LUA_YIELD)
         return has_failed(L, coroutine, status, is_wrap != 0);
-    if (status == LUA_YIELD && sxe__lua_is_leaving()) {
+    if (status == LUA_YIELD && sxe__lua_is_leaving() && !sxe__lua_is_realm(L)) {
         sxe__lua_bar(coroutine);
         return lua_yieldk(L, 0, is_wrap, resume_after_pass);
     }

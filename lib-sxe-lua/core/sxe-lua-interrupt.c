@@ -77,41 +77,44 @@ is_message_handler(lua_State *L, lua_Debug *ar)
     return function == sxe__lua_message_handler || function == sxe__lua_task_message_handler;
 }
 
+/* Raise the error that ends the realm's code or the task. An error for the task is raised in the
+ * realm, too, if the realm runs: sxe-lua-realm-call.c passes it on. */
 static int
-raise_exceeded(lua_State *L, lua_Debug *ar)
+raise_exceeded(lua_State *L, lua_Debug *ar, bool is_of_realm)
 {
+    struct sxe__lua_realm_watch *realm = &sxe__lua_current()->watch.realm;
+
     push_place(L, ar);
+    if (is_of_realm) {
+        realm->has_exceeded = true;
+        return luaL_error(L, "%s: the realm exceeded %d ms of CPU", lua_tostring(L, -1),
+                          (int)(SXE__LUA_LOAD(realm->max_ns) / SXE_NS_PER_MS));
+    }
+    realm->has_passed = sxe__lua_is_realm(L);
     if (SXE__LUA_LOAD(sxe__lua_current()->watch.is_ending))
         return luaL_error(L, "%s: the worker was stopped", lua_tostring(L, -1));
     return luaL_error(L, "%s: handler exceeded %d ms of CPU", lua_tostring(L, -1),
                       (int)sxe__lua_config()->cpu_ms);
 }
 
-void
-sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
+/* Note that the demands on what runs in L are answered. */
+static void
+answer_demands(struct sxe__lua_watch *watch, lua_State *L)
 {
-    struct sxe_lua *lua = sxe__lua_current();
-    struct sxe__lua_watch *watch = &lua->watch;
-    enum sxe__lua_demand demand = sxe__lua_watch_demand(watch);
-    const bool is_line = ar->event == LUA_HOOKLINE;
-    const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
+    SXE__LUA_STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    if (sxe__lua_watch_realm_demand(watch, L) != SXE__LUA_NO_DEMAND)
+        SXE__LUA_STORE(watch->realm.demand, SXE__LUA_NO_DEMAND);
+}
 
-    if (SXE_UNLIKELY(watch->take_calls != NULL))
-        sxe__lua_tell_calls(lua, L);
+static void
+interrupt_for(lua_State *L, lua_Debug *ar, enum sxe__lua_demand demand, bool is_of_realm)
+{
+    struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
 
-    const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
-
-    /* if the hook stays, do not set it again, which costs time for each call that L is in */
-    if (!stays) {
-        sxe__lua_watch_clear_hook(watch, L);
-        SXE__LUA_STORE(watch->demand, SXE__LUA_NO_DEMAND);
+    if (!is_of_realm) {
+        log_if_blocked(L, ar, SXE__LUA_LOAD(watch->asked_ns));
+        SXE__LUA_STORE(watch->asked_ns, sxe_time_ns());
     }
-    if (is_line && !stays && lua_gethook(L) != NULL)
-        lua_gethook(L)(L, ar);
-    if (demand == SXE__LUA_NO_DEMAND)
-        return;
-    log_if_blocked(L, ar, SXE__LUA_LOAD(watch->asked_ns));
-    SXE__LUA_STORE(watch->asked_ns, sxe_time_ns());
     /* message handlers of scripts and __close functions get no more time; those of libsxe may
      * end */
     if (demand == SXE__LUA_END) {
@@ -120,21 +123,60 @@ sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
         sxe__lua_allow_hooks(L);
     }
     if (demand >= SXE__LUA_RAISE)
-        raise_exceeded(L, ar);
-    if (demand == SXE__LUA_MAKE_WAY && can_leave)
+        raise_exceeded(L, ar, is_of_realm);
+    if (demand == SXE__LUA_MAKE_WAY && ar->event != LUA_HOOKRET && !sxe__lua_is_realm(L))
         make_way_for_tasks(L, watch);
+}
+
+int
+sxe__lua_raise_passed(lua_State *L)
+{
+    lua_Debug ar;
+
+    (void)lua_getstack(L, 0, &ar);
+    return raise_exceeded(L, &ar, false);
+}
+
+void
+sxe__lua_interrupt(lua_State *L, lua_Debug *ar)
+{
+    struct sxe_lua *lua = sxe__lua_current();
+    struct sxe__lua_watch *watch = &lua->watch;
+    enum sxe__lua_demand demand = sxe__lua_watch_demand(watch);
+    const enum sxe__lua_demand realm = sxe__lua_watch_realm_demand(watch, L);
+    const bool is_of_realm = realm > demand;
+    const bool is_line = ar->event == LUA_HOOKLINE;
+    const bool can_leave = is_line || ar->event == LUA_HOOKCOUNT;
+    bool stays;
+
+    if (SXE_UNLIKELY(watch->take_calls != NULL))
+        sxe__lua_tell_calls(lua, L);
+    demand = is_of_realm ? realm : demand;
+    stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
+    /* if the hook stays, do not set it again, which costs time for each call that L is in */
+    if (!stays) {
+        sxe__lua_watch_clear_hook(watch, L);
+        answer_demands(watch, L);
+    }
+    if (is_line && !stays && lua_gethook(L) != NULL)
+        lua_gethook(L)(L, ar);
+    if (demand != SXE__LUA_NO_DEMAND)
+        interrupt_for(L, ar, demand, is_of_realm);
 }
 
 void
 sxe__lua_watch_poll(lua_State *L)
 {
     struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
-    const enum sxe__lua_demand demand = sxe__lua_watch_demand(watch);
+    enum sxe__lua_demand demand = sxe__lua_watch_demand(watch);
+    const enum sxe__lua_demand realm = sxe__lua_watch_realm_demand(watch, L);
+    const bool is_of_realm = realm > demand;
     lua_Debug ar;
 
+    demand = is_of_realm ? realm : demand;
     if (SXE_LIKELY(demand < SXE__LUA_RAISE) || !lua_getstack(L, 0, &ar))
         return;
     if (demand == SXE__LUA_RAISE)
-        SXE__LUA_STORE(watch->demand, SXE__LUA_NO_DEMAND);
-    raise_exceeded(L, &ar);
+        answer_demands(watch, L);
+    raise_exceeded(L, &ar, is_of_realm);
 }

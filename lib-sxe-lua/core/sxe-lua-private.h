@@ -60,6 +60,7 @@
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-worker*.c   require "sxe.worker", see sxe-lua-worker-private.h; sxe-lua-clone*.c
  *                         values as bytes
+ *     sxe-lua-realm*.c    require "sxe.realm", see sxe-lua-realm-private.h
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
  *     sxe-lua-part.c      parts of modules that are written in Lua
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
@@ -309,6 +310,7 @@ int sxe__lua_open_dict(lua_State *L);
 int sxe__lua_open_sketch(lua_State *L);
 int sxe__lua_open_spawn(lua_State *L);
 int sxe__lua_open_worker(lua_State *L);
+int sxe__lua_open_realm(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);

@@ -11,6 +11,8 @@ struct sxe_log_control sxe__lua_log = SXE_LOG_CONTROL_INIT("sxe-lua");
 /* In the registry: what the script's top level returned. */
 static const char script_key = 0;
 
+static const char realm_mark;
+
 static _Thread_local struct sxe_lua *current;
 
 struct sxe_lua *
@@ -29,6 +31,18 @@ lua_State *
 sxe__lua_main(struct sxe_lua *lua)
 {
     return lua->main;
+}
+
+void
+sxe__lua_mark_realm(lua_State *L)
+{
+    *(const char **)lua_getextraspace(L) = &realm_mark;
+}
+
+bool
+sxe__lua_is_realm(lua_State *L)
+{
+    return *(const char **)lua_getextraspace(L) == &realm_mark;
 }
 
 const struct sxe_lua_config *

@@ -52,6 +52,27 @@ sxe__lua_watch_demand(const struct sxe__lua_watch *watch)
     return (enum sxe__lua_demand)SXE__LUA_LOAD(watch->demand);
 }
 
+enum sxe__lua_demand
+sxe__lua_watch_realm_demand(const struct sxe__lua_watch *watch, lua_State *L)
+{
+    const struct sxe__lua_realm_watch *realm = &watch->realm;
+
+    if (SXE__LUA_LOAD(realm->asked_call) != realm->call || realm->call == 0 ||
+        !(realm->takes_results || sxe__lua_is_realm(L)))
+        return SXE__LUA_NO_DEMAND;
+    return (enum sxe__lua_demand)SXE__LUA_LOAD(realm->demand);
+}
+
+/* The greater one of the demands on the task and on the realm that runs in L. */
+static enum sxe__lua_demand
+demand_on(const struct sxe__lua_watch *watch, lua_State *L)
+{
+    const enum sxe__lua_demand task = sxe__lua_watch_demand(watch);
+    const enum sxe__lua_demand realm = sxe__lua_watch_realm_demand(watch, L);
+
+    return realm > task ? realm : task;
+}
+
 /* Set the hook. The signal handler calls this, too. */
 static void
 set_hook(struct sxe__lua_watch *watch, lua_State *L)
@@ -59,11 +80,15 @@ set_hook(struct sxe__lua_watch *watch, lua_State *L)
     /* If the task must end, an error comes at every instruction, so the hook need not be called at
      * returns from functions of C. In a sandbox it must also be called at returns: the caller may
      * be a function of C that does not return. */
-    const bool is_last =
-        SXE__LUA_LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
+    const bool is_last = SXE__LUA_LOAD(watch->demand) == SXE__LUA_END &&
+                         !sxe__lua_config()->is_sandbox && !sxe__lua_is_realm(L);
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
     const lua_Hook interrupt = sxe__lua_current()->contents->interrupt;
 
+    if (sxe__lua_is_realm(L)) {
+        lua_sethook(L, interrupt, mask, 1); /* a realm has no hooks of its own */
+        return;
+    }
     if (lua_gethook(L) != interrupt)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
@@ -78,6 +103,10 @@ sxe__lua_watch_clear_hook(const struct sxe__lua_watch *watch, lua_State *L)
     const struct sxe__lua_hook *replaced = &watch->replaced;
     lua_State *main = sxe__lua_current()->main;
 
+    if (sxe__lua_is_realm(L)) {
+        lua_sethook(L, NULL, 0, 0);
+        return;
+    }
     /* A coroutine that is made while our hook is set has our hook, too. Then the main state may
      * still have it, and nothing to copy. */
     if (replaced->L == L || lua_gethook(main) == sxe__lua_current()->contents->interrupt)
@@ -109,8 +138,9 @@ static void
 on_watch_signal(int signal_number)
 {
     struct sxe_lua *lua = sxe__lua_current();
-    const enum sxe__lua_demand demand =
-        lua != NULL ? sxe__lua_watch_demand(&lua->watch) : SXE__LUA_NO_DEMAND;
+    const enum sxe__lua_demand demand = lua != NULL && lua->watch.running != NULL
+                                            ? demand_on(&lua->watch, lua->watch.running)
+                                            : SXE__LUA_NO_DEMAND;
 
     (void)signal_number;
     if (demand == SXE__LUA_NO_DEMAND)
@@ -138,8 +168,9 @@ sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
     lua->watch.running = running;
     if (SXE_UNLIKELY(lua->watch.take_calls != NULL))
         tell_calls_of_left(lua, left);
-    if (SXE_UNLIKELY(SXE__LUA_LOAD(lua->watch.demand) != SXE__LUA_NO_DEMAND) &&
-        sxe__lua_watch_demand(&lua->watch) != SXE__LUA_NO_DEMAND)
+    if (SXE_UNLIKELY((SXE__LUA_LOAD(lua->watch.demand) | SXE__LUA_LOAD(lua->watch.realm.demand)) !=
+                     SXE__LUA_NO_DEMAND) &&
+        running != NULL && demand_on(&lua->watch, running) != SXE__LUA_NO_DEMAND)
         set_hook(&lua->watch, running);
 }
 
@@ -274,12 +305,42 @@ log_blocked_loop(struct sxe__lua_watch *watch, uint64_t now_ns)
     watch->complain_ns *= 2;
 }
 
+/* Whether the call into a realm that runs has used up its time; if so, demand its end. A call is
+ * seen first at the tick after its beginning: its time counts from there. */
+static bool
+must_end_realm(struct sxe__lua_realm_watch *realm, uint64_t cpu_ns)
+{
+    const uint64_t call = SXE__LUA_LOAD(realm->call);
+    const uint64_t max_ns = SXE__LUA_LOAD(realm->max_ns);
+    uint64_t start_ns = SXE__LUA_LOAD(realm->start_cpu_ns);
+    bool is_asked;
+
+    if (call == 0 || SXE__LUA_LOAD(realm->call) != call) /* the values may be of two calls */
+        return false;
+    if (start_ns == 0) {
+        __atomic_compare_exchange_n(&realm->start_cpu_ns, &start_ns, cpu_ns, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return false;
+    }
+    if (cpu_ns - start_ns < max_ns)
+        return false;
+    is_asked =
+        SXE__LUA_LOAD(realm->asked_call) == call && SXE__LUA_LOAD(realm->demand) == SXE__LUA_RAISE;
+    SXE__LUA_STORE(realm->demand,
+                   realm->raised_call == call && !is_asked ? SXE__LUA_END : SXE__LUA_RAISE);
+    SXE__LUA_STORE(realm->asked_call, call);
+    realm->raised_call = call;
+    return true;
+}
+
 void
 sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns)
 {
     struct sxe__lua_watch *watch = &lua->watch;
     uint32_t sequence = SXE__LUA_LOAD(watch->sequence);
 
+    if (must_end_realm(&watch->realm, cpu_ns))
+        pthread_kill(watch->thread, SIGNAL);
     if (sequence != watch->seen_sequence || sequence % 2 == 0) {
         watch->seen_sequence = sequence;
         watch->has_raised = false;

@@ -4,8 +4,10 @@
  * (structured clone): nil, booleans, numbers, strings, json.null, tables with cycles and shared
  * references, marks of json.array. Tables lose other metatables.
  *
- * Place: messages of workers. The bytes never leave the process, so they are in its byte order and
- * the reader trusts them.
+ * Place: messages of workers; arguments and results of realms. The bytes never leave the process, so
+ * they are in its byte order and the reader trusts them. The values are not trusted: what is copied
+ * may come from a hostile script. So the reader takes no size of a table from the writer's state,
+ * and both look at the watchdog.
  *
  * Shape: a byte that says whether a table occurs twice, the number of values, then the values, each
  * a tag and what belongs to it:
@@ -56,6 +58,10 @@ struct sxe__lua_bytes {
  * be a function of Lua, whose upvalues are copied, too. */
 SXE_MUST_USE int sxe__lua_clone_write(lua_State *L, int first, const char *what, int number,
                                       bool has_code, struct sxe__lua_bytes *bytes);
+
+/* Like sxe__lua_clone_write, for values without code that take at most `max` bytes. */
+SXE_MUST_USE int sxe__lua_clone_write_within(lua_State *L, int first, const char *what, int number,
+                                             size_t max, struct sxe__lua_bytes *bytes);
 
 /* Push copies of the values; returns their number. Raises an error if memory is missing. */
 int sxe__lua_clone_read(lua_State *L, const struct sxe__lua_bytes *bytes);

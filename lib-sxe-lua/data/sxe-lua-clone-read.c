@@ -11,7 +11,12 @@
 
 #include "sxe-lua-http-private.h"
 
-enum { ROOM = 6, NO_UPVALUES = -1 };
+enum {
+    ROOM = 6,
+    NO_UPVALUES = -1,
+    ELEMENT_MIN = 2 + (int)sizeof(lua_Integer), /* bytes of a key that is an integer, and a value */
+    VALUES_A_LOOK = 256
+};
 
 struct frame {
     int upvalues; /* of a function: its number of upvalues; NO_UPVALUES: the object is a table */
@@ -21,7 +26,9 @@ struct frame {
 struct reader {
     lua_State *L;
     const char *at;
-    int objects; /* stack index of the table number -> object; 0: no object occurs twice */
+    size_t slots_left; /* elements that the message has room for, less those of tables that began */
+    unsigned values;   /* how many were read since the watchdog was last polled */
+    int objects;       /* stack index of the table number -> object; 0: no object occurs twice */
     lua_Integer number;
     int depth;
     struct frame frames[SXE__LUA_CLONE_DEPTH];
@@ -56,10 +63,17 @@ open_frame(struct reader *r, int upvalues)
     luaL_checkstack(r->L, ROOM, NULL);
 }
 
+/* Begin a table. The border of a table with gaps may be any of its keys, so a hostile writer's count
+ * of elements is not limited by its memory. Give all tables together no more room than elements fit
+ * into the message. */
 static void
 unclone_open_table(struct reader *r, bool is_list)
 {
-    lua_createtable(r->L, (int)take_number(r), 0);
+    size_t slots = take_number(r);
+
+    slots = slots < r->slots_left ? slots : r->slots_left;
+    r->slots_left -= slots;
+    lua_createtable(r->L, (int)slots, 0);
     if (is_list)
         sxe__lua_json_mark(r->L);
     open_frame(r, NO_UPVALUES);
@@ -170,6 +184,8 @@ go_on(struct reader *r)
     const struct frame *frame = &r->frames[r->depth - 1];
     const bool is_table = frame->upvalues == NO_UPVALUES;
 
+    if (++r->values % VALUES_A_LOOK == 0)
+        sxe__lua_watch_poll(r->L);
     if (is_table ? *r->at == SXE__LUA_CLONE_END : frame->done == frame->upvalues) {
         r->at += is_table;
         r->depth--;
@@ -185,7 +201,7 @@ go_on(struct reader *r)
 int
 sxe__lua_clone_read(lua_State *L, const struct sxe__lua_bytes *bytes)
 {
-    struct reader r = {.L = L, .at = bytes->data};
+    struct reader r = {.L = L, .at = bytes->data, .slots_left = bytes->length / ELEMENT_MIN};
     const bool has_objects = *r.at++ != 0;
     const int number = (int)take_number(&r);
 

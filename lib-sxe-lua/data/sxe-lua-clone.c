@@ -12,7 +12,7 @@
 
 #include "sxe-lua-http-private.h"
 
-enum { LEAST = 256, FRAME = 2, ROOM = 12, HEAD = 1 + (int)sizeof(uint32_t) };
+enum { LEAST = 256, FRAME = 2, ROOM = 12, HEAD = 1 + (int)sizeof(uint32_t), VALUES_A_LOOK = 256 };
 
 struct writer {
     lua_State *L;
@@ -24,6 +24,8 @@ struct writer {
     int base;     /* stack index before the first frame */
     int depth;
     lua_Integer objects;
+    size_t max;
+    unsigned values; /* how many were written since the watchdog was last polled */
     bool takes_code;
 };
 
@@ -36,9 +38,9 @@ reserve_bytes(struct writer *w, size_t more)
     size_t size = bytes->size;
     char *data;
 
-    if (more > SXE__LUA_CLONE_MAX - bytes->length)
-        luaL_error(w->L, "a message is larger than the limit of %d bytes (%d MiB)",
-                   (int)SXE__LUA_CLONE_MAX, (int)SXE__LUA_CLONE_MAX >> 20);
+    if (more > w->max - bytes->length)
+        luaL_error(w->L, "a message is larger than the limit of %I bytes (%d MiB)",
+                   (lua_Integer)w->max, (int)(w->max >> 20));
     if (bytes->length + more <= size)
         return;
     while (size < bytes->length + more)
@@ -342,6 +344,8 @@ put_whole_value(struct writer *w)
 {
     clone_put_value(w);
     while (w->depth > 0) {
+        if (++w->values % VALUES_A_LOOK == 0)
+            sxe__lua_watch_poll(w->L);
         if (lua_istable(w->L, w->base + w->depth * FRAME - 1))
             continue_table(w);
         else
@@ -373,24 +377,46 @@ write_values(lua_State *L)
     return 0;
 }
 
-int
-sxe__lua_clone_write(lua_State *L, int first, const char *what, int number, bool has_code,
-                     struct sxe__lua_bytes *bytes)
+/* Write the values from stack index `first` to the top, with the writer w. */
+static int
+write_with(lua_State *L, int first, struct writer *w)
 {
-    struct writer w = {.bytes = bytes, .what = what, .number = number, .takes_code = has_code};
+    struct sxe__lua_bytes *bytes = w->bytes;
     const int values = lua_gettop(L) - first + 1;
     int status;
 
     *bytes = (struct sxe__lua_bytes){.data = NULL};
     luaL_checkstack(L, values + 2, "too many values");
     lua_pushcfunction(L, write_values);
-    lua_pushlightuserdata(L, &w);
+    lua_pushlightuserdata(L, w);
     for (int i = 0; i < values; i++)
         lua_pushvalue(L, first + i);
     status = lua_pcall(L, values + 1, 0, 0);
     if (status != LUA_OK)
         sxe__lua_clone_free(bytes);
     return status;
+}
+
+int
+sxe__lua_clone_write(lua_State *L, int first, const char *what, int number, bool has_code,
+                     struct sxe__lua_bytes *bytes)
+{
+    struct writer w = {.bytes = bytes,
+                       .what = what,
+                       .number = number,
+                       .takes_code = has_code,
+                       .max = SXE__LUA_CLONE_MAX};
+
+    return write_with(L, first, &w);
+}
+
+int
+sxe__lua_clone_write_within(lua_State *L, int first, const char *what, int number, size_t max,
+                            struct sxe__lua_bytes *bytes)
+{
+    struct writer w = {.bytes = bytes, .what = what, .number = number, .max = max};
+
+    return write_with(L, first, &w);
 }
 
 void

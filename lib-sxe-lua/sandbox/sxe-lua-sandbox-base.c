@@ -60,6 +60,14 @@ read_piece(lua_State *L, void *user, size_t *size)
     return piece;
 }
 
+int
+sxe__lua_load_limited(lua_State *L, const char *text, size_t length, const char *name)
+{
+    struct reader reader = {.at = text, .left = length};
+
+    return lua_load(L, read_piece, &reader, name, "t");
+}
+
 /* load takes only text, whatever the mode says. */
 static int
 load_in_sandbox(lua_State *L)

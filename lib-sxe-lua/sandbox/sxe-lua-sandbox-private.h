@@ -27,8 +27,17 @@ enum {
     SXE__LUA_SANDBOX_TEXT = 64 << 10
 };
 
+/* Whether an allocation would give a table's hash more than SXE__LUA_SANDBOX_KEYS keys; the
+ * arguments are those of a lua_Alloc. */
+bool sxe__lua_is_too_many_keys(const void *block, size_t kind, size_t size);
+
 /* Replace the field `name` of the table on top by a function, whose upvalue is the old value. */
 void sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function);
+
+/* Load a text as `load` of a sandbox does: at most SXE__LUA_SANDBOX_TEXT bytes, with looks at the
+ * watchdog. Returns the status of lua_load. Call this in a function of C whose first argument is no
+ * function. */
+int sxe__lua_load_limited(lua_State *L, const char *text, size_t length, const char *name);
 
 /* Replace functions of the libraries, all of which are in the globals. */
 void sxe__lua_open_sandbox_base(lua_State *L);

@@ -116,11 +116,10 @@ replace_searchers(lua_State *L)
 
 /* ---- Memory ---- */
 
-/* Whether an allocation would give a table's hash too many keys. The nodes of a hash are a new
- * block of 2^n times 24 bytes (ltable.c). The only other block of such a size is that of an array
- * for 3 * 2^n elements. */
-static bool
-is_too_many_keys(const void *block, size_t kind, size_t size)
+/* The nodes of a hash are a new block of 2^n times 24 bytes (ltable.c). The only other block of such
+ * a size is that of an array for 3 * 2^n elements. */
+bool
+sxe__lua_is_too_many_keys(const void *block, size_t kind, size_t size)
 {
     const size_t keys = size / 24;
 
@@ -136,7 +135,7 @@ allocate_in_sandbox(void *user, void *block, size_t old_size, size_t new_size)
     const bool is_more = block == NULL || new_size > old_size;
 
     if (SXE_UNLIKELY(is_more && new_size > heap->max / 16) ||
-        SXE_UNLIKELY(is_too_many_keys(block, old_size, new_size)))
+        SXE_UNLIKELY(sxe__lua_is_too_many_keys(block, old_size, new_size)))
         return NULL;
     return sxe__lua_allocate(heap, block, old_size, new_size);
 }
@@ -178,14 +177,11 @@ protect_strings(lua_State *L)
 }
 
 void
-sxe__lua_open_sandbox(lua_State *L)
+sxe__lua_limit_libraries(lua_State *L)
 {
-    lua_setallocf(L, allocate_in_sandbox, &sxe__lua_current()->heap);
     forget_weak_tables(L);
     sxe__lua_open_sandbox_base(L);
     sxe__lua_open_sandbox_table(L);
-    lua_getglobal(L, "package");
-    replace_searchers(L);
     lua_getglobal(L, "string");
     sxe__lua_open_patterns(L);
     lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
@@ -197,6 +193,16 @@ sxe__lua_open_sandbox(lua_State *L)
     }
     lua_pushglobaltable(L);
     keep_only(L, globals);
-    lua_pop(L, 4);
+    lua_pop(L, 3);
     protect_strings(L);
+}
+
+void
+sxe__lua_open_sandbox(lua_State *L)
+{
+    lua_setallocf(L, allocate_in_sandbox, &sxe__lua_current()->heap);
+    lua_getglobal(L, "package");
+    replace_searchers(L);
+    lua_pop(L, 1);
+    sxe__lua_limit_libraries(L);
 }

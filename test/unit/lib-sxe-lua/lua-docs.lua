@@ -6,13 +6,13 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/regex.md, docs/sessions.md, docs/store.md, docs/templates.md, docs/workers.md and docs/zlib.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/postgres.md, docs/realms.md, docs/regex.md, docs/sessions.md, docs/store.md, docs/templates.md, docs/workers.md and docs/zlib.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
   "client", "redis", "sketch", "encoding", "crypto", "store", "postgres", "regex", "zlib", "session", "template",
-  "worker", "multipart" }
+  "worker", "multipart", "realm" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -39,6 +39,7 @@ local receivers = {
     pipeline = "PostgresPipeline" },
   spawn = { child = "Child" },
   worker = { w = "Worker", parent = "WorkerParent" },
+  realm = { r = "Realm" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
   redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription",
@@ -235,6 +236,7 @@ local function objects(req, res, candidates)
     Postgres = pg, PostgresTransaction = tx, PostgresSubscription = pg_sub, PostgresPipeline = pg:pipeline(),
     Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 }, Worker = w, WorkerParent = parent,
+    Realm = require "sxe.realm".new(),
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
     RedisCluster = of_redis.RedisCluster, RedisSharded = of_redis.RedisSharded, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
@@ -316,7 +318,7 @@ local function explained_names()
 
   local text = ""
 
-  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "regex", "sessions", "store", "templates", "workers", "zlib" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for _, page in ipairs{ "lua-handlers", "crypto", "postgres", "realms", "regex", "sessions", "store", "templates", "workers", "zlib" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
   for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`([^`]*)") do -- its end may be on the next line

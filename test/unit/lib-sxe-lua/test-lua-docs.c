@@ -385,6 +385,7 @@ suite(void)
     read_page("docs/recipes.md");
     read_page("docs/crypto.md");
     read_page("docs/sessions.md");
+    read_page("docs/realms.md");
     read_page("docs/regex.md");
     read_page("docs/store.md");
     read_page("docs/templates.md");

@@ -41,9 +41,9 @@ END_TEST
 START_TEST(ours_are_named_even_if_they_are_not_there_yet)
 {
     state_start();
-    fails_with("require 'sxe.realm'", "sxe.realm is not there yet");
-    run_script("package.preload['sxe.realm'] = function() return 'a program\\'s own' end\n"
-               "assert(require 'sxe.realm' == 'a program\\'s own')\n"
+    fails_with("require 'sxe.fcgi'", "sxe.fcgi is not there yet");
+    run_script("package.preload['sxe.fcgi'] = function() return 'a program\\'s own' end\n"
+               "assert(require 'sxe.fcgi' == 'a program\\'s own')\n"
                "assert(require 'sxe.task'.sleep) local _, data = require 'sxe.task'");
     state_stop();
 }

@@ -1,0 +1,48 @@
+---@meta sxe.realm
+-- SPDX-License-Identifier: MIT
+
+---Isolated Lua states with limits of memory and CPU time; see docs/realms.md.
+---@class sxe.realm
+local realm = {}
+
+---@class sxe.realm.options
+---@field code? string either code or file, or neither; at most 64 KiB
+---@field file? string
+---@field name? string at most 31 bytes; "realm"
+---@field memory_max? integer|string bytes, or "64K" to "256M"; "1M"
+---@field time_max_ms? integer of CPU time in each call; 50
+---@field require? string[] modules that the realm may require
+---@field offer? table<string, function> functions that the realm may call, its globals
+
+---Why a call failed.
+---@alias sxe.realm.kind "time"|"memory"|"error"
+
+---@class sxe.Realm
+---@field name string
+---@field status "ready"|"running"|"closed"
+local Realm = {}
+
+---The results of a function of the realm's code; nil, error, kind.
+---@param name string
+---@param ... any
+---@return any ...
+function Realm:call(name, ...) end
+
+---What a text returns that runs in the realm; nil, error, kind.
+---@param text string
+---@param ... any
+---@return any ...
+function Realm:run(text, ...) end
+
+---The bytes that the realm has, and the most that it had.
+---@return integer bytes, integer most
+function Realm:memory() end
+
+---Free it. Raises an error while a call runs in it.
+function Realm:close() end
+
+---@param options? sxe.realm.options
+---@return sxe.Realm? realm, any why, sxe.realm.kind|sxe.code? kind
+function realm.new(options) end
+
+return realm

@@ -1,0 +1,153 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Realms, by docs/realms.md, in sxe-lua and sxe-httpd: thousands at once, faults of each kind between calls that
+-- succeed, functions of the owner, realms in tasks and workers.
+
+local FIRST = [[
+local realm, task = require "sxe.realm", require "sxe.task"
+local function first(text) return (tostring(text):match("[^\n]*")) end
+]]
+
+-- Run a script in sxe-lua; it must exit with 0 and log no error. Returns what it prints.
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}}
+    local output = proc:output(200)
+    equal(proc:errors(), "", text)
+    equal(proc:wait(60), 0, text)
+    return output
+end
+
+-- promise: docs/realms.md: A fault of a realm is a result for its owner, never the end of the process.
+test("five thousand realms, of which some fail at each call, keep their own state", function()
+    equal(run[[
+        local all, kinds = {}, {}
+        for i = 1, 5000 do
+            all[i] = assert(realm.new{ memory_max = "64K", time_max_ms = 10, code = [=[
+                local sum = 0
+                return {
+                    add = function(n) sum = sum + n return sum end,
+                    eat = function() local t = {} while true do t = { t } end end,
+                    fail = function() error "no" end,
+                    spin = function() while true do end end,
+                }]=] })
+        end
+        local bytes = 0
+        for i, r in ipairs(all) do bytes = bytes + r:memory() end
+        print(bytes / #all < 20000)
+        for round = 1, 3 do
+            for i, r in ipairs(all) do
+                if r:call("add", i) ~= i * round then print("wrong", i, round) end
+                local name = i % 1000 == 7 and "spin" or i % 10 == 3 and "eat" or i % 10 == 5 and "fail"
+                if name then
+                    local value, why, kind = r:call(name)
+                    if value ~= nil then print("no fault", i) end
+                    kinds[kind] = (kinds[kind] or 0) + 1
+                end
+            end
+        end
+        print(kinds.time, kinds.memory, kinds.error)]], "true\n15\t1500\t1500\n")
+end)
+
+-- promise: docs/realms.md: **The realm can be used after each of them.** What the function had changed before the
+-- fault stays changed, so close the realm if that matters.
+test("a realm goes on after each kind of fault, with what was changed before it", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ memory_max = "128K", time_max_ms = 20, code = [=[
+            n = 0
+            function time() n = n + 1 while true do pcall(time) end end
+            function memory() n = n + 10 local t = {} while true do t = { t } end end
+            function fail() n = n + 100 error "no" end
+            function get() return n end]=] })
+        for _, name in ipairs{ "time", "memory", "fail" } do print(select(3, r:call(name))) end
+        print(r:call("get") >= 111)]], "time\nmemory\nerror\ntrue\n")
+end)
+
+-- promise: docs/realms.md: A call has no effect on the time of the next one.
+test("many calls that use half of the limit each", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ time_max_ms = 200, code = [=[
+            local clock = os.clock
+            return function() local before = clock() while clock() < before + 0.05 do end return true end]=] })
+        local good = 0
+        for i = 1, 12 do if r:call("x") then good = good + 1 end end
+        print(good)]], "12\n")
+end)
+
+-- promise: docs/realms.md: Code that catches the error gets it again 10 ms later, and then at every instruction:
+-- `pcall`, `<close>` variables, handlers of `xpcall` and coroutines do not keep it alive.
+test("nothing keeps a realm alive", function()
+    equal(run[[
+        for _, text in ipairs{
+            "while true do pcall(function() while true do end end) end",
+            "while true do xpcall(error, function() while true do end end) end",
+            "local x <close> = setmetatable({}, { __close = function() while true do end end }) error()",
+            "while true do coroutine.wrap(function() while true do end end)() end",
+            "local c = coroutine.create(function() local x <close> = setmetatable({}, { __close = function() while " ..
+                "true do end end }) coroutine.yield() end) coroutine.resume(c) coroutine.close(c)",
+            "local function f() local x <close> = setmetatable({}, { __close = f }) end while true do pcall(f) end",
+            "return tostring(setmetatable({}, { __tostring = function() while true do end end }))",
+            "error(setmetatable({}, { __tostring = function() while true do end end }))",
+            "table.sort({ 1, 2, 3 }, function() while true do end end)",
+            "('a'):rep(30):find(('a?'):rep(30) .. ('a'):rep(30)) while true do end",
+            "return setmetatable({}, { __index = function() while true do end end }).x",
+        } do
+            local r <close> = assert(realm.new{ time_max_ms = 30 })
+            local value, why, kind = r:run(text)
+            if value ~= nil or kind ~= "time" and not why:find("steps", 1, true) then print(text, value, why, kind) end
+            if r:run("return 1") ~= 1 then print("dead", text) end
+        end
+        print "all ended"]], "all ended\n")
+end)
+
+-- promise: docs/realms.md: It cannot call or close the realm that runs: both raise an error.
+test("functions of the owner that wait, start tasks, call back and close", function()
+    equal(run[[
+        local r
+        r = assert(realm.new{ offer = {
+            sleep = function() task.sleep(0.01) end,
+            start = function(x) task.start(function() task.sleep(0.001) print("later", x) end) return "started" end,
+            again = function() return r:call("f") end,
+            close = function() r:close() end,
+        }, code = "function f(name, ...) return _G[name](...) end" })
+        print(r:call("f", "sleep") == nil, r:call("f", "start", 5))
+        print(first(select(2, r:call("f", "again"))):match("realm 'realm'.*"))
+        print(first(select(2, r:call("f", "close"))):match("realm 'realm'.*"))
+        task.sleep(0.05)
+        r:close()
+        print(pcall(r.call, r, "f"))]], "true\tstarted\n" ..
+        "realm 'realm' is running: it cannot be called from a function that it called\n" ..
+        "realm 'realm' is running: it cannot be closed\nlater\t5\nfalse\trealm 'realm' is closed\n")
+end)
+
+-- promise: docs/realms.md: Each [worker](workers.md) may make its own.
+test("tasks that share a realm, and realms of workers", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ time_max_ms = 1000, code = [=[
+            local n = 0
+            return function() local before = n for i = 1, 20000 do end n = before + 1 return n end]=] })
+        local tasks = {}
+        for i = 1, 20 do tasks[i] = task.start(function() for j = 1, 10 do r:call("x") task.sleep(0) end end) end
+        for _, t in ipairs(tasks) do t:join() end
+        print(r:call("x"))
+        local results = require "sxe.worker".map({ 1, 2, 3, 4, 5, 6, 7, 8 }, function(n)
+            local r <close> = assert(require "sxe.realm".new{ time_max_ms = 20, code = "n = ..." })
+            local _, _, kind = r:run("while true do end")
+            return kind .. r:run("return ... * 2", n)
+        end)
+        print(table.concat(results, " "))]],
+        "201\ntime2 time4 time6 time8 time10 time12 time14 time16\n")
+end)
+
+-- promise: docs/realms.md: A realm without any reference is closed when it is collected as garbage.
+test("realms that nobody closes do not use up the memory", function()
+    equal(run[[
+        local most = 0
+        for i = 1, 20000 do
+            local r = assert(realm.new{ code = "x = ('x'):rep(1000)" })
+            most = math.max(most, collectgarbage "count")
+        end
+        for line in io.lines "/proc/self/status" do
+            local kb = tonumber(line:match("VmHWM:%s+(%d+)"))
+            if kb then print(kb < 200 * 1024) end
+        end]], "true\n")
+end)
