@@ -5,7 +5,7 @@
  *
  *     store-lmdb get | get-alone | put | put-none COUNT FILE
  *
- *     get          keys in random order, all in one transaction that reads
+ *     get          keys in random order, all in one transaction that reads; values are copied
  *     get-alone    each in a transaction of its own
  *     put          random keys, BATCH in each transaction, which waits for the disk
  *     put-none     the same without waiting for the disk (MDB_NOSYNC)
@@ -23,7 +23,8 @@
 
 enum { ENTRIES = 100000, BATCH = 1000, KEY_SIZE = 16, VALUE_SIZE = 100 };
 
-static char keys[ENTRIES][KEY_SIZE + 1];
+/* Each key is a string of its own in memory, as keys of programs are, and as those of Lua are. A
+ * look-up has to fetch it from there. */
 static const char *in_order[ENTRIES];
 static const char *order[ENTRIES]; /* as many random keys */
 static char value[VALUE_SIZE];
@@ -47,17 +48,27 @@ say(const char *what, double seconds)
     fflush(stdout);
 }
 
+static const char *
+make_key(unsigned i)
+{
+    char *key = malloc(KEY_SIZE + 1);
+
+    if (key == NULL)
+        exit(EXIT_FAILURE);
+    snprintf(key, KEY_SIZE + 1, "session-%08x", i * 2654435761u);
+    return key;
+}
+
 static void
 make_keys(void)
 {
     uint32_t seed = 1;
 
     for (unsigned i = 0; i < ENTRIES; i++)
-        snprintf(keys[i], sizeof(keys[i]), "session-%08x", i * 2654435761u);
+        in_order[i] = make_key(i);
     for (unsigned i = 0; i < ENTRIES; i++) {
         seed = seed * 1103515245u + 12345u;
-        in_order[i] = keys[i];
-        order[i] = keys[(seed >> 8) % ENTRIES];
+        order[i] = in_order[(seed >> 8) % ENTRIES];
     }
 }
 

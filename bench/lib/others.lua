@@ -8,8 +8,9 @@
 -- All processes are listed before and after the sample, with their CPU time: exact to a nanosecond
 -- if the kernel has it for each thread, otherwise to 10 ms. Our processes are the driver, the
 -- processes that it started, and the kernel's threads for packets, whose work is part of the load;
--- all other processes are counted. A process that is too short for either list appears in its
--- parent's time of ended children. That time is not counted for the driver's own ancestors, because
+-- in a row that writes to the disk also the kernel's threads for that. All other processes are
+-- counted. A process that is too short for either list appears in its parent's time of ended
+-- children. That time is not counted for the driver's own ancestors, because
 -- they inherit orphans of our servers. Steal, the time that the host gave to other guests, is
 -- added.
 
@@ -20,6 +21,11 @@ local others = {}
 local SHORTEST = 0.2 -- seconds; in less, one millisecond of another program is a large share
 local SHOWN = 3 -- how many programs to name
 local SOFTIRQ = "^ksoftirqd/"
+local KTHREADD = 2 -- the parent of the kernel's threads
+-- Threads that write files to the disk. A worker has the name of its last work after its number;
+-- one of high priority (H), which has no work now, has written to a disk.
+local WRITERS = {"^kworker/%d+:%d+H", "^kworker/.*kblockd", "^kworker/.*writeback", "^jbd2/",
+                 "^kworker/.*ext4", "^kworker/.*xfs", "^xfsaild/", "^kworker/.*dio"}
 
 -- Set of our pids that ended or soon will: if a parent is gone, is_ours cannot trace them to us.
 local ours = {}
@@ -55,10 +61,21 @@ local function is_ours(list, pid, driver)
     return false
 end
 
-local function only_others(list, driver)
+-- Add to a set the kernel's threads of a list that write to the disk. A worker that has another
+-- name in the other list is the same thread.
+local function add_writers(set, list)
+    for pid, process in pairs(list) do
+        for _, pattern in ipairs(process.parent == KTHREADD and WRITERS or {}) do
+            set[pid] = set[pid] or process.name:find(pattern) ~= nil
+        end
+    end
+end
+
+-- left_out: a set of processes that do not count
+local function only_others(list, driver, left_out)
     local ancestors, result = ancestors_of(list, driver), {}
     for pid, process in pairs(list) do
-        if not is_ours(list, pid, driver) then
+        if not left_out[pid] and not is_ours(list, pid, driver) then
             result[pid] = {name = process.name, parent = process.parent, own = process.own,
                            ended = ancestors[pid] and 0 or process.ended}
         end
@@ -82,9 +99,15 @@ local function inherited(first, last)
     return seconds
 end
 
--- The CPU seconds of other programs between two lists: the sum, and a table by name.
-function others.between(first, last, driver)
-    first, last = only_others(first, driver), only_others(last, driver)
+-- The CPU seconds of other programs between two lists: the sum, and a table by name. writes: whether
+-- our programs write to the disk, so that the kernel's threads which do that are ours.
+function others.between(first, last, driver, writes)
+    local writers = {}
+    if writes then
+        add_writers(writers, first)
+        add_writers(writers, last)
+    end
+    first, last = only_others(first, driver, writers), only_others(last, driver, writers)
     local old, ran, sum = inherited(first, last), {}, 0
     local function add(name, seconds)
         if seconds > 0 then
@@ -117,8 +140,8 @@ end
 
 -- Watch from now until the returned function is called. That function returns the CPUs that others
 -- took, the names of these programs, and the part that was steal; nil: the time was too short to
--- tell.
-function others.watch()
+-- tell. writes: as in others.between.
+function others.watch(writes)
     local driver = machine.self()
     local first, steal, start = machine.processes(), wire.steal(), wire.time()
     for pid in pairs(ours) do
@@ -129,7 +152,7 @@ function others.watch()
         if seconds < SHORTEST then
             return nil
         end
-        local sum, ran = others.between(first, machine.processes(), driver)
+        local sum, ran = others.between(first, machine.processes(), driver, writes)
         ran.steal = stolen
         return (sum + stolen) / seconds, names_of(ran, seconds), stolen / seconds
     end

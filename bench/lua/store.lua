@@ -5,7 +5,8 @@
 local dict, store, task = require "sxe.dict", require "sxe.store", require "sxe.task"
 local ENTRIES <const>, BATCH <const>, VALUE_SIZE <const> = 100000, 1000, 100
 
-collectgarbage "generational" -- values are garbage at once
+-- Values are garbage at once. If it is collected often, the next values take memory that the processor's cache has.
+collectgarbage("generational", 5)
 
 local what, count, path = arg[1], tonumber(arg[2]), arg[3]
 local is_dict = arg[4] == "dict"

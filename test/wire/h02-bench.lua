@@ -170,6 +170,22 @@ test("CPU time of others leaves out the driver, its descendants, and the kernel'
     equal(ran.sh, 0.25)
 end)
 
+test("the kernel's threads that write to the disk count only in rows that do not write", function()
+    local function list(name, seconds, parent)
+        local all = processes{}
+        all[50] = {name = name, parent = parent or 2, own = seconds, ended = 0}
+        return all
+    end
+    local names = {"kworker/1:2H-kblockd", "kworker/1:2H", "kworker/u8:1-writeback", "jbd2/sda1-8"}
+    for _, name in ipairs(names) do
+        equal(others.between(list(name, 3), list(name, 5), 20), 2)
+        equal(others.between(list(name, 3), list(name, 5), 20, true), 0)
+        equal(others.between(list(name, 3), list("kworker/u8:1-events", 5), 20, true), 0)
+        equal(others.between(list(name, 3, 10), list(name, 5, 10), 20, true), 2) -- a program of this name
+    end
+    equal(others.between(list("kworker/1:0-events", 3), list("kworker/1:0-events", 5), 20, true), 2)
+end)
+
 test("an ended process counts by the time that its parent inherits, less its time before the sample", function()
     local sum, ran = others.between(processes{[31] = {40, 0}},
                                     processes{[31] = false, [30] = {1, 43}}, 20)
