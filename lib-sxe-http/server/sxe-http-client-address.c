@@ -20,14 +20,13 @@
 #include "sxe-http-private.h"
 #include "sxe-proxy.h"
 
-socklen_t
-sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
+/* Copy the client's address, without zeros after it. Returns its length; 0: there is none. */
+static socklen_t
+copy_peer(const struct sxe__http_slot *slot, struct sockaddr_storage *address)
 {
-    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
     const struct sxe__http_connection *connection = slot->connection;
 
     if (slot->is_forwarded && slot->client_length > 0) {
-        memset(address, 0, sizeof(*address));
         memcpy(address, slot->client, slot->client_length);
         return slot->client_length;
     }
@@ -36,9 +35,19 @@ sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *a
 
         return length > 0 && address->ss_family != AF_UNIX ? length : 0;
     }
-    memset(address, 0, sizeof(*address));
-    memcpy(address, connection->peer, connection->peer_length);
+    if (connection->peer_length ==
+        sizeof(struct sockaddr_in)) /* a copy of fixed length is no call */
+        memcpy(address, connection->peer, sizeof(struct sockaddr_in));
+    else
+        memcpy(address, connection->peer, connection->peer_length);
     return connection->peer_length;
+}
+
+socklen_t
+sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *address)
+{
+    memset(address, 0, sizeof(*address));
+    return copy_peer(SXE__HTTP_SLOT_OF_CONST(request), address);
 }
 
 static char *
@@ -84,7 +93,7 @@ sxe_http_peer_ip(const struct sxe_http_request *request)
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
 
     text[0] = '\0';
-    if (sxe_http_peer(request, &address) == 0)
+    if (copy_peer(SXE__HTTP_SLOT_OF_CONST(request), &address) == 0)
         return text;
     if (address.ss_family == AF_INET)
         put_ipv4(text, &in->sin_addr);

@@ -36,7 +36,23 @@ add_line_text(struct log_line *line, const char *text)
     add_line_bytes(line, text, strlen(text));
 }
 
-/* Add a number, with zeros before it up to that many digits. A copy of fixed length is no call. */
+/* Add a number below 1,000, with zeros before it up to that many digits. */
+static inline void
+add_three_digits(struct log_line *line, unsigned number, unsigned least)
+{
+    char *to = line->text + line->length;
+
+    *to = (char)('0' + number / 100);
+    to += number >= 100 || least == 3;
+    *to = (char)('0' + number / 10 % 10);
+    to += number >= 10 || least == 3;
+    *to++ = (char)('0' + number % 10);
+    line->length = (unsigned)(to - line->text);
+}
+
+/* Add a number, with zeros before it up to that many digits: 1 or 3. A copy of fixed length is no
+ * call. But it waits until the digits have reached the cache, so short numbers, such as the status,
+ * are written in place. */
 static void
 add_decimal(struct log_line *line, unsigned long long number, unsigned least)
 {
@@ -44,10 +60,14 @@ add_decimal(struct log_line *line, unsigned long long number, unsigned least)
     char *const end = digits + DIGITS_MAX;
     char *at = end;
 
+    if (SXE_LIKELY(number < 1000)) {
+        add_three_digits(line, (unsigned)number, least);
+        return;
+    }
     do {
         *--at = (char)('0' + number % 10);
         number /= 10;
-    } while (number > 0 || end - at < (ptrdiff_t)least);
+    } while (number > 0);
     memcpy(line->text + line->length, at, DIGITS_MAX);
     line->length += (unsigned)(end - at);
 }
@@ -159,7 +179,7 @@ peer_of(const struct sxe_http_request *request)
 
     if (*ip == '\0')
         ip = "unix";
-    else if (strncmp(ip, mapped, sizeof(mapped) - 1) == 0 && strchr(ip, '.') != NULL)
+    else if (*ip == ':' && strncmp(ip, mapped, sizeof(mapped) - 1) == 0 && strchr(ip, '.') != NULL)
         ip += sizeof(mapped) - 1;
     return span_of(ip);
 }
