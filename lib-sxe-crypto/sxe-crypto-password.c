@@ -17,6 +17,7 @@ enum {
     P = 3,
     N_MAX = 1 << 20,
     BLOCKS_MAX = 1 << 20, /* n * r, blocks of 128 bytes: 128 MiB */
+    LANES_MAX = 1 << 16,  /* p * r, which OpenSSL has twice, and r twice more: 32 MiB together */
     WORK_MAX = 1 << 22,   /* n * r * p */
     MEMORY_MAX = 160 << 20,
     LENGTH_MAX = 1024,
@@ -44,6 +45,8 @@ find_cost_fault(const struct cost *cost)
         return "n: at most 32768 expected if r is 1";
     if (cost->p < 1 || cost->n * cost->r * cost->p > WORK_MAX)
         return "n * r * p: at most 4194304 expected";
+    if (cost->p * cost->r > LANES_MAX)
+        return "p * r: at most 65536 expected";
     return NULL;
 }
 

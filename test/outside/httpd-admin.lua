@@ -167,6 +167,22 @@ test("counters go on over reloads and a crash", function()
     os.remove(path)
 end)
 
+-- promise: docs/observability.md: A worker that a reload ends in good order has written its last values before.
+test("errors of Lua in the last second of a worker are counted", function()
+    local path = script_of("return function() error 'wrong' end")
+    local server <close> = admin.start("--lua", path)
+    for round = 1, 3 do
+        for _ = 1, 5 do request(server, "GET /", 500) end
+        equal((server:act("/reload")), 202)
+        httpd.wait_until(function()
+            local text = server:get("/metrics")
+            return admin.sum(text, "sxe_worker_starts_total") == round + 1 and admin.sum(text, "sxe_workers") == 1
+        end, "another worker, alone")
+        equal(admin.sum(server:get("/metrics"), "sxe_lua_errors_total"), 5 * round)
+    end
+    os.remove(path)
+end)
+
 -- promise: docs/observability.md: `http_route` is the pattern of the route, such as `/users/{id}`, never the path; requests without a route have no such label.
 test("labels of routes are patterns", function()
     local path = script_of([[local r = require "sxe.http".router()

@@ -86,8 +86,11 @@ test("a hash verifies its own password alone, in other processes, too", function
     equal(run(("local hash = %q\n"):format(hash) .. [[
 print(c.verify_password("pass\0word", hash), c.verify_password("pass", hash), c.verify_password("", hash))
 print((c.verify_password("pass\0word", (hash:gsub("r=8", "r=9")))), (c.verify_password("pass\0word", hash:sub(1, -2))))
-print((c.verify_password("pass\0word", (hash:gsub("ln=10", "ln=40")))), (c.verify_password("a", "$2y$04$abcdefghij")))]]),
-        "true\tfalse\tfalse\nfalse\tnil\nnil\tnil\n")
+print((c.verify_password("pass\0word", (hash:gsub("ln=10", "ln=40")))), (c.verify_password("a", "$2y$04$abcdefghij")))
+for _, cost in ipairs{"ln=1,r=524288,p=1", "ln=2,r=262144,p=1", "ln=1,r=16384,p=120", "ln=1,r=1,p=1000000"} do
+  print((c.verify_password("a", (hash:gsub("ln=10,r=8,p=3", cost)))))
+end]]),
+        "true\tfalse\tfalse\nfalse\tnil\nnil\tnil\nnil\nnil\nnil\nnil\n")
 end)
 
 -- promise: docs/crypto.md: `crypto.open(key, sealed [, options])` returns the text again, or `nil, message` if any

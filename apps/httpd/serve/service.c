@@ -550,6 +550,7 @@ listen_and_run(void)
         service.result = start_accepting();
     if (service.result == 0)
         sxe_run();
+    stats_publish(); /* the counts since the last second */
     stop_watching();
     return service.result;
 }
