@@ -2,6 +2,10 @@
  *
  * Formats a line, a dump or a failed assertion, and hands it to the sink.
  */
+#if __SIZEOF_POINTER__ < 8
+#    error "libsxe needs a machine of 64 bits: pools and dicts keep counts and offsets of 64 bits"
+#endif
+
 #include "sxe-log-private.h"
 
 #include <errno.h>

@@ -76,7 +76,7 @@ sxe_unref(SXE *this)
 }
 
 static bool
-kernel_has_bytes(const SXE *s, unsigned long what)
+kernel_has_bytes(const SXE *s, uint16_t what)
 {
     int bytes = 0;
 

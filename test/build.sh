@@ -84,6 +84,20 @@ done
 for f in $(grep -l '^__asm__(' lib-*/*.c lib-*/*/*.c apps/*/*.c apps/*/*/*.c); do
     check "link-time optimisation finds what the assembly of $f defines" links_late "$f"
 done
+says_64() { # says_64 WORDS...: make with these words refuses a machine of 32 bits
+    ! $make -s "$@" all >"$work/said" 2>&1
+    grep -q 'less than 64 bits, which libsxe does not support' "$work/said" || { cat "$work/said"; false; }
+}
+source_says_64() {
+    ! ${CC:-gcc} "$@" -fsyntax-only lib-sxe-log/sxe-log.c >"$work/said" 2>&1 && grep -q 'libsxe needs a machine of 64 bits' "$work/said"
+}
+if echo | ${CC:-gcc} -m32 -E -x c - >/dev/null 2>&1; then
+    check "a compiler for 32 bits is refused" says_64 CC="${CC:-gcc} -m32"
+    check "flags for 32 bits are refused" says_64 CFLAGS="-O2 -m32"
+    check "the sources refuse it, too" source_says_64 -m32
+else
+    skip "a compiler for 32 bits is refused, because ${CC:-gcc} has no -m32"
+fi
 check "an unknown mode is refused" refuses MODE=fast build
 for target in all deps release run test debug coverage bench examples lint format compile_commands fuzz install uninstall clean help; do
     check "make help lists $target" lists $target

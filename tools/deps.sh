@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb soak, and those of
+# usage: deps.sh check|install GROUP...      groups: build mpi check test static site peers lint fuzz deb soak platforms, and those of
 #                                            conformance.sh: part_mpi part_scan part_hostile part_acme part_probes part_netns
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
@@ -198,6 +198,20 @@ probe_fuzz() {
     need libclang-rt-14-dev test -e "$(clang-14 -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null || echo /none)"
 }
 
+probe_platforms() {
+    want gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
+    want gcc-arm-linux-gnueabihf command -v arm-linux-gnueabihf-gcc
+    want qemu-user command -v qemu-aarch64
+    want mmdebstrap command -v mmdebstrap
+    want clang-14 command -v clang-14
+    # musl's libraries are built from sources of Debian.
+    want musl-tools command -v musl-gcc
+    want dpkg-dev command -v dpkg-source
+    want autoconf command -v autoreconf
+    want automake command -v automake
+    want libtool command -v libtoolize
+}
+
 probe_deb() {
     need debhelper command -v dh
     need dpkg-dev command -v dpkg-buildpackage
@@ -211,6 +225,11 @@ sorted() { # sorted WORD...: each once
 
 mode=$1
 shift
+# sxe-log.c refuses such a machine, too. Its libraries are seldom installed, so this is said first.
+if printf '#if __SIZEOF_POINTER__ >= 8\n#error\n#endif\n' | ${CC:-gcc} ${CPPFLAGS:-} ${CFLAGS:-} -E -x c - >/dev/null 2>&1; then
+    echo "error: ${CC:-gcc} compiles for a machine of less than 64 bits, which libsxe does not support" >&2
+    exit 3
+fi
 if [ "${SXE_NO_INSTALL:-0}" != 0 ] || [ -n "${FAKEROOTKEY:-}" ]; then
     mode=check
 fi

@@ -5,13 +5,13 @@
 #include "crash.h"
 
 #include <elf.h>
-#include <execinfo.h>
 #include <link.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backtrace.h"
 #include "sxe-util.h"
 
 enum { CALLS_MAX = 64, TEXT_MAX = 512, BUILD_ID_MAX = 20, STACK_SIZE = 64 * 1024 };

@@ -5,7 +5,6 @@
 #include "profile.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -15,8 +14,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "backtrace.h"
 #include "sxe-lua.h"
 #include "sxe-util.h"
+
+/* musl has this name of timer_create(2), glibc before 2.39 only the member's. */
+#ifndef sigev_notify_thread_id
+#    define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 enum { SIZE = 4 << 20, CALLS_MAX = 64, INTERVAL_US = 5000 };
 
@@ -156,7 +161,7 @@ on_profile_signal(int signal_number, siginfo_t *info, void *context)
     if (process != profile.owner) {
         /* a child made by fork(2): it has no timer */
     } else if (info->si_code != SI_TIMER && gettid() != process) {
-        tgkill(process, process, signal_number);
+        syscall(SYS_tgkill, process, process, signal_number);
     } else if (info->si_code != SI_TIMER) {
         start_or_stop();
     } else if (profile.head->used > 0) { /* otherwise the signal is late: the timer was stopped */
@@ -177,7 +182,7 @@ profile_begin(void)
         return;
     /* The first call of backtrace loads a library, which a signal handler must not do. */
     (void)backtrace(&call, 1);
-    event._sigev_un._tid = gettid();
+    event.sigev_notify_thread_id = gettid();
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &profile.timer) != 0)
         return; /* without a timer there is no profile: tools/flame says so */
     profile.owner = getpid();

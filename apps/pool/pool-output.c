@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pool-tool.h"
+#include "sxe-libc-internal.h"
 
 static int signals = -1; /* a signalfd(2) of the signals that ask to end */
 static bool is_given_up;
@@ -55,5 +56,5 @@ pool_output_begin(void)
 
     signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
     if (output != NULL)
-        stdout = output;
+        (void)SXE__LIBC_SET_STREAM(stdout, output);
 }

@@ -143,7 +143,7 @@ read_listing_rows(struct sxe__http_file *file, int fd)
     ssize_t used;
 
     do {
-        used = getdents64(fd, listing->dirents, DIRENTS_SIZE);
+        used = getdents64(fd, (void *)listing->dirents, DIRENTS_SIZE);
         if (used < 0)
             return -errno;
         add_rows(file, fd, (size_t)used);

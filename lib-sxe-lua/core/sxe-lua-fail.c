@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "sxe-libc-internal.h"
+
 int
 sxe__lua_fail(lua_State *L, const char *message)
 {

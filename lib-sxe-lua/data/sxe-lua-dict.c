@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sxe-libc-internal.h"
+
 enum { FIRST_ROOM = 1000, ARGUMENTS = 5, CELLS_MAX = 1 << 30, COLLECTOR_KIB_MAX = 1 << 20 };
 
 /* ---- Functions for sxe-lua-dict-batch.c, too ---- */

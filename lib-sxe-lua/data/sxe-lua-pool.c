@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-libc-internal.h"
+
 _Thread_local struct sxe__lua_pools *sxe__lua_pools;
 
 #define POOLS sxe__lua_pools

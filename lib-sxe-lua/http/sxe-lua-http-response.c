@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-libc-internal.h"
+
 enum { JSON_ROOM = 4096 };
 
 const char *

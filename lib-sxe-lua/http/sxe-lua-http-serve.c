@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sxe-cidr.h"
+#include "sxe-libc-internal.h"
 #include "sxe-lua-clock.h"
 
 #define HTTP (&sxe__lua_http)

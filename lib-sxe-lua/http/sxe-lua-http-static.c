@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-libc-internal.h"
+
 static const char files_class[] = "sxe.http files";
 
 enum { NAME_BYTES_MAX = 4096 };

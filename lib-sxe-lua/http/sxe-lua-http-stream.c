@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-libc-internal.h"
 #include "sxe-lua-clock.h"
 
 enum { WINDOW = 65536, RETRY_NS = 10000000 };

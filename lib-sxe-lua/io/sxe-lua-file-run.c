@@ -17,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "sxe-libc-internal.h"
+
 #define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* opening a fifo does not block the thread */
 #define LEAST 4096u                               /* bytes of the first allocation */
 #define SHORT 65536u /* copying up to this many bytes takes less time than waiting for a thread */

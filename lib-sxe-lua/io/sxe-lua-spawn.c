@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sxe-libc-internal.h"
 #include "sxe-lua-socket-private.h"
 
 #define CLASS "sxe.spawn child"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "keyed-digest.h"
+#include "sxe-libc-internal.h"
 #include "sxe-workers-handover-internal.h"
 
 static struct {
@@ -72,9 +73,8 @@ reason_watch(void)
 {
     FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = hold_back_text});
 
-    if (stream != NULL) {
+    if (stream != NULL && SXE__LIBC_SET_STREAM(stderr, stream)) {
         setvbuf(stream, NULL, _IONBF, 0);
-        stderr = stream;
         reason.is_watched = true;
     }
 }

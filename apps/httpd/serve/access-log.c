@@ -164,7 +164,7 @@ drop_bytes(struct access_log *log, size_t length)
 static void
 drop_first_line(struct access_log *log)
 {
-    const char *end = rawmemchr(log->buffer, '\n');
+    const char *end = memchr(log->buffer, '\n', log->used);
 
     drop_bytes(log, (size_t)(end - log->buffer) + 1);
     log->torn = 0;
