@@ -51,7 +51,10 @@ STORE_LIBS := $(if $(store),$(or $(shell $(PKG_CONFIG) --libs lmdb 2>/dev/null),
 
 # Libpq, for the module sxe.postgres of scripts: without it lib-sxe-postgres is not built, and scripts have none.
 POSTGRES_CFLAGS := $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null || echo -I/usr/include/postgresql)
-postgres      := $(shell echo '$(hash)include <libpq-fe.h>' | $(CC) $(CPPFLAGS) $(POSTGRES_CFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-postgres)
+# A header that pkg-config does not know may be that of another machine: then a program must link, too.
+postgres.try  := $(shell $(PKG_CONFIG) --cflags libpq >/dev/null 2>&1 && echo -E -x c - || echo -x c - -o /dev/null -lpq)
+postgres      := $(shell printf '%s\n' '$(hash)include <libpq-fe.h>' 'int main(void) { return 0; }' | \
+                         $(CC) $(CPPFLAGS) $(POSTGRES_CFLAGS) $(postgres.try) >/dev/null 2>&1 && echo sxe-postgres)
 POSTGRES_LIBS := $(if $(postgres),$(or $(shell $(PKG_CONFIG) --libs libpq 2>/dev/null),-lpq))
 
 # PCRE2, for the module sxe.regex of scripts: without it lib-sxe-regex is not built, and scripts have none.
@@ -239,16 +242,27 @@ $B/sxe-http-mpi: $(mpi.objects) $B/apps-common.a $B/libsxe.a
 	$Q$(CC) $(ALL_LDFLAGS) -o $@ $(mpi.objects) $B/apps-common.a $B/libsxe.a $(http.libs) -l:libev.a -Wl,--exclude-libs,libev.a \
 	    $(shell mpicc --showme:link 2>/dev/null) -lm
 
-# sxe-httpd as one file, without OpenSSL and libpq: OpenSSL takes 4 MB of a program, and libpq's archive lacks its own needs.
-# It is linked of the same objects, with the substitutes of what it goes without.
-static.none := $(patsubst %.c,$B/obj/%.o,apps/httpd/tls/secure-none.c $(patsubst %,apps/common/script-%-none.c,tls crypto postgres regex $(if $(store),,store)))
-$B/static/sxe-httpd: $(httpd.app.obj) $(static.none) $B/apps-common.a $B/libsxe-lua.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) $B/libsxe.a
+# sxe-httpd as one file: without OpenSSL, which takes 4 MB of a program, and sxe-httpd-tls with it. Both are without libpq, whose
+# archive lacks its own needs. They are linked of the same objects, with the substitutes of what they go without.
+static.without   = $(patsubst %.c,$B/obj/%.o,$(patsubst %,apps/common/script-%-none.c,$1 postgres regex $(if $(store),,store)))
+static.none     := $B/obj/apps/httpd/tls/secure-none.o $(call static.without,tls crypto)
+static.none.tls := $(call static.without)
+static.archives := $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) $B/libsxe-lua.a $B/libsxe.a
+static.lua      := $(shell $(PKG_CONFIG) --static --libs lua5.4 2>/dev/null || echo $(LUA_LIBS))
+# musl-gcc knows -static alone: make static STATIC=-static.
+STATIC ?= -static-pie
+# $(call static.link,OBJECTS AND ARCHIVES,LIBRARIES)
+static.link = $(CC) $(filter-out -pie -no-pie,$(ALL_LDFLAGS)) $(STATIC) $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) \
+    -Wl,--gc-sections -s -o $@ $1 $(static.archives) $(static.lua) -lz $(STORE_LIBS) $2 -ledit -lbsd -lmd -ltinfo -lcrypt $(LIBEV) -lm \
+    2>$@.said || { cat $@.said; false; }
+$B/static/sxe-httpd: $(filter-out %/tls/secure.o,$(httpd.app.obj)) $(static.none) $B/apps-common.a $(static.archives)
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(filter-out -pie -no-pie,$(ALL_LDFLAGS)) -static-pie $(call linked,-Wl$(comma)-z$(comma)pack-relative-relocs) -Wl,--gc-sections -s -o $@ \
-	    $(filter-out %/tls/secure.o $(static.none),$(httpd.app.obj)) $(static.none) $B/apps-common.a $(filter %-store.a %-zlib.a,$(scripts:%=$B/lib%.a)) \
-	    $B/libsxe-lua.a $B/libsxe.a $(shell $(PKG_CONFIG) --static --libs lua5.4 2>/dev/null || echo $(LUA_LIBS)) -lz $(STORE_LIBS) \
-	    -ledit -lbsd -lmd -ltinfo -lcrypt $(LIBEV) -lm 2>$@.said || { cat $@.said; false; }
+	$Q$(call static.link,$(filter-out $(static.none) %.a,$^) $(static.none) $B/apps-common.a)
+$B/static/sxe-httpd-tls: $(httpd.app.obj) $(static.none.tls) $B/apps-common.a $(patsubst %,$B/lib%.a,$(tls) $(crypto)) $(static.archives)
+	@mkdir -p $(@D)
+	@$(call say,LD,$@)
+	$Q$(call static.link,$(filter-out $(static.none.tls) %.a,$^) $(static.none.tls) $B/apps-common.a $(patsubst %,$B/lib%.a,$(crypto) $(tls)),$(TLS_LIBS))
 
 programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
@@ -435,7 +449,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(fuzz.src))
 
 # ---- What to type ----
 
-.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises static install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises static platforms install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -590,9 +604,9 @@ gdb_dir  = $(PREFIX)/share/gdb/auto-load$(LIBDIR)
 man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk -f tools/reference-man.awk $(headers)
 pc_file  = sed 's|@PREFIX@|$(pc_prefix)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
-static: ## build build/release/static/sxe-httpd, a single file without TLS for containers FROM scratch
+static: ## build build/release/static/sxe-httpd, a single file without TLS for containers FROM scratch, and sxe-httpd-tls
 	@tools/deps.sh check build static
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/static/sxe-httpd
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build/release/static/sxe-httpd $(if $(tls),build/release/static/sxe-httpd-tls)
 	@echo "built: build/release/static/sxe-httpd; next: packaging/container/Containerfile"
 
 install: release ## install below PREFIX (/usr/local) in DESTDIR
@@ -649,6 +663,11 @@ uninstall: ## remove what install put there
 
 dist: ## write build/dist/libsxe-VERSION.tar.gz, which builds without git
 	@tools/dist.sh $(VERSION) build/dist
+
+# PLATFORM="arm64 musl": only those.
+platforms: ## build and test for arm64, armhf, m32, c2x, lto, clang and musl (PLATFORM=musl: only that): an hour
+	@tools/deps.sh install build check static platforms
+	@test/platforms.sh $(PLATFORM)
 
 deb: ## build Debian packages in build/deb, and check them with lintian
 	@tools/deps.sh install build check deb

@@ -49,6 +49,18 @@ listens() { # until the server says so, at most 30 s
 get() {
     nsenter --user --preserve-credentials --net --target "$(pgrep -P $pid)" curl -s -m 20 --unix-socket "$root/tmp/http" "http://localhost$1"
 }
+serves_tls() { # on a port of the system's choice
+    mkdir -p "$work/page"
+    echo "a page by TLS" >"$work/page/index.html"
+    : >"$work/said"
+    $program-tls --tls-dev -p 0 -r "$work/page" >"$work/said" 2>&1 &
+    pid=$!
+    listens && curl -sk -m 20 "$(sed -n 's|^listening on ||p' "$work/said" | sed 's/[ ,;].*//')" | grep -q '^a page by TLS'
+    served=$?
+    kill $pid
+    wait $pid && [ $served -eq 0 ] || { cat "$work/said"; false; }
+    pid=
+}
 answers() { get "$1" >"$work/got"; grep -q -- "$2" "$work/got" || { cat "$work/got" "$work/said"; false; }; }
 stops() {
     kill "$(pgrep -P $pid)"
@@ -63,6 +75,12 @@ check "it has less than 5 MB" is_small $program
 check "it needs no other file" needs_nothing $program
 check "it says its version" $program --version
 check "it refuses TLS with a sentence" sh -c "$program --tls-dev -r . -p 0 2>&1 | grep -q 'built without OpenSSL'"
+if [ -e build/release/libsxe-tls.a ]; then
+    check "one with TLS needs no other file, either" needs_nothing $program-tls
+    check "it serves by TLS" serves_tls
+else
+    skip "sxe-httpd with TLS as one file, because libssl-dev is not installed"
+fi
 check "the image of the Containerfile is made" make_image
 mkdir -p "$root/tmp" "$root/etc"
 printf 'return function(req) return "lua says " .. req.path end\n' >"$root/app.lua"
