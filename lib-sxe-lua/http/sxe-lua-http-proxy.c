@@ -13,6 +13,7 @@
 
 #include "sxe-http-list.h"
 #include "sxe-http-place-internal.h"
+#include "sxe-libc-internal.h"
 #include "sxe-lua-socket-private.h"
 
 static const char proxy_class[] = "sxe.http proxy";
