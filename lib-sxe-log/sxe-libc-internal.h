@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of glibc that other C libraries lack: musl, and glibc before 2.32. Each substitute has a
- * name of its own, so that tests compare it with glibc's. Below the substitutes, glibc's names become
- * theirs where the C library has no such function.
+ * Functions of glibc that other C libraries lack: musl, and glibc before 2.32. Each substitute has
+ * a name of its own, so that tests compare it with glibc's. Below the substitutes, glibc's names
+ * become theirs where the C library has no such function.
  */
 #ifndef SXE_LIBC_INTERNAL_H
 #define SXE_LIBC_INTERNAL_H
