@@ -55,15 +55,16 @@ sxe__postgres_l_put(lua_State *L)
     return flush_copy(L, conn, deadline_ns);
 }
 
-/* end_copy(conn, why): end COPY after all bytes; if why is given, have the server undo the COPY for
- * this reason. The caller then receives the result. */
+/* end_copy(conn, why): end COPY after all bytes; if why is given, or the task is cancelled, have the
+ * server undo the COPY for this reason. The caller then receives the result. */
 int
 sxe__postgres_l_end_copy(lua_State *L)
 {
     struct sxe__postgres_conn *conn = sxe__postgres_check(L, 1);
+    const char *why = luaL_optstring(L, 2, sxe__lua_may_wait(L) ? NULL : "cancelled");
 
     if (conn->pg != NULL)
-        (void)PQputCopyEnd(conn->pg, luaL_optstring(L, 2, NULL));
+        (void)PQputCopyEnd(conn->pg, why);
     return 0;
 }
 

@@ -1111,13 +1111,17 @@ local function begin_copy(link, of, sql, wanted)
   return nil, "postgres: COPY " .. (wanted == "in" and "FROM STDIN" or "TO STDOUT") .. " is expected", "0A000"
 end
 
--- Send the server the data of the source. Returns why this ended early, and a code.
+-- Send the server the data of the source. Returns why this ended early, and a code; or nil, nil, why the source failed.
 local function feed(link, of, source)
-  for chunk in source do
+  local chunk, failure = source()
+
+  while chunk ~= nil do
     if type(chunk) ~= "string" then error("postgres: a source gives strings, not a " .. type(chunk), 0) end
     local ok, why, code = c.put(link.conn, of.timeout, chunk)
     if not ok then return why, code end
+    chunk, failure = source()
   end
+  return nil, nil, failure
 end
 
 local function copy_into(link, of, sql, source)
@@ -1125,12 +1129,13 @@ local function copy_into(link, of, sql, source)
   local rows
 
   if not ok then return nil, why, code, fields end
-  local is_good, problem, cause = pcall(feed, link, of, source)
+  local is_good, problem, cause, failure = pcall(feed, link, of, source)
   if is_good and problem then return nil, problem, cause end
-  c.end_copy(link.conn, not is_good and "the source failed" or nil)
+  c.end_copy(link.conn, (not is_good or failure) and "the source failed" or nil)
   of.deadline = c.now() + of.timeout
   rows, why, code, fields = end_of_copy(link.conn, of)
   if not is_good then error(problem, 0) end
+  if failure then return nil, failure end
   if not rows then return nil, why, code, fields end
   return rows.n
 end

@@ -517,6 +517,29 @@ print(good > 100, few:query "SELECT 7 AS n"[1].n)
 ]], "timeout\n54000\ntrue\t7\n")
 end)
 
+-- promise: docs/postgres.md: If the source returns `nil, why`, as reads of connections do, nothing is copied, and the
+-- call returns `nil, why`. Nothing is copied either if the task is cancelled before the source has ended
+test("nothing is copied of a source that breaks off", function()
+    equal(run[[
+local one <close> = open()
+assert(one:exec "CREATE TABLE parts (id int PRIMARY KEY)")
+local function copy(last)
+  local i = 0
+  return one:copy_in("COPY parts FROM STDIN", function()
+    i = i + 1
+    if i <= 3 then return i .. "\n" end
+    return last()
+  end)
+end
+print(copy(function() return nil, "closed" end))
+for _ = 1, 5 do
+  print(task.start(copy, function() task.self():cancel() end):join())
+  print(task.start(copy, function() task.self():cancel() task.sleep(1) end):join() ~= 3)
+end
+print(copy(function() end), one:query "SELECT count(*) n FROM parts"[1].n)
+]], "nil\tclosed\n" .. ("nil\tcancelled\ntrue\n"):rep(5) .. "3\t3\n")
+end)
+
 -- promise: docs/postgres.md: If the source raises an error, nothing is copied, and the error is raised.
 test("rows are copied in and out", function()
     equal(run[[

@@ -634,7 +634,12 @@ local copied = P.message("d", "1\n") .. P.message("d", "2\n")
 local copy_out = P.message("H", "\0\0\0") .. copied .. P.message("c", "") .. P.message("C", "COPY 2\0")
 
 local function data_is_copied_in()
+  local copies = 0
   with({
+    ["COPY counted"] = { copy_in = function()
+      copies = copies + 1
+      return { tag = "COPY " .. copies }
+    end },
     ["COPY in"] = { copy_in = function(bytes) return { tag = "COPY " .. #bytes } end },
     ["COPY bad"] = { copy_in = function() return { error = { C = "22P02", M = "bad line" } } end },
     ["COPY early"] = { raw = P.message("G", "\0\0\0") .. P.error_message{ C = "22P02", M = "early" } },
@@ -659,10 +664,15 @@ local function data_is_copied_in()
     fails("no such query", db:copy_in("COPY none", "abc"))
     fails("early", db:copy_in("COPY early", source{ "a", "b" }))
     fails("oops", pcall(db.copy_in, db, "COPY in", function() error("oops", 0) end))
+    fails("oops", db:copy_in("COPY counted", function() return nil, "oops" end))
+    fails("cancelled", task.start(function()
+      return db:copy_in("COPY counted", function() task.self():cancel() end)
+    end):join())
+    equal(db:copy_in("COPY counted", function() end), 1)
     fails("gives strings", pcall(db.copy_in, db, "COPY in", source{ 1 }))
     fails("a source is a function", pcall(db.copy_in, db, "COPY in"))
     fails("FROM STDIN is expected", db:copy_in("a", "x"))
-    equal(server.connections, 1)
+    equal(server.connections, 2) -- that of the cancelled task was closed
     local other <close> = open(server)
     fails("closed", other:copy_in("COPY in", function() other:close() return "x" end))
     fails("FROM STDIN is expected", db:copy_in("COPY out", "x"))
