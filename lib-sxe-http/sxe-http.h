@@ -336,7 +336,7 @@ SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
 SXE_PUBLIC const char *sxe_http_peer_ip(const struct sxe_http_request *request);
 
 /* The scheme that the client used, "http" or "https", as told by the trusted proxy that forwarded
- * the client's address. "": that proxy tells no scheme, or there is no trusted proxy; then the
+ * the client's address, or by the web server that sent the request by FastCGI. "": that proxy tells no scheme, or there is no trusted proxy; then the
  * scheme is that of the socket. */
 SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 

@@ -152,6 +152,45 @@ sxe__connected(SXE *s)
         report_connected(s, NULL);
 }
 
+static int
+watch_pair(SXE *one, SXE *other)
+{
+    int result = sxe__watch(one, SXE__CONNECTION);
+
+    return result < 0 ? result : sxe__watch(other, SXE__CONNECTION);
+}
+
+static void
+open_end_of_pair(SXE *s, int fd)
+{
+    sxe__open(s);
+    s->fd = fd;
+    s->is_paired = true;
+    s->flags |= SXE__PEER;
+}
+
+SXE_RETURN
+sxe_io_pair(SXE *one, SXE *other)
+{
+    int fds[2] = {-1, -1};
+    int result = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
+
+    open_end_of_pair(one, fds[0]);
+    open_end_of_pair(other, fds[1]);
+    result = result < 0 ? -errno : watch_pair(one, other);
+    if (result < 0) {
+        SXE_WARN_ID(one->id, "cannot make a pair of sockets: %s", strerror(-result));
+        sxe__socket_close(one);
+        sxe__socket_close(other);
+        sxe__give(one);
+        sxe__give(other);
+        return result;
+    }
+    sxe__move(one, SXE_STATE_IDLE);
+    sxe__move(other, SXE_STATE_IDLE);
+    return 0;
+}
+
 /* ---- Listening ---- */
 
 /* Remove a stale socket file; never touch anything else at that path. To find out, connect with a

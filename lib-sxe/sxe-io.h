@@ -114,6 +114,12 @@ SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 /* End the connection at once, with this errno. For timeouts, and for the functions of a table. */
 SXE_PUBLIC void sxe_io_fail(SXE *this_, int error);
 
+/* Connect two NEW unix sockets of this loop with each other: for a library that gives one end to a
+ * part of the program which serves connections, and speaks for a client at the other end. Neither
+ * connected callback is called. Such sockets have no timeouts: an end that waits for the other one
+ * waits for this program. 0; -errno: both sockets are closed, without on_close. */
+SXE_PUBLIC SXE_RETURN sxe_io_pair(SXE *one, SXE *other);
+
 /* For a library that handed a connection to its program and its callbacks, and still counts it. */
 struct sxe_io_follower {
     void (*on_gone)(struct sxe_io_follower *follower);

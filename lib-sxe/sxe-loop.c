@@ -269,8 +269,11 @@ sxe__on_timeout(void *array, unsigned id, void *user)
     bool is_queued = state >= SXE_STATE_IDLE && !sxe__queue_is_empty(s);
     bool is_unread = state == SXE_STATE_CLOSING && !is_queued && sxe_io_is_unread(s);
 
-    SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
+    if (s->is_paired) {
+        sxe_pool_touch(array, id);
+        return;
+    }
     if (is_queued && state != SXE_STATE_STARVED && sxe__queue_has_peer_read(s))
         return;
     if (is_unread && sxe__queue_is_rest_read(s))

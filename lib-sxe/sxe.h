@@ -424,6 +424,7 @@ struct sxe {
     bool io_shakes : 1;                  /* private: see sxe-io.h */
     bool reads_rest : 1;                 /* private: see sxe_io_read_rest */
     bool io_lingers : 1;                 /* private: see sxe-io.h */
+    bool is_paired : 1;                  /* private: see sxe_io_pair */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

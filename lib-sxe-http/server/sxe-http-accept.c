@@ -159,3 +159,26 @@ sxe__http_on_connected(SXE *s)
     else
         sxe__http_admit(connection, sxe__http_set_client(connection, &peer, length));
 }
+
+bool
+sxe__http_take_in(struct sxe_http *http, SXE *s, struct sxe__http_bridge *bridge,
+                  const struct sockaddr_storage *peer, bool is_https, bool is_trusted)
+{
+    struct sxe__http_connection *connection = take_connection_place(http, s);
+
+    if (connection == NULL)
+        return false;
+    SXE_USER_DATA(s) = connection;
+    *connection = (struct sxe__http_connection){.http = http,
+                                                .sxe = s,
+                                                .phase = SXE__HTTP_READ_HEAD,
+                                                .requests = http->config.requests_max - 1,
+                                                .is_cgi = true,
+                                                .is_https = is_https,
+                                                .is_trusted = is_trusted,
+                                                .bridge = bridge};
+    bridge->connection = connection;
+    sxe__http_admit(connection,
+                    sxe__http_set_client(connection, peer, sxe__http_keep_peer(connection, peer)));
+    return true;
+}

@@ -107,7 +107,11 @@ sxe_http_forwarded_scheme(const struct sxe_http_request *request)
 {
     const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
 
-    return slot->is_forwarded ? slot->forwarded_scheme : "";
+    if (slot->is_forwarded)
+        return slot->forwarded_scheme;
+    if (!slot->connection->is_cgi)
+        return "";
+    return slot->connection->is_https ? "https" : "http";
 }
 
 /* ---- Lines of a field, from the last one to the first ---- */

@@ -73,9 +73,9 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 void
 sxe__http_check_stopped(struct sxe_http *http)
 {
-    unsigned open = http->config.connections -
-                    sxe_pool_get_count(http->connections, SXE__HTTP_FREE) -
-                    sxe_pool_get_count(http->connections, SXE__HTTP_UPGRADED);
+    unsigned open =
+        http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE) -
+        sxe_pool_get_count(http->connections, SXE__HTTP_UPGRADED) + http->fastcgi_connections;
     void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *);
     unsigned number = http->dones_number;
 
@@ -94,6 +94,9 @@ sxe__http_free(struct sxe__http_connection *connection)
     struct sxe_http *http = connection->http;
 
     sxe__http_uncount(connection);
+    if (connection->bridge != NULL)
+        connection->bridge->connection = NULL;
+    connection->bridge = NULL;
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);
@@ -177,6 +180,8 @@ sxe__http_on_close(SXE *s)
 
     if (connection == NULL)
         return;
+    if (connection->bridge != NULL && sxe_dropped(s) > 0)
+        connection->bridge->is_whole = false;
     if (connection->slot != NULL)
         take_dropped(connection->slot, sxe_dropped(s));
     sxe__http_forget(connection, error != 0 ? -error : -ECONNRESET);

@@ -110,15 +110,16 @@ put_length_number(char *to, uint64_t length)
     return mempcpy(to, digits + at, sizeof(digits) - at);
 }
 
+/* RFC 3875, 6.3.3: a reply of CGI has the field Status in place of the first line. */
 static char *
-put_status_line(char *to, unsigned status)
+put_status_line(char *to, unsigned status, bool is_cgi)
 {
     const char *reason;
 
-    if (SXE_LIKELY(status == 200))
+    if (SXE_LIKELY(status == 200 && !is_cgi))
         return PUT_LITERAL(to, "HTTP/1.1 200 OK\r\n");
     reason = sxe_http_reason(status);
-    to = PUT_LITERAL(to, "HTTP/1.1 ");
+    to = is_cgi ? PUT_LITERAL(to, "Status: ") : PUT_LITERAL(to, "HTTP/1.1 ");
     to = put_length_number(to, status);
     *to++ = ' ';
     to = mempcpy(to, reason, strlen(reason));
@@ -142,6 +143,8 @@ put_connection(const struct sxe__http_slot *slot, char *to)
 {
     if (SXE_UNLIKELY(slot->offers_upgrade))
         to = PUT_LITERAL(to, "Connection: upgrade\r\n");
+    if (slot->connection->is_cgi)
+        return to;
     if (slot->close)
         return PUT_LITERAL(to, "Connection: close\r\n");
     if (slot->request.head.minor == 0)
@@ -196,7 +199,8 @@ is_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
     return last->length == length && last->fields_used == slot->fields_used &&
            last->status == slot->status && last->minor == slot->request.head.minor &&
            last->close == slot->close && last->is_chunked == slot->is_chunked &&
-           sxe_time_turn_ns() < last->until_ns && has_same_type(last, type) && has_same_lines(slot);
+           last->is_cgi == slot->connection->is_cgi && sxe_time_turn_ns() < last->until_ns &&
+           has_same_type(last, type) && has_same_lines(slot);
 }
 
 static void
@@ -204,7 +208,7 @@ compose_lines(struct sxe__http_slot *slot, uint64_t length)
 {
     struct sxe_http *http = slot->request.http;
     struct sxe__http_last_head *last = &http->last;
-    char *to = put_status_line(http->head, slot->status);
+    char *to = put_status_line(http->head, slot->status, slot->connection->is_cgi);
 
     to = put_common(http, to);
     last->fields_at = (uint32_t)(to - http->head);
@@ -237,6 +241,7 @@ note_last_head(const struct sxe__http_slot *slot, const char *type, uint64_t len
     last->close = slot->close;
     last->is_chunked = slot->is_chunked;
     last->offers_upgrade = slot->offers_upgrade;
+    last->is_cgi = slot->connection->is_cgi;
     last->has_type = type != NULL;
 }
 

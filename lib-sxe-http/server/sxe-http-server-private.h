@@ -20,6 +20,9 @@
  *     sxe-http-stream.c         replies in parts, files, upgrades
  *     sxe-http-log.c            the level of log lines
  *
+ * A request that came by FastCGI has a connection of its own: the other end of a pair of sockets
+ * belongs to fastcgi/sxe-http-fastcgi-request.c.
+ *
  * Calls go downwards: no file calls a file that calls it, directly or through others. A lower file
  * returns its outcome, and sxe-http-session.c decides what follows.
  *
@@ -75,6 +78,13 @@ enum sxe__http_phase {
     SXE__HTTP_OVER   /* the connection is closed, and ignores further events */
 };
 
+/* What a connection and the FastCGI request that it serves know of each other. Either may end
+ * first; it then takes itself out of this. */
+struct sxe__http_bridge {
+    struct sxe__http_connection *connection; /* NULL: the connection is gone */
+    bool is_whole; /* the reply is complete, and its bytes are sent or on their way */
+};
+
 struct sxe__http_connection {
     struct sxe_http *http;
     SXE *sxe;
@@ -92,6 +102,10 @@ struct sxe__http_connection {
     /* each request has a client of its own: the peer, or the client that its PROXY header names, is
      * a trusted proxy; only with config.forwarding */
     bool is_forwarding;
+    /* for FastCGI: replies have a Status line, and no lines and chunks of HTTP's own framing */
+    bool is_cgi;
+    bool is_https;                   /* with is_cgi: the client spoke TLS to the web server */
+    struct sxe__http_bridge *bridge; /* with is_cgi, until the FastCGI request ends; or NULL */
     uint8_t peer_length; /* how many bytes `peer` has, from the PROXY header or the socket */
     unsigned char peer[28];
     struct sxe_io_follower follower; /* of an UPGRADED connection; likewise the next member */
@@ -187,6 +201,7 @@ struct sxe__http_last_head {
     bool close;
     bool is_chunked;
     bool offers_upgrade;
+    bool is_cgi;
     bool has_type;
     char type[64];
 };
@@ -227,6 +242,11 @@ struct sxe_http {
     bool is_draining;       /* each reply is the last one of its connection */
     bool is_stopping;       /* the server drains, and connections without a request are closed */
     void (*resume)(SXE *s); /* sxe__http_resume, a pointer for the files below the session */
+    /* FastCGI: NULL, or what sxe_http_fastcgi_new set; pointers, for the files below it */
+    struct sxe__fastcgi *fastcgi;
+    void (*fastcgi_end)(struct sxe_http *http);    /* the server drains or stops */
+    void (*fastcgi_delete)(struct sxe_http *http); /* the server is deleted */
+    unsigned fastcgi_connections;                  /* how many connections speak FastCGI */
     /* the functions that sxe_http_drain and sxe_http_stop were given */
     void (*dones[SXE_HTTP_DONES_MAX])(struct sxe_http *http);
     unsigned dones_number;
@@ -247,6 +267,12 @@ struct sxe_http {
 /* ---- sxe-http-accept.c ---- */
 
 void sxe__http_on_connected(SXE *s);
+
+/* A client of FastCGI, for which s and its peer were made: take a place for the request's
+ * connection. peer has that length; 0: unknown. False: there is no place. */
+SXE_MUST_USE bool sxe__http_take_in(struct sxe_http *http, SXE *s, struct sxe__http_bridge *bridge,
+                                    const struct sockaddr_storage *peer, bool is_https,
+                                    bool is_trusted);
 
 /* ---- sxe-http-client-address.c ---- */
 

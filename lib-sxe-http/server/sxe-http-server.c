@@ -199,6 +199,8 @@ sxe_http_delete(struct sxe_http *http)
         return;
     if (http->connections != NULL)
         leave_upgraded(http);
+    if (http->fastcgi != NULL)
+        http->fastcgi_delete(http);
     sxe_pool_delete(http->connections);
     sxe__http_slots_delete(http);
     sxe__http_clients_delete(http);
@@ -314,8 +316,8 @@ sxe_http_all_is_sent(const struct sxe_http *http)
                       sxe_pool_get_count(http->connections, SXE__HTTP_CLOSING) +
                       sxe_pool_get_count(http->connections, SXE__HTTP_REFUSED);
 
-    return number == http->config.connections && all_linger(http, SXE__HTTP_CLOSING) &&
-           all_linger(http, SXE__HTTP_REFUSED);
+    return number == http->config.connections && http->fastcgi_connections == 0 &&
+           all_linger(http, SXE__HTTP_CLOSING) && all_linger(http, SXE__HTTP_REFUSED);
 }
 
 /* Whether the client has sent bytes that were not read yet: closing would reset its connection. */
@@ -353,6 +355,8 @@ sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *))
         sxe_io_accept_rest(listener);
         sxe_close(listener);
     }
+    if (http->fastcgi != NULL)
+        http->fastcgi_end(http);
     sxe__http_check_stopped(http);
 }
 

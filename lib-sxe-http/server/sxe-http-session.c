@@ -26,6 +26,8 @@ finish_request(struct sxe__http_connection *connection)
     struct sxe__http_slot *slot = connection->slot;
 
     if (slot->close) {
+        if (connection->bridge != NULL)
+            connection->bridge->is_whole = true;
         sxe__http_over(connection);
         sxe__http_forget(connection, 0);
         return;

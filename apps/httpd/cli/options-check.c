@@ -271,6 +271,25 @@ httpd_add_place(struct httpd_options *options)
 }
 
 bool
+httpd_set_fastcgi(struct httpd_options *options)
+{
+    struct httpd_place *place = &options->fastcgi;
+    const char *text = optarg;
+    bool is_path = strchr(text, '/') != NULL || *text == '@';
+
+    options->fastcgi_is_on = true;
+    *place = (struct httpd_place){.ip = "127.0.0.1", .path = is_path ? text : NULL};
+    if (is_path ? strlen(text) <= HTTPD_UNIX_PATH_MAX
+                : httpd_read_place(text, place->ip, &place->port)) {
+        if (*place->ip == '\0')
+            snprintf(place->ip, sizeof(place->ip), "127.0.0.1");
+        return true;
+    }
+    return httpd_wrong("the address of FastCGI (--fastcgi)",
+                       "a port, IP:PORT, or the path of a unix socket, with a slash in it");
+}
+
+bool
 httpd_add_proxy(struct httpd_options *options)
 {
     static const char what[] = "a path and its upstream (--proxy)";
@@ -289,7 +308,7 @@ httpd_unix_path(const struct httpd_options *options)
 
     for (unsigned i = 0; path == NULL && i < options->places_number; i++)
         path = options->places[i].path;
-    return path;
+    return path == NULL ? options->fastcgi.path : path;
 }
 
 bool

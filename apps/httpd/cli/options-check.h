@@ -46,6 +46,7 @@ bool httpd_set_socket_mode(struct httpd_options *options);
 bool httpd_add_place(struct httpd_options *options);
 bool httpd_add_proxy(struct httpd_options *options);
 bool httpd_set_unix_path(struct httpd_options *options);
+bool httpd_set_fastcgi(struct httpd_options *options);
 bool httpd_set_forwarded(struct httpd_options *options);
 bool httpd_set_log_format(struct httpd_options *options);
 bool httpd_set_log_sample(struct httpd_options *options);

@@ -17,8 +17,8 @@
 
 #include "config-origin.h"
 
-/* one of -p, --unix, --http-redirect and --admin each, besides those of --listen */
-#define PLACES_MAX (HTTPD_LISTEN_MAX + 4)
+/* one of -p, --unix, --http-redirect, --fastcgi and --admin each, besides those of --listen */
+#define PLACES_MAX (HTTPD_LISTEN_MAX + 5)
 #define TEXT_SIZE  160
 
 /* A place at which the server listens, as the kernel sees it. */
@@ -71,7 +71,8 @@ note_port(struct all_opened *all, const char *option, const char *key, const cha
 static bool
 opens_port(const struct httpd_options *options)
 {
-    return options->is_port_given || (options->places_number == 0 && getenv("LISTEN_FDS") == NULL);
+    return options->is_port_given ||
+           (options->places_number == 0 && !options->fastcgi_is_on && getenv("LISTEN_FDS") == NULL);
 }
 
 static void
@@ -95,6 +96,10 @@ collect_places(const struct httpd_options *options, struct all_opened *all)
     if (tls->is_redirecting)
         note_port(all, "--http-redirect", "http-redirect",
                   *tls->redirect_ip == '\0' ? options->ip : tls->redirect_ip, tls->redirect_port);
+    if (options->fastcgi.path != NULL)
+        note_path(all, "--fastcgi", options->fastcgi.path);
+    else if (options->fastcgi_is_on)
+        note_port(all, "--fastcgi", "fastcgi", options->fastcgi.ip, options->fastcgi.port);
     if (options->admin_is_on && options->admin_path != NULL)
         note_path(all, "--admin", options->admin_path);
     else if (options->admin_is_on)

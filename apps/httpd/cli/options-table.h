@@ -17,6 +17,7 @@ enum {
     TRUST_FROM,
     FORWARDED,
     LISTEN,
+    FASTCGI,
     LISTING,
     PROXY,
     INDEX,

@@ -141,7 +141,7 @@ static bool
 take_place_option(struct httpd_options *options, int val)
 {
     options->is_port_given |= val == 'i' || val == 'p' || val == UNIX;
-    options->is_place_given |= options->is_port_given || val == LISTEN;
+    options->is_place_given |= options->is_port_given || val == LISTEN || val == FASTCGI;
     switch (val) {
     case 'i':
         options->ip = optarg;
@@ -152,6 +152,8 @@ take_place_option(struct httpd_options *options, int val)
         return httpd_set_unix_path(options);
     case LISTEN:
         return httpd_add_place(options);
+    case FASTCGI:
+        return httpd_set_fastcgi(options);
     case SOCKET_MODE:
         return httpd_set_socket_mode(options);
     case PROXY_FROM:

@@ -16,6 +16,7 @@
 #include "port-holder.h"
 #include "redirect.h"
 #include "secure.h"
+#include "sxe-http-fastcgi-server.h"
 #include "sxe-http.h"
 #include "sxe-workers-handover-internal.h"
 
@@ -96,16 +97,33 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
-/* Whether to open the address of -i and -p. If neither was given, places of --listen replace it. */
+static int
+cannot_listen_for_fastcgi(const struct httpd_place *place, int error)
+{
+    char at[HTTPD_UNIX_PATH_MAX + 1];
+
+    if (place->path != NULL)
+        snprintf(at, sizeof(at), "%s", place->path);
+    else
+        snprintf(at, sizeof(at), "%s port %u", place->ip, place->port);
+    fprintf(stderr,
+            "sxe-httpd: cannot listen on %s: %s; choose another address, port or path with "
+            "--fastcgi\n",
+            at, strerror(error));
+    return -error;
+}
+
+/* Whether to open the address of -i and -p. If neither was given, places of --listen and of
+ * --fastcgi replace it. */
 static bool
 is_port_wanted(const struct httpd_options *options)
 {
-    return options->is_port_given || options->places_number == 0;
+    return options->is_port_given || (options->places_number == 0 && !options->fastcgi_is_on);
 }
 
 /* ---- Opening ---- */
 
-/* Open a unix socket. bind(2) creates its file with the permissions that the umask allows. So set
+/* Open a unix socket. 0 or -errno. bind(2) creates its file with the permissions that the umask allows. So set
  * the umask: a chmod afterwards would be too late for a client that connects at once. */
 static int
 open_path(const struct httpd_options *options, const char *path)
@@ -124,7 +142,7 @@ open_path(const struct httpd_options *options, const char *path)
     result = sxe__handover_open((const struct sockaddr *)&at,
                                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     umask(before);
-    return result < 0 ? cannot_listen_at_path(path, -result) : 0;
+    return result;
 }
 
 /* Open an IP address. 0 or -errno. */
@@ -149,6 +167,24 @@ open_port(const char *ip, unsigned short port)
     return result < 0 ? cannot_listen_at_port(ip, port, -result) : 0;
 }
 
+static int
+open_unix(const struct httpd_options *options, const char *path)
+{
+    int result = open_path(options, path);
+
+    return result < 0 ? cannot_listen_at_path(path, -result) : 0;
+}
+
+static int
+open_fastcgi(const struct httpd_options *options)
+{
+    const struct httpd_place *place = &options->fastcgi;
+    int result = place->path != NULL ? open_path(options, place->path)
+                                     : open_address(place->ip, place->port);
+
+    return result < 0 ? cannot_listen_for_fastcgi(place, -result) : 0;
+}
+
 /* The IP address of a place of --listen. */
 static const char *
 ip_of(const struct httpd_options *options, const struct httpd_place *place)
@@ -156,7 +192,7 @@ ip_of(const struct httpd_options *options, const struct httpd_place *place)
     return *place->ip == '\0' ? options->ip : place->ip;
 }
 
-/* Open the addresses of -i, -p and --unix, and the places of --listen. 0, or -errno after a
+/* Open the addresses of -i, -p, --unix and --fastcgi, and the places of --listen. 0, or -errno after a
  * message. */
 static int
 open_places(const struct httpd_options *options)
@@ -166,13 +202,15 @@ open_places(const struct httpd_options *options)
     if (is_port_wanted(options))
         result = open_port(options->ip, options->port);
     if (result == 0 && options->unix_path != NULL)
-        result = open_path(options, options->unix_path);
+        result = open_unix(options, options->unix_path);
     for (unsigned i = 0; result == 0 && i < options->places_number; i++) {
         const struct httpd_place *place = &options->places[i];
 
-        result = place->path != NULL ? open_path(options, place->path)
+        result = place->path != NULL ? open_unix(options, place->path)
                                      : open_port(ip_of(options, place), place->port);
     }
+    if (result == 0 && options->fastcgi_is_on)
+        result = open_fastcgi(options);
     return result;
 }
 
@@ -316,6 +354,25 @@ serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 }
 
 static int
+serve_fastcgi(struct sxe_http *http, const struct httpd_place *place)
+{
+    size_t used = strlen(said);
+    int result = place->path != NULL ? sxe_http_fastcgi_listen_unix(http, place->path)
+                                     : sxe_http_fastcgi_listen(http, place->ip, place->port);
+
+    if (result < 0)
+        return cannot_listen_for_fastcgi(place, -result);
+    if (place->path != NULL)
+        snprintf(said + used, sizeof(said) - used, "answering FastCGI on unix:%s\n", place->path);
+    else
+        snprintf(said + used, sizeof(said) - used,
+                 strchr(place->ip, ':') != NULL ? "answering FastCGI on [%s]:%u\n"
+                                                : "answering FastCGI on %s:%u\n",
+                 place->ip, sxe_http_fastcgi_port(http));
+    return 0;
+}
+
+static int
 serve_at_places(struct sxe_http *http, const struct httpd_options *options)
 {
     int result = 0;
@@ -331,6 +388,8 @@ serve_at_places(struct sxe_http *http, const struct httpd_options *options)
                      ? serve_at_path(http, place->path, place)
                      : serve_at_port(http, ip_of(options, place), place->port, place);
     }
+    if (result == 0 && options->fastcgi_is_on)
+        result = serve_fastcgi(http, &options->fastcgi);
     return result;
 }
 

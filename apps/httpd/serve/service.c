@@ -25,6 +25,7 @@
 #include "redirect.h"
 #include "secure.h"
 #include "serve-as.h"
+#include "sxe-http-fastcgi-server.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-clock.h"
 #include "sxe-lua-http.h"
@@ -435,6 +436,8 @@ make_server_plan(void)
         http.on_reply = count_admin_reply;
     service.http = sxe_http_new(&http);
     result = service.http == NULL ? -errno : redirect_plan(service.options, http.on_reply);
+    if (result == 0 && service.options->fastcgi_is_on)
+        result = sxe_http_fastcgi_new(service.http, 0);
     return result < 0 ? report_failed_start(-result) : 0;
 }
 

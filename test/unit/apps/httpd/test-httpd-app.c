@@ -200,6 +200,10 @@ START_TEST(a_place_at_which_it_cannot_listen_is_named)
     RUN_HTTPD("--listen", "[::1]:0", "--listen", "127.0.0.1:0", "--listen", socket_path);
     ck_assert_int_eq(ran.status, 1);
     check_has(ran.errors, "sxe-httpd: cannot listen on 127.0.0.1 port 0: ");
+    fake_os_fail(FAKE_LISTEN, 1, 1, EADDRINUSE);
+    RUN_HTTPD("--fastcgi", "0");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "choose another address, port or path with --fastcgi");
 }
 END_TEST
 

@@ -284,6 +284,24 @@ START_TEST(a_header_has_the_ids_of_requests_and_peers_are_believed)
 }
 END_TEST
 
+START_TEST(fastcgi_has_a_place)
+{
+    ck_assert_int_eq(PARSE("-r", "."), -1);
+    ck_assert(!options.fastcgi_is_on);
+    ck_assert_int_eq(PARSE("--fastcgi", "9000"), -1);
+    ck_assert(options.fastcgi_is_on && options.is_place_given && !options.is_port_given);
+    ck_assert_str_eq(options.fastcgi.ip, "127.0.0.1");
+    ck_assert_uint_eq(options.fastcgi.port, 9000);
+    ck_assert_ptr_null(options.fastcgi.path);
+    ck_assert_int_eq(PARSE("--fastcgi", "[::1]:0"), -1);
+    ck_assert_str_eq(options.fastcgi.ip, "::1");
+    ck_assert_int_eq(PARSE("--fastcgi", "/run/s", "--socket-mode", "600"), -1);
+    ck_assert_str_eq(options.fastcgi.path, "/run/s");
+    ck_assert_int_eq(PARSE("--fastcgi", "@n", "-p", "0"), -1);
+    ck_assert_str_eq(options.fastcgi.path, "@n");
+}
+END_TEST
+
 START_TEST(it_listens_at_several_places)
 {
     ck_assert_int_eq(PARSE("--listen", "80", "--listen", "[::1]:81,plain", "--listen", "10.1.2.3:0",
@@ -406,6 +424,9 @@ static const struct {
     {{"-i", ""}, "the address (-i) is ''"},
     {{"--ip"}, "option --ip requires an argument: --ip IP. Try --help.\n"},
     {{"--unix", ""}, "the path of the unix socket (--unix) is ''; it must be 1 to 107 bytes long"},
+    {{"--fastcgi", "70000"},
+     "the address of FastCGI (--fastcgi) is '70000'; it must be a port, IP"},
+    {{"--fastcgi", "x"}, "a port, IP:PORT, or the path of a unix socket, with a slash in it. Try"},
     {{"--socket-mode", "888"}, "the mode of the unix socket (--socket-mode) is '888'"},
     {{"--socket-mode", "1000"}, "it must be an octal number from 1 to 777, such as 660"},
     {{"--socket-mode", "66x"}, "is '66x'"},
@@ -722,6 +743,7 @@ options_suite(void)
     tcase_add_test(taken, headers_are_gathered);
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
     tcase_add_test(taken, proxies_are_gathered);
+    tcase_add_test(taken, fastcgi_has_a_place);
     tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
     tcase_add_test(taken, it_listens_at_several_places);
     tcase_add_test(taken, places_have_options_of_tls);
