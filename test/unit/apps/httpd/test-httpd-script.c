@@ -203,6 +203,21 @@ START_TEST(bodies_have_the_limit_of_the_server)
 }
 END_TEST
 
+/* The fields of the reply are longer than those that a script sends by itself may be. */
+START_TEST(a_script_passes_requests_on)
+{
+    write_file(script, "local http, up = require 'sxe.http', '@' .. arg[1] "
+                       "local proxy = http.proxy{servers = up} "
+                       "http.serve{unix = up, handler = function(req, res) "
+                       "res.headers.A, res.headers.B = ('a'):rep(5000), ('b'):rep(5000) "
+                       "return 'up ' .. req.path end} return proxy");
+    START_HTTPD("--lua", script, "--", directory);
+    check_has(ask(GET_LAST("/a")), "aaa\r\nContent-Type: text/plain; charset=utf-8\r\n");
+    check_has(ask(GET_LAST("/a")), "\r\n\r\nup /a");
+    stop_httpd();
+}
+END_TEST
+
 START_TEST(its_plan_has_the_script)
 {
     write_file(script, "return function() end");
@@ -656,6 +671,7 @@ script_suite(void)
     tcase_add_test(t, a_confined_script_runs_no_program);
     tcase_add_test(t, a_script_may_wait_at_its_top_level);
     tcase_add_test(t, bodies_have_the_limit_of_the_server);
+    tcase_add_test(t, a_script_passes_requests_on);
     tcase_add_test(t, its_plan_has_the_script);
     tcase_add_loop_test(t, globals_are_as_the_options_say, 0, 2);
     tcase_add_test(t, computing_is_limited);
