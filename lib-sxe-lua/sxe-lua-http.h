@@ -14,8 +14,8 @@
  *                                                               -> nil         what res did
  *                                                               -> error       500, or its status
  *
- * The script returns a function, an http.router(), an http.static() or an http.proxy(). If it returns
- * none of these, each request is answered 404.
+ * The script returns a function, an http.router(), an http.static() or an http.proxy(). If it
+ * returns none of these, each request is answered 404.
  *
  * Limits: 131072 requests under way, and config.tasks; those above are answered 503.
  *

@@ -29,7 +29,7 @@ struct upstream_tls {
     /* the name that the servers' certificates must have; NULL: the host of each place */
     const char *name;
     bool is_insecure; /* whether any certificate is accepted */
-    /* files in PEM: the certificate that a server which asks for one gets, and its key; NULL: none */
+    /* files in PEM: the certificate for servers that ask for one, and its key; NULL: none */
     const char *certificate;
     const char *key;
 };
