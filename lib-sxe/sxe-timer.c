@@ -54,16 +54,15 @@ sxe_timer_start(struct sxe_timer *timer)
 {
     struct sxe_timer **first;
 
-    if (ev_is_active(&timer->ev) || !has_loop("sxe_timer_start"))
+    /* A timer that is due in this turn runs until its callback, although libev has stopped it. */
+    if (timer->at != NULL || !has_loop("sxe_timer_start"))
         return;
     first = &CONTEXT->tables->timers;
-    if (timer->at == NULL) { /* else it is due in this turn, and starts again before its callback */
-        timer->next = *first;
-        timer->at = first;
-        if (timer->next != NULL)
-            timer->next->at = &timer->next;
-        *first = timer;
-    }
+    timer->next = *first;
+    timer->at = first;
+    if (timer->next != NULL)
+        timer->next->at = &timer->next;
+    *first = timer;
     /* libev counts from the start of the turn, which may be long ago, and starts a timer that was
      * stopped with the time that was left: both would fire the timer early. */
     ev_now_update(CONTEXT->loop);

@@ -531,13 +531,13 @@ local function copy(last)
     return last()
   end)
 end
-print(copy(function() return nil, "closed" end))
+print((select(2, copy(function() return nil, "closed" end))))
 for _ = 1, 5 do
-  print(task.start(copy, function() task.self():cancel() end):join())
+  print((select(2, task.start(copy, function() task.self():cancel() end):join())))
   print(task.start(copy, function() task.self():cancel() task.sleep(1) end):join() ~= 3)
 end
 print(copy(function() end), one:query "SELECT count(*) n FROM parts"[1].n)
-]], "nil\tclosed\n" .. ("nil\tcancelled\ntrue\n"):rep(5) .. "3\t3\n")
+]], "closed\n" .. ("cancelled\ntrue\n"):rep(5) .. "3\t3\n")
 end)
 
 -- promise: docs/postgres.md: If the source raises an error, nothing is copied, and the error is raised.
