@@ -7,7 +7,7 @@ local http = require "sxe.http"
 local port = tonumber(arg[1])
 local servers = table.move(arg, 2, #arg, 1, {})
 local app = http.proxy{ servers = servers, name = "app", balance = "least", connect_timeout = 1 }
-local admin = http.proxy{ upstream = app, path = "/internal/" } -- the same servers: /admin/users is /internal/users there
+local admin = http.proxy{ upstream = app, path = "/internal/" } -- the same servers; /admin/a is /internal/a there
 local router = http.router()
 
 router:use("/files", app) -- no Lua runs for these requests
