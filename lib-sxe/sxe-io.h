@@ -97,9 +97,9 @@ SXE_PUBLIC size_t sxe_io_unacknowledged(const SXE *this_);
 SXE_PUBLIC void sxe_io_read_rest(SXE *this_, bool wanted);
 
 /* Move the unread bytes into memory of the program, and read what else the kernel has straight into
- * it, as far as there is room: for a program that wants more than a chunk. Returns how many bytes it
- * has got; on_read is not called for them. Not inside on_read of this socket. Only unread bytes are
- * moved if the table cannot peek. */
+ * it, as far as there is room: for a program that wants more than a chunk. Returns the number of
+ * bytes; on_read is not called for them. Not inside on_read of this socket. If the table cannot
+ * peek, only the unread bytes are moved. */
 SXE_PUBLIC size_t sxe_io_take(SXE *this_, void *memory, size_t room);
 
 /* Before a listener is closed: accept the connections that wait in the kernel for it, as far as

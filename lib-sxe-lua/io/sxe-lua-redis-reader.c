@@ -7,10 +7,10 @@
  *     new_list, take   several simple replies out at once, into a list
  *     number           how many replies came out
  *
- * Shape of a reader: bytes[start ... end - 1] were not taken yet, and up to bytes[size - 1] there is
+ * Shape of a reader: bytes[start ... end - 1] were not taken yet. Up to bytes[size - 1] there is
  * room for more, which come straight from the socket. The reader's first uservalue keeps these
- * bytes. The second one has the values of a reply that is not whole: the values, lists and keys that
- * were on the stack, in their order.
+ * bytes. The second one has the values of a reply that is not whole: the values, lists and keys
+ * that were on the stack, in their order.
  *
  *     *3 CRLF :7 CRLF %1 CRLF +key CRLF $100 CRLF a b c        values: {7}, {}, "key"
  *                                       ^start         ^end    lists: 1 left, 1 left

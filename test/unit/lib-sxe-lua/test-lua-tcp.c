@@ -1353,6 +1353,19 @@ START_TEST(without_memory_nothing_is_looked_up)
 }
 END_TEST
 
+static void
+add_writing(TCase *c)
+{
+    tcase_add_test(c, writing_waits_while_the_peer_does_not_read);
+    tcase_add_test(c, a_long_string_is_lent_and_sent_whole);
+    tcase_add_test(c, long_strings_are_lent_together_and_sent_whole);
+    tcase_add_test(c, without_a_chunk_for_the_mark_of_lent_strings_the_connection_ends);
+    tcase_add_test(c, a_write_that_times_out_resets_the_connection);
+    tcase_add_test(c, a_peer_that_resets_ends_a_write);
+    tcase_add_test(c, output_that_fits_nowhere_waits_or_is_refused);
+    tcase_add_test(c, a_write_of_which_nothing_fits_fails);
+}
+
 static Suite *
 suite(void)
 {
@@ -1377,14 +1390,7 @@ suite(void)
     tcase_add_test(c, closing_wakes_who_reads);
     tcase_add_test(c, half_a_connection_goes_on);
     tcase_add_test(c, reads_check_their_arguments);
-    tcase_add_test(c, writing_waits_while_the_peer_does_not_read);
-    tcase_add_test(c, a_long_string_is_lent_and_sent_whole);
-    tcase_add_test(c, long_strings_are_lent_together_and_sent_whole);
-    tcase_add_test(c, without_a_chunk_for_the_mark_of_lent_strings_the_connection_ends);
-    tcase_add_test(c, a_write_that_times_out_resets_the_connection);
-    tcase_add_test(c, a_peer_that_resets_ends_a_write);
-    tcase_add_test(c, output_that_fits_nowhere_waits_or_is_refused);
-    tcase_add_test(c, a_write_of_which_nothing_fits_fails);
+    add_writing(c);
     tcase_add_test(c, without_a_chunk_for_the_mark_a_write_fails);
     tcase_add_test(c, what_cannot_be_waited_for_is_not_lent);
     tcase_add_test(c, a_task_that_was_cancelled_lends_nothing);
