@@ -105,7 +105,7 @@ is_variable(struct sxe_span name)
 }
 
 static const char *
-take_pair(struct sxe__fastcgi_params *params, struct sxe_span name, struct sxe_span value)
+take_param(struct sxe__fastcgi_params *params, struct sxe_span name, struct sxe_span value)
 {
     for (unsigned i = 0; i < SXE__FASTCGI_PARAMS; i++) {
         if (name.length != names[i].length || memcmp(name.base, names[i].name, name.length) != 0)
@@ -145,7 +145,7 @@ read_protocol(struct sxe__fastcgi_params *params)
 }
 
 static const char *
-read_length(struct sxe__fastcgi_params *params)
+read_param_length(struct sxe__fastcgi_params *params)
 {
     struct sxe_span text = params->known[SXE__FASTCGI_LENGTH];
     struct sxe_span field = params->known[SXE__FASTCGI_HTTP_LENGTH];
@@ -179,7 +179,7 @@ check_type(const struct sxe__fastcgi_params *params)
 }
 
 static bool
-read_port(struct sxe_span text, in_port_t *port)
+read_param_port(struct sxe_span text, in_port_t *port)
 {
     unsigned number = 0;
 
@@ -204,7 +204,7 @@ read_peer(struct sxe__fastcgi_params *params)
     char ip[INET6_ADDRSTRLEN] = "";
     in_port_t port = 0;
 
-    if (!read_port(params->known[SXE__FASTCGI_REMOTE_PORT], &port))
+    if (!read_param_port(params->known[SXE__FASTCGI_REMOTE_PORT], &port))
         return "REMOTE_PORT is not a port";
     if (!is_given(text) || is_text(text, "unix:"))
         return NULL;
@@ -240,7 +240,7 @@ check_known(struct sxe__fastcgi_params *params)
     if (wrong == NULL)
         wrong = read_peer(params);
     if (wrong == NULL)
-        wrong = read_length(params);
+        wrong = read_param_length(params);
     return wrong == NULL ? check_type(params) : wrong;
 }
 
@@ -261,7 +261,7 @@ sxe__fastcgi_params_read(struct sxe__fastcgi_params *params, const char *data, s
         n = sxe_http_fastcgi_pair(data + at, length - at, &name, &value);
         if (n <= 0)
             return n == 0 ? "a parameter is longer than its stream" : "a parameter has no name";
-        why = take_pair(params, name, value);
+        why = take_param(params, name, value);
         wrong = wrong == NULL ? why : wrong;
     }
     unknown = check_known(params);
@@ -284,7 +284,7 @@ put_span(char *to, struct sxe_span span)
 
 /* HTTP_X_FORWARDED_FOR -> X-Forwarded-For */
 static char *
-put_field(char *to, struct sxe_span name, struct sxe_span value)
+put_param_field(char *to, struct sxe_span name, struct sxe_span value)
 {
     bool is_first = true;
 
@@ -299,7 +299,7 @@ put_field(char *to, struct sxe_span name, struct sxe_span value)
 }
 
 static char *
-put_line(const struct sxe__fastcgi_params *params, char *to)
+put_param_line(const struct sxe__fastcgi_params *params, char *to)
 {
     to = put_span(to, params->known[SXE__FASTCGI_METHOD]);
     *to++ = ' ';
@@ -309,7 +309,7 @@ put_line(const struct sxe__fastcgi_params *params, char *to)
 
 /* The client's Host is missing: HTTP/1.0, or a web server that does not pass it on. */
 static char *
-put_host(const struct sxe__fastcgi_params *params, char *to)
+put_param_host(const struct sxe__fastcgi_params *params, char *to)
 {
     struct sxe_span name = params->known[SXE__FASTCGI_SERVER_NAME];
     struct sxe_span port = params->known[SXE__FASTCGI_SERVER_PORT];
@@ -333,7 +333,7 @@ put_fields(const char *data, size_t length, char *to)
         n = sxe_http_fastcgi_pair(data + at, length - at, &name, &value);
         if (is_field(name) && !is_for_one_hop(name) && !is_text(name, "HTTP_CONTENT_LENGTH") &&
             !is_text(name, "HTTP_CONTENT_TYPE"))
-            to = put_field(to, name, value);
+            to = put_param_field(to, name, value);
     }
     return to;
 }
@@ -342,7 +342,7 @@ char *
 sxe__fastcgi_params_write(const struct sxe__fastcgi_params *params, const char *data, size_t length,
                           bool is_chunked, char *to)
 {
-    to = put_host(params, put_line(params, to));
+    to = put_param_host(params, put_param_line(params, to));
     to = put_fields(data, length, to);
     if (is_given(params->known[SXE__FASTCGI_TYPE])) {
         to = put_span(put_text(to, "Content-Type: "), params->known[SXE__FASTCGI_TYPE]);
@@ -361,7 +361,7 @@ sxe__fastcgi_params_write(const struct sxe__fastcgi_params *params, const char *
 char *
 sxe__fastcgi_params_write_wrong(const struct sxe__fastcgi_params *params, char *to)
 {
-    to = params->is_line_good ? put_line(params, to) : put_text(to, "- - HTTP/1.1\r\n");
+    to = params->is_line_good ? put_param_line(params, to) : put_text(to, "- - HTTP/1.1\r\n");
     return put_text(to, ":\r\n\r\n");
 }
 

@@ -301,8 +301,8 @@ write_inner(struct sxe__fastcgi_request *request, const char *data, size_t lengt
 }
 
 static int
-write_head(struct sxe__fastcgi_request *request, const struct sxe__fastcgi_params *params,
-           bool is_chunked)
+write_request_head(struct sxe__fastcgi_request *request, const struct sxe__fastcgi_params *params,
+                   bool is_chunked)
 {
     char *head = request->connection->fastcgi->head;
     char *end = sxe__fastcgi_params_write(params, request->params, request->used, is_chunked, head);
@@ -319,7 +319,7 @@ write_late_head(struct sxe__fastcgi_request *request, bool has_body)
     (void)sxe__fastcgi_params_read(&params, request->params, request->used);
     if (has_body)
         params.minor = 1;
-    return write_head(request, &params, has_body);
+    return write_request_head(request, &params, has_body);
 }
 
 /* Have the HTTP server refuse the request, so that it is logged and counted. */
@@ -359,7 +359,7 @@ start_request(struct sxe__fastcgi_request *request)
         return 0; /* whether there is a body is not known yet */
     request->body = SXE__FASTCGI_BODY_LENGTH;
     request->left = params.length;
-    return write_head(request, &params, false);
+    return write_request_head(request, &params, false);
 }
 
 int

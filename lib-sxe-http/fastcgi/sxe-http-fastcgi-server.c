@@ -41,7 +41,7 @@ is_closing(const struct sxe__fastcgi_connection *connection)
 
 /* Close after what was written is sent. The peer may still send the rest of a body. */
 static void
-close_connection(struct sxe__fastcgi_connection *connection)
+close_fastcgi(struct sxe__fastcgi_connection *connection)
 {
     move_connection(connection, SXE__FASTCGI_CLOSING);
     sxe_close_lingering(connection->sxe);
@@ -53,7 +53,7 @@ on_request_ended(struct sxe__fastcgi_connection *connection)
     if (connection->requests != NULL || is_closing(connection))
         return;
     if (connection->is_last || connection->fastcgi->http->is_draining)
-        close_connection(connection);
+        close_fastcgi(connection);
     else
         move_connection(connection, SXE__FASTCGI_IDLE);
 }
@@ -64,7 +64,7 @@ on_connection_timeout(void *array, unsigned id, void *user)
     struct sxe__fastcgi_connection *connection = (struct sxe__fastcgi_connection *)array + id;
 
     SXE_UNUSED_PARAMETER(user);
-    close_connection(connection);
+    close_fastcgi(connection);
 }
 
 static void
@@ -83,8 +83,8 @@ on_params_timeout(void *array, unsigned id, void *user)
 /* ---- Records ---- */
 
 static int
-refuse_request(struct sxe__fastcgi_connection *connection, enum sxe_http_fastcgi_status status,
-               bool keep)
+refuse_begin(struct sxe__fastcgi_connection *connection, enum sxe_http_fastcgi_status status,
+             bool keep)
 {
     char end[16];
     int result;
@@ -98,7 +98,7 @@ refuse_request(struct sxe__fastcgi_connection *connection, enum sxe_http_fastcgi
 }
 
 static int
-begin_request(struct sxe__fastcgi_connection *connection, const char *content)
+begin_fastcgi_request(struct sxe__fastcgi_connection *connection, const char *content)
 {
     uint16_t role;
     bool keep;
@@ -107,9 +107,9 @@ begin_request(struct sxe__fastcgi_connection *connection, const char *content)
     if (sxe__fastcgi_request_find(connection, connection->reader.id) != NULL)
         return -EPROTO;
     if (role != SXE_HTTP_FASTCGI_RESPONDER)
-        return refuse_request(connection, SXE_HTTP_FASTCGI_UNKNOWN_ROLE, keep);
+        return refuse_begin(connection, SXE_HTTP_FASTCGI_UNKNOWN_ROLE, keep);
     if (sxe__fastcgi_request_begin(connection, connection->reader.id) < 0)
-        return refuse_request(connection, SXE_HTTP_FASTCGI_OVERLOADED, keep);
+        return refuse_begin(connection, SXE_HTTP_FASTCGI_OVERLOADED, keep);
     connection->is_last |= !keep;
     move_connection(connection, SXE__FASTCGI_BUSY);
     return 0;
@@ -201,7 +201,7 @@ take_record(struct sxe__fastcgi_connection *connection, struct sxe_span content)
     if (is_padding(reader, content))
         return 0;
     if (reader->type == SXE_HTTP_FASTCGI_BEGIN_REQUEST)
-        return begin_request(connection, content.base);
+        return begin_fastcgi_request(connection, content.base);
     if (reader->type == SXE_HTTP_FASTCGI_GET_VALUES)
         return answer_values(connection, content);
     return reader->id == 0 ? answer_unknown(connection) : take_request_record(connection, content);
@@ -249,7 +249,7 @@ on_connection_read(SXE *s, int length)
     else if (connection->requests != NULL)
         sxe_abort(s);
     else
-        close_connection(connection);
+        close_fastcgi(connection);
 }
 
 static void
@@ -375,7 +375,7 @@ dismiss_idle(struct sxe__fastcgi *fastcgi, enum sxe__fastcgi_state state)
     sxe_pool_walker_construct(&walker, fastcgi->connections, state);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
         if (!has_unread_records(fastcgi->connections[id].sxe))
-            close_connection(&fastcgi->connections[id]);
+            close_fastcgi(&fastcgi->connections[id]);
     }
 }
 
