@@ -140,6 +140,7 @@ local function read_part(self)
 
   if not state.conn then return nil, state.why, state.code end
   data, why, code = state.read(state)
+  if not state.conn then return nil, state.why end -- another task called response:close()
   if not data then
     state.why, state.code = why, code
     if why == "closed" then state.why = "client: the connection ended before the body did" end
@@ -174,7 +175,10 @@ function Response:json()
 end
 
 function Response:close()
-  finish(self.state, false)
+  local state = self.state
+
+  if state.conn then state.why = "closed" end
+  finish(state, false)
 end
 
 local function read_whole(response, body_max)

@@ -60,6 +60,11 @@ function tries.half_in_parts()
     for _ in client.get("http://127.0.0.1:" .. half.port, {stream = true}):chunks() do end
   end)
 end
+function tries.closed()
+  local response = client.get("http://127.0.0.1:" .. half.port, {stream = true})
+  response:close()
+  return tostring(select(2, response:read())) .. " " .. tostring(select(2, pcall(response:chunks())))
+end
 function tries.interim() return client.get("http://127.0.0.1:" .. endless.port .. "/interim") end
 function tries.endless()
   return client.get("http://127.0.0.1:" .. endless.port .. "/", {timeout = 0.1, body_max = 1 << 50})
@@ -298,6 +303,11 @@ test("a response of any status is a response", function() equal(try "status", "4
 -- message. So a loop that ends without an error has read the whole body.
 test("a loop over a body that is cut short raises", function()
     check(try("half_in_parts"):find("false client: the connection ended", 1, true))
+end)
+
+-- promise: docs/http-client.md: After `response:close()` a body that was not read to its end gives `nil, "closed"`.
+test("a body that was closed never looks complete", function()
+    equal(try("closed"), "closed closed")
 end)
 
 -- promise: docs/http-client.md: `timeout` also ends a call whose server keeps sending.

@@ -163,6 +163,22 @@ local cases = {
     fails("more than 5 bytes", client.get(base .. "/parts", { body_max = 5 }))
   end,
   function()
+    local stalled <close> = tcp.serve("127.0.0.1", 0, { connections = 2, handler = function(conn)
+      conn:read()
+      conn:write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+      conn:read "a"
+    end })
+    local a = assert(client.get("http://127.0.0.1:" .. stalled.port, { stream = true }))
+    equal(a:read(), "half")
+    local reader = task.start(a.read, a)
+    task.sleep(0)
+    a:close()
+    fails("closed", reader:join())
+    fails("closed", a:read())
+    fails("closed", pcall(a:chunks()))
+    a:close()
+  end,
+  function()
     local a = assert(client.get("http://127.0.0.1:" .. servers.cut_loop.port, { stream = true }))
 
     fails("ended before the body", pcall(function() for _ in a:chunks() do end end))
