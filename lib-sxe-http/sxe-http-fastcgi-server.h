@@ -3,8 +3,8 @@
  * What: an HTTP server answers FastCGI, too, in the role of a responder: web servers such as nginx
  * and lighttpd send it requests.
  *
- * Place: beside sxe_http_listen. Each request gets a connection of the HTTP server, as if its client
- * had connected to it: the same handlers, router, limits, timeouts, access log and counters.
+ * Place: beside sxe_http_listen. Each request gets a connection of the HTTP server, as if its
+ * client had connected to it: the same handlers, router, limits, timeouts, access log and counters.
  *
  * Shape:
  *     web server ==== connection of FastCGI ==== request 1 ---- connection of HTTP ---- handler

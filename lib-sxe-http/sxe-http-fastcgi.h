@@ -3,8 +3,8 @@
  * What: the records of FastCGI 1.0, read in place and written: for a server that answers requests,
  * and for a client that sends them.
  *
- * Place: for a server that takes requests from nginx or lighttpd, and for a client of php-fpm. Pure:
- * bytes in, spans out; nothing is allocated.
+ * Place: for a server that takes requests from nginx or lighttpd, and for a client of php-fpm.
+ * Pure: bytes in, spans out; nothing is allocated.
  *
  * Shape: a record is a head of 8 bytes, content, and padding.
  *
@@ -109,6 +109,7 @@ struct sxe_http_fastcgi {
     bool is_last;    /* ro: the last call took the last byte of content; only once for a record */
 };
 
+/* Prepare to read the records that this side sends. */
 SXE_PUBLIC void sxe_http_fastcgi_init(struct sxe_http_fastcgi *reader,
                                       enum sxe_http_fastcgi_side side);
 
@@ -128,8 +129,8 @@ SXE_PUBLIC void sxe_http_fastcgi_get_begin(const char content[8], uint16_t *role
 SXE_PUBLIC void sxe_http_fastcgi_get_end(const char content[8], uint32_t *application,
                                          uint8_t *protocol);
 
-/* Read the pair of a name and a value at the front of PARAMS, GET_VALUES or GET_VALUES_RESULT, whose
- * records' contents the caller has put together. Returns the bytes it took; 0: the pair goes on
+/* Read the pair of a name and a value at the front of PARAMS, GET_VALUES or GET_VALUES_RESULT,
+ * whose records' contents the caller has put together. Returns the bytes it took; 0: the pair goes on
  * after `length`, so a stream that ends there is wrong; -1: the name is empty. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_fastcgi_pair(const char *data, size_t length,
                                                       struct sxe_span *name,
@@ -141,7 +142,8 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_fastcgi_pair(const char *data, size_t l
 SXE_PUBLIC void sxe_http_fastcgi_put_head(char to[8], enum sxe_http_fastcgi_type type, uint16_t id,
                                           uint16_t length, uint8_t padding);
 
-/* Write a whole record BEGIN_REQUEST. keep: the server keeps the connection open after the reply. */
+/* Write a whole record BEGIN_REQUEST. keep: the server keeps the connection open after the
+ * reply. */
 SXE_PUBLIC void sxe_http_fastcgi_put_begin(char to[16], uint16_t id,
                                            enum sxe_http_fastcgi_role role, bool keep);
 

@@ -217,6 +217,71 @@ START_TEST(a_body_without_a_length_is_chunked)
 }
 END_TEST
 
+/* ---- Management records ---- */
+
+START_TEST(values_are_answered)
+{
+    static char pairs[1000];
+    static char content[65536];
+    size_t length = put_pairs(pairs, sizeof(pairs),
+                              "FCGI_MAX_CONNS=|FCGI_MPXS_CONNS=|OTHER=|"
+                              "FCGI_MAX_REQS=");
+    static struct records out;
+    uint16_t id;
+    int peer;
+
+    serve_fastcgi((struct sxe_http_config){.handler = echo}, 12);
+    peer = fastcgi_client();
+    out.length = 0;
+    add_record(&out, SXE_HTTP_FASTCGI_GET_VALUES, 0, pairs, length);
+    send_records(peer, &out);
+    ck_assert_uint_eq(next_record(peer, &id, content, &length), SXE_HTTP_FASTCGI_GET_VALUES_RESULT);
+    ck_assert_uint_eq(
+        put_pairs(pairs, sizeof(pairs), "FCGI_MAX_CONNS=12|FCGI_MPXS_CONNS=1|FCGI_MAX_REQS=12"),
+        length);
+    ck_assert_mem_eq(content, pairs, length);
+
+    /* more pairs than the answer has room for */
+    out.length = 0;
+    for (unsigned i = 0; i < 50; i++)
+        memcpy(pairs + i * 15, "\15\0FCGI_MAX_REQS", 15);
+    add_record(&out, SXE_HTTP_FASTCGI_GET_VALUES, 0, pairs, 750);
+    send_records(peer, &out);
+    ck_assert_uint_eq(next_record(peer, &id, content, &length), SXE_HTTP_FASTCGI_GET_VALUES_RESULT);
+    ck_assert_uint_le(length, 256);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(unknown_types_are_answered_once)
+{
+    static char content[65536];
+    static struct records out;
+    size_t length;
+    uint16_t id;
+    int peer;
+
+    serve_fastcgi((struct sxe_http_config){.handler = echo}, 0);
+    peer = fastcgi_client();
+    out.length = 0;
+    add_record(&out, 99, 0, "abc", 3);
+    for (size_t i = 0; i < out.length; i++) {
+        peer_send(peer, out.bytes + i, 1);
+        turn(2);
+    }
+    ck_assert_uint_eq(next_record(peer, &id, content, &length), SXE_HTTP_FASTCGI_UNKNOWN_TYPE);
+    ck_assert_int_eq(content[0], 99);
+    send_record(peer, SXE_HTTP_FASTCGI_DATA, 1, "of no request");
+    begin(peer, 1, GET_PARAMS("/a"));
+    send_record(peer, SXE_HTTP_FASTCGI_DATA, 1, "ignored");
+    send_record(peer, SXE_HTTP_FASTCGI_STDIN, 1, "");
+    EXPECT_ANSWER(peer, 1, OK_REPLY("6", "GET /a"));
+    close(peer);
+    end_site();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -228,6 +293,8 @@ main(void)
     tcase_add_test(cases, streams_that_are_wrong_are_refused);
     tcase_add_test(cases, peers_and_schemes_are_read);
     tcase_add_test(cases, a_body_without_a_length_is_chunked);
+    tcase_add_test(cases, values_are_answered);
+    tcase_add_test(cases, unknown_types_are_answered_once);
     suite_add_tcase(suite, cases);
     return sxe_test_main(suite);
 }
