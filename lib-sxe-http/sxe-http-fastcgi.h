@@ -130,8 +130,8 @@ SXE_PUBLIC void sxe_http_fastcgi_get_end(const char content[8], uint32_t *applic
                                          uint8_t *protocol);
 
 /* Read the pair of a name and a value at the front of PARAMS, GET_VALUES or GET_VALUES_RESULT,
- * whose records' contents the caller has put together. Returns the bytes it took; 0: the pair goes on
- * after `length`, so a stream that ends there is wrong; -1: the name is empty. */
+ * whose records' contents the caller has put together. Returns the bytes it took; 0: the pair goes
+ * on after `length`, so a stream that ends there is wrong; -1: the name is empty. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_fastcgi_pair(const char *data, size_t length,
                                                       struct sxe_span *name,
                                                       struct sxe_span *value);

@@ -26,7 +26,9 @@
 #define GET_PARAMS(target)     PARAMS("GET", target)
 #define POST_PARAMS(length)    PARAMS("POST", "/p") "|CONTENT_LENGTH=" length
 #define OK_REPLY(length, body) "Status: 200 OK\r\nContent-Length: " length "\r\n\r\n" body
-#define REFUSED_400            "Status: 400 Bad Request\r\n" TEXT "Content-Length: 16\r\n\r\n400 Bad Request\n"
+#define REFUSED_400                                                 \
+    "Status: 400 Bad Request\r\n" TEXT "Content-Length: 16\r\n\r\n" \
+    "400 Bad Request\n"
 
 struct records {
     char bytes[200000];
