@@ -149,7 +149,7 @@ musl() {
     # Not libsxe-lua.so.0: a shared library cannot have symbols of libbsd, whose archive gives them versions.
     built musl CC="musl-gcc -isystem $libraries/usr/include -L$libraries/usr/lib" LDFLAGS="$libraries/usr/lib/dl-find-object.o -Wl,--eh-frame-hdr" http_parser= \
         PKG_CONFIG="env PKG_CONFIG_LIBDIR=$libraries/usr/lib/pkgconfig pkg-config" \
-        STATIC=-static build/release/libsxe.so.0 build/release/static/sxe-httpd \
+        STATIC=-static examples-bin build/release/libsxe.so.0 build/release/static/sxe-httpd \
         $(printf "build/release/%s " sxe-httpd sxe-http sxe-lua sxe-pool) || { tell musl "not built"; return; }
     built musl-driver build/release/test/wire -o build/release/flags || { tell musl "built, but not its tests"; return; }
     : >"$base/musl.tests"

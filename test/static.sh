@@ -19,7 +19,7 @@ if ! SXE_NO_INSTALL=1 tools/deps.sh check static >/dev/null 2>&1; then
     finish static
     exit
 fi
-is_small() { [ "$(stat -c %s "$1")" -lt 5000000 ]; }
+is_small() { [ "$(stat -c %s "$1")" -lt "${2:-5000000}" ]; }
 needs_nothing() { ! readelf -lW "$1" | grep -q INTERP && ! readelf -dW "$1" | grep -q NEEDED; }
 # Words of ["a", "b"] after an instruction of the Containerfile, which have no blanks.
 words() { sed -n "s/^$1 \[\(.*\)\]$/\1/p" $file | tr -d '",'; }
@@ -76,6 +76,7 @@ check "it needs no other file" needs_nothing $program
 check "it says its version" $program --version
 check "it refuses TLS with a sentence" sh -c "$program --tls-dev -r . -p 0 2>&1 | grep -q 'built without OpenSSL'"
 if [ -e build/release/libsxe-tls.a ]; then
+    check "one with TLS has less than 8 MB" is_small $program-tls 8000000
     check "one with TLS needs no other file, either" needs_nothing $program-tls
     check "it serves by TLS" serves_tls
 else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that led to a place in the program. glibc has functions for them; musl has not, so there
- * the compiler's library is asked. The substitutes have names of their own, so that tests can
+ * The calls that led to a place in the program. glibc has functions for them; musl has not, so
+ * there the compiler's library finds them. The substitutes have names of their own, so that tests
  * compare them with glibc's.
  */
 #ifndef BACKTRACE_H
