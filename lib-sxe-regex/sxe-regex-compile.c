@@ -19,6 +19,7 @@ enum {
     INTERPRETED_STEPS_MAX = 1 << 20, /* 20 ms at one place, 0.2 s in all */
     JIT_PATTERN_MAX = 32768,         /* bytes of a compiled pattern; a larger one is interpreted */
     CASELESS_RANGES_MAX = 24,        /* of UTF: 80 ms of CPU */
+    CALLS_TIMES_BYTES_MAX = 65536,   /* 60 ms of CPU */
     STACK_FIRST = 32768,
     STACK_MAX = 1 << 20,
     HEAP_MAX_KIB = 16384,
@@ -250,6 +251,35 @@ find_costly_range(const struct sxe_span *pattern, uint32_t options)
     return pattern->length;
 }
 
+/* Whether a call of a group begins at this byte: (?R), (?1), (?+1), (?-1), (?&name), (?P>name),
+ * \g<name>, \g'name'. The pattern ends with a zero byte. */
+static bool
+is_group_call(const char *p)
+{
+    if (p[0] == '\\')
+        return p[1] == 'g' && (p[2] == '<' || p[2] == '\'');
+    if (p[0] != '(' || p[1] != '?')
+        return false;
+    p += p[2] == '+' || p[2] == '-' ? 3 : 2;
+    return *p == 'R' || *p == '&' || (*p >= '0' && *p <= '9') || (*p == 'P' && p[1] == '>');
+}
+
+/* For each call of a group, PCRE2 looks at much of the pattern, at groups in groups many times. So
+ * the calls times the bytes of a pattern are limited. Returns where the first call too many is, or
+ * the length. */
+static size_t
+find_costly_call(const struct sxe_span *pattern)
+{
+    size_t calls = 0;
+
+    for (size_t i = 0; i < pattern->length; i++) {
+        calls += is_group_call(pattern->base + i);
+        if (calls * pattern->length > CALLS_TIMES_BYTES_MAX)
+            return i;
+    }
+    return pattern->length;
+}
+
 /* The pattern could not be compiled. */
 static int
 refuse_compiled(lua_State *L, int error, size_t at)
@@ -370,6 +400,9 @@ sxe__regex_l_compile(lua_State *L)
     at = find_costly_range(&pattern, options);
     if (at < pattern.length)
         return refuse_pattern(L, "more than 24 ranges of UTF characters that ignore case", at);
+    at = find_costly_call(&pattern);
+    if (at < pattern.length)
+        return refuse_pattern(L, "too many calls of groups for a pattern of its length", at);
     regex = lua_newuserdatauv(L, sizeof(*regex), 1);
     *regex = (struct sxe__regex){.engine = engine};
     lua_pushvalue(L, lua_upvalueindex(2));

@@ -65,6 +65,38 @@ test("a handler in a sandbox whose pattern computes for ever is ended", function
     equal(http.ask(server, http.request "GET /well").body, "well")
 end)
 
+-- The CPU seconds of the slowest of these calls, at most; a sanitizer makes each step slower.
+local CPU_MAX <const> = ("%.1f"):format(os.getenv("SXE_BUILD"):find "release" and 1 or 10)
+
+-- promise: docs/regex.md: The calls of groups, such as `(?R)`, `(?1)` or `(?&name)`, times the bytes of the pattern are
+-- at most 65,536, so a pattern of 1,000 bytes has at most 65 calls: PCRE2 looks at much of the pattern for each.
+test("a pattern whose compilation would take seconds is refused", function()
+    equal(run([[
+local function compile(pattern, flags)
+  local began = os.clock()
+  local re, why = regex.compile(pattern, flags)
+  if os.clock() - began > ]] .. CPU_MAX .. [[ then print(#pattern, os.clock() - began, why) end
+  return re
+end
+for _, call in ipairs{"(?+1)?", "(?+1)?(?R)?", "(?1)*", "(?+1){2}", "(?=(?R)?)"} do
+  for _, count in ipairs{1, 5, 12} do compile((call:rep(count) .. "(a"):rep(190) .. (")"):rep(190)) end
+  compile(call:rep(2000) .. "(a)")
+end
+compile(("[!-\u{10FFFF}]"):rep(1000), "ui")
+print(compile("^(\\((?:[^()]|(?1))*\\))$"):match("(a(b)c)")[1])]]), "(a(b)c)\n")
+end)
+
+-- promise: docs/regex.md: So a search for a pattern that has one also ends after 0.1 s of CPU time.
+test("a search with back references ends in time", function()
+    equal(run([[
+for _, pattern in ipairs{"(a*)\\1(?:b|c)", "(a+)(a+)\\1\\2(?:b|c)", "(?=(a*))\\1(?:b|c)", "(a|aa)+\\1(?:b|c)"} do
+  local began = os.clock()
+  local found, why = regex.match(("a"):rep(200000), pattern)
+  if found or not (why or "none"):find "^match limit" then print(pattern, found, why) end
+  if os.clock() - began > ]] .. CPU_MAX .. [[ then print(pattern, os.clock() - began) end
+end]]), "")
+end)
+
 -- promise: docs/regex.md: After an empty match the next match is not empty, or starts later, as in Perl.
 test("empty matches are those of Perl", function()
     equal(run[[

@@ -28,6 +28,13 @@ for pattern, flags in pairs{ ["[a-z]"] = "ui", ["(?i)[a-z]"] = "u", ["(?xi:[a-z]
   assert(regex.compile(pattern:rep(25), (flags:gsub("u", ""))))
 end
 assert(regex.compile(("(?x)(?:[a-z])"):rep(25), "u") and regex.compile(("[a-z](?^)(?"):rep(25), "u") == nil)
+for _, call in ipairs{ "(?R)", "(?1)", "(?+1)", "(?-1)", "(?&n)", "(?P>n)", "\\g<n>", "\\g'n'" } do
+  local pattern = "(?<n>a)" .. (call .. "?"):rep(200) .. "(b)"
+  local value, why = regex.compile(pattern .. ("x"):rep(1000))
+  assert(not value and why:find("^regex: too many calls of groups for a pattern of its length, at byte "), why)
+  assert(regex.compile("(?<n>a)(?:" .. call .. "|b)(b)"))
+end
+assert(regex.compile("(?<n>a)" .. ("(?=a)(?<=a)\\g1(?(n)a)(?-i)(?#)"):rep(400)) and regex.compile("(?R") == nil)
 same("nil regex: more than 200 groups, at byte 1 1", regex.compile(("()"):rep(201)))
 assert(#regex.match("", ("()"):rep(200)) == 200 and select("#", regex.find("", ("()"):rep(200))) == 202)
 for _, refused in ipairs{ [[\Ga]], [[a\G]], "(*UTF)a", "a(*SKIP)b", "(*:name)a", "[(*A]", [[\\\Ga]] } do
