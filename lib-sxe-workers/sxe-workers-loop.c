@@ -198,13 +198,26 @@ supervisor_wait_ms(void)
     return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
 }
 
+/* The limit of a load, in the text: "60 s", or "800 ms". */
+static const char *
+load_limit_text(char text[32])
+{
+    const uint64_t ms = sxe__supervisor.alone_limit_ns / SXE_NS_PER_MS;
+    const bool is_whole = ms % 1000 == 0;
+
+    snprintf(text, 32, "%llu %s", (unsigned long long)(is_whole ? ms / 1000 : ms),
+             is_whole ? "s" : "ms");
+    return text;
+}
+
 static void
 kill_stuck(struct sxe__child *child)
 {
-    SXE_ERROR("%s is not loaded after %u s, and no process serves: process %d, which loads it, is "
+    char limit[32];
+
+    SXE_ERROR("%s is not loaded after %s, and no process serves: process %d, which loads it, is "
               "killed and replaced",
-              sxe__supervisor.config.name,
-              (unsigned)(sxe__supervisor.alone_limit_ns / SXE_NS_PER_SECOND), child->pid);
+              sxe__supervisor.config.name, load_limit_text(limit), child->pid);
     sxe__child_kill(child);
 }
 
@@ -213,9 +226,10 @@ kill_stuck(struct sxe__child *child)
 static void
 warn_of_first_load(const struct sxe__child *child)
 {
-    SXE_WARN("%s is not loaded after %u s: process %d still loads it; the first load has no limit",
-             sxe__supervisor.config.name,
-             (unsigned)(sxe__supervisor.alone_limit_ns / SXE_NS_PER_SECOND), child->pid);
+    char limit[32];
+
+    SXE_WARN("%s is not loaded after %s: process %d still loads it; the first load has no limit",
+             sxe__supervisor.config.name, load_limit_text(limit), child->pid);
 }
 
 /* Children that load while no child serves have a limit of time: when it is over, kill them; their

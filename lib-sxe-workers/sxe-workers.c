@@ -427,6 +427,7 @@ be_ready(struct sxe__child *child)
         return;
     }
     child->role = READY;
+    sxe__supervisor.alone_ns = NEVER; /* each start has the whole time */
     start_missing();
     if (sxe__supervisor.give_up_ns != NEVER)
         sxe__supervisor.give_up_ns = sxe_time_ns() + sxe__supervisor.patience_ns;

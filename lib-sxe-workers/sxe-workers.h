@@ -94,7 +94,8 @@ struct sxe_workers_config {
     uint32_t stop_timeout_ms; /* how long a worker may take to leave; default: 5000 */
     uint32_t hang_timeout_ms; /* the longest turn of a worker's loop; default: 10000 */
     /* While no worker serves: how long workers may take to be ready, before they are killed and
-     * others are started. Each further attempt has twice the time. In the first load nothing is
+     * others are started. The time begins again when one of them is ready, so each has all of it.
+     * Each further attempt has twice the time. In the first load nothing is
      * killed; a line of the log says that it is waited for. Default: 60000. */
     uint32_t load_timeout_ms;
     const char *name; /* what workers load, for the log; default: "the server" */

@@ -49,7 +49,7 @@ static struct shared {
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
     _Atomic bool is_end_short;  /* the faked clock stands still until no child is left */
-    _Atomic int ticks; /* if is_time_metered, how many ticks the faked clock still goes on */
+    _Atomic int ticks; /* how many ticks the faked clock still goes on, if it is metered or still */
 } * shared;
 
 /* The supervisor sees children as short-lived, however long a busy machine takes to run them. */
@@ -111,6 +111,8 @@ is_time_stopped(void)
 {
     if (is_time_metered)
         return shared->ticks <= 0 || shared->ticks-- <= 0;
+    if (shared->ticks > 0 && shared->ticks-- > 0)
+        return false;
     return shared->is_time_still || ((is_life_short || shared->is_end_short) && !is_childless());
 }
 
@@ -586,6 +588,50 @@ START_TEST(a_load_without_end_is_given_up_if_nobody_serves)
     ck_assert_uint_eq(shared->loads, 3);
     ck_assert(logged("is not loaded after 60 s, and no process serves: process "));
     config.load_timeout_ms = SXE_WORKERS_NO_LIMIT;
+}
+END_TEST
+
+static int
+die_after_the_second(int link)
+{
+    shared->is_end_short = true;
+    say_ready(link);
+    await_end_of(1);
+    return 0;
+}
+
+/* Be ready after 40 seconds, the last one too. */
+static int
+load_for_a_while(int link)
+{
+    shared->ticks = 400;
+    while (shared->ticks > 0)
+        nap();
+    say_ready(link);
+    if (number == 3)
+        tell(SIGTERM);
+    while (hear(link) != SXE__HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(each_worker_of_a_load_has_the_whole_time_if_nobody_serves)
+{
+    config.workers = 2;
+    config.load_timeout_ms = 60000;
+    ck_assert_int_eq(SUPERVISE(die_after_the_second, die_soon, load_for_a_while, load_for_a_while),
+                     0);
+    ck_assert_uint_eq(shared->loads, 4);
+    ck_assert(!logged("is killed"));
+}
+END_TEST
+
+/* A limit that is no whole number of seconds is told in milliseconds. */
+START_TEST(the_log_tells_a_limit_below_a_second)
+{
+    config.load_timeout_ms = 60500;
+    ck_assert_int_eq(SUPERVISE(load_for_minutes), 0);
+    ck_assert(logged("is not loaded after 60500 ms: process "));
 }
 END_TEST
 
@@ -2117,6 +2163,8 @@ supervisor_suite(void)
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
     tcase_add_test(t, the_first_load_has_no_limit_and_the_log_says_so);
     tcase_add_test(t, a_load_without_end_is_given_up_if_nobody_serves);
+    tcase_add_test(t, each_worker_of_a_load_has_the_whole_time_if_nobody_serves);
+    tcase_add_test(t, the_log_tells_a_limit_below_a_second);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
     tcase_add_loop_test(t, one_that_loads_slowly_is_loaded_then_there_is_one_more, 0, 2);
     tcase_add_loop_test(t, after_one_that_fails_comes_the_one_that_was_asked_for, 0, 2);
