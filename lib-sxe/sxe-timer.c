@@ -5,6 +5,11 @@
  */
 #include "sxe-private.h"
 
+#include <signal.h>
+
+/* What the process did at each signal before the first of its watches was started. */
+static struct sigaction actions_before[NSIG];
+
 static bool
 has_loop(const char *call)
 {
@@ -92,6 +97,34 @@ on_loop_signal(struct ev_loop *loop, ev_signal *watcher, int events)
     sxe__finish();
 }
 
+static bool
+is_signal_watched(int number)
+{
+    const struct sxe_signal *watch = CONTEXT->tables->signals;
+
+    while (watch != NULL && watch->ev.signum != number)
+        watch = watch->next;
+    return watch != NULL;
+}
+
+/* Stop libev's watcher, which sets the default action with the last watcher of the signal, and
+ * restore the action before instead. The signal is blocked meanwhile: the default would end the
+ * process. */
+static void
+stop_signal(struct sxe_signal *watch)
+{
+    const int number = watch->ev.signum;
+    sigset_t one, mask_before;
+
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_BLOCK, &one, &mask_before);
+    ev_signal_stop(CONTEXT->loop, &watch->ev);
+    if (!is_signal_watched(number))
+        sigaction(number, &actions_before[number], NULL);
+    pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+}
+
 void
 sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(struct sxe_signal *))
 {
@@ -101,6 +134,8 @@ sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(s
     watch->on_signal = callback;
     if (!has_loop("sxe_signal_start"))
         return;
+    if (!is_signal_watched(signal_number))
+        sigaction(signal_number, NULL, &actions_before[signal_number]);
     first = &CONTEXT->tables->signals;
     watch->next = *first;
     watch->at = first;
@@ -120,7 +155,7 @@ sxe_signal_stop(struct sxe_signal *watch)
     if (watch->next != NULL)
         watch->next->at = watch->at;
     ev_ref(CONTEXT->loop);
-    ev_signal_stop(CONTEXT->loop, &watch->ev);
+    stop_signal(watch);
 }
 
 void

@@ -399,7 +399,8 @@ struct sxe_signal {
     void *user;                             /* rw */
 };
 /* Call on_signal in the loop after each signal of this number. The watch must not run: stop it
- * before you start it again. It does not keep the loop alive. */
+ * before you start it again. It does not keep the loop alive. When the last watch of a signal
+ * stops, the signal's action is that from before the first. */
 SXE_PUBLIC void sxe_signal_start(struct sxe_signal *watch, int signal_number,
                                  void (*on_signal)(struct sxe_signal *));
 SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);

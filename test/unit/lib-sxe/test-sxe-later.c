@@ -455,6 +455,42 @@ START_TEST(a_stopped_signal_is_as_before)
 }
 END_TEST
 
+static void
+handle_otherwise(int number)
+{
+    (void)number;
+}
+
+/* Two watches of one signal, which was ignored or had a handler: stopped by hand, or by sxe_fini. */
+START_TEST(the_last_watch_of_a_signal_restores_its_action)
+{
+    struct sigaction action = {.sa_handler = _i % 2 == 0 ? SIG_IGN : handle_otherwise,
+                               .sa_flags = SA_RESTART};
+    struct sxe_signal second = {.user = NULL};
+    struct sigaction now;
+
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    start_signals();
+    sxe_signal_start(&second, SIGUSR1, push_signal);
+    if (_i < 2) {
+        sxe_signal_stop(&watches[0]);
+        raise(SIGUSR1);
+        EXPECT("signal", NULL, 0);
+        sxe_signal_stop(&second);
+        sxe_signal_stop(&watches[1]);
+    } else {
+        plan_stop();
+    }
+    ck_assert_int_eq(sigaction(SIGUSR1, NULL, &now), 0);
+    ck_assert(now.sa_handler == action.sa_handler);
+    ck_assert_int_eq(now.sa_flags & SA_RESTART, SA_RESTART);
+    raise(SIGUSR1);
+    if (_i < 2)
+        plan_stop();
+    signal(SIGUSR1, SIG_DFL);
+}
+END_TEST
+
 START_TEST(signals_do_not_keep_the_loop_running)
 {
     start_signals();
@@ -608,6 +644,7 @@ main(void)
     suite_add_tcase(suite, timers);
     tcase_add_test(signals, a_signal_comes_through_the_loop);
     tcase_add_test(signals, a_stopped_signal_is_as_before);
+    tcase_add_loop_test(signals, the_last_watch_of_a_signal_restores_its_action, 0, 4);
     tcase_add_test(signals, signals_do_not_keep_the_loop_running);
     tcase_add_test(signals, a_timer_that_is_due_can_still_be_stopped);
     tcase_add_test(signals, a_timer_that_is_due_runs_already);
