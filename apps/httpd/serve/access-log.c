@@ -31,7 +31,7 @@ struct access_log {
     struct log_clock clock;
     uint64_t dropped;
     uint64_t reported; /* how many of the dropped lines were reported in warnings */
-    size_t torn;       /* how many bytes of the buffer's first line are in the file already */
+    size_t torn;       /* how many bytes of a line are in the pipe already; the rest comes first */
     unsigned used;
     /* after the lines there is room for the next one, which is made there */
     char buffer[BUFFER_SIZE + LOG_LINE_SIZE];
@@ -108,10 +108,17 @@ open_output(void)
     return fd;
 }
 
+/* A FIFO without a reader can be opened only for reading too. Then lines wait in it for a reader,
+ * and are dropped when it is full. */
 static int
 open_file(const char *path)
 {
-    return strcmp(path, "-") == 0 ? open_output() : open(path, FLAGS | O_CREAT, 0640);
+    int fd;
+
+    if (strcmp(path, "-") == 0)
+        return open_output();
+    fd = open(path, FLAGS | O_CREAT, 0640);
+    return fd >= 0 || errno != ENXIO ? fd : open(path, (FLAGS & ~O_WRONLY) | O_RDWR);
 }
 
 struct access_log *
@@ -187,35 +194,47 @@ lines_at_once(const struct access_log *log)
     return end == NULL ? PIPE_BUF : (size_t)(end - log->buffer) + 1;
 }
 
+/* Cut off the beginning of a line, of which the disk had no room for the rest: other workers would
+ * go on in the middle of the line. False: another process has already written after it. */
+static bool
+is_cut_off(const struct access_log *log, size_t length)
+{
+    const off_t end = lseek(log->fd, 0, SEEK_CUR);
+    struct stat status;
+
+    return end >= 0 && fstat(log->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           status.st_size == end && ftruncate(log->fd, end - (off_t)length) == 0;
+}
+
+/* Take the written bytes out of the buffer. False: the disk is full. */
+static bool
+note_written(struct access_log *log, size_t written)
+{
+    const char *end = memrchr(log->buffer, '\n', written);
+    const size_t whole = end == NULL ? 0 : (size_t)(end - log->buffer) + 1;
+
+    if (log->is_file && whole < written) {
+        drop_bytes(log, whole);
+        if (!is_cut_off(log, written - whole))
+            drop_first_line(log);
+        return false;
+    }
+    log->torn = end == NULL ? log->torn + written : written - whole;
+    drop_bytes(log, written);
+    return true;
+}
+
 /* Write the buffer. Bytes that cannot be written now stay in it. */
 void
 access_log_flush(struct access_log *log)
 {
     ssize_t written = 0;
 
-    while (log->used > 0 && (written = write(log->fd, log->buffer, lines_at_once(log))) > 0) {
-        const char *end = memrchr(log->buffer, '\n', (size_t)written);
-
-        log->torn =
-            end == NULL ? log->torn + (size_t)written : (size_t)(log->buffer + written - 1 - end);
-        drop_bytes(log, (size_t)written);
-    }
+    while (log->used > 0 && (written = write(log->fd, log->buffer, lines_at_once(log))) > 0 &&
+           note_written(log, (size_t)written))
+        continue;
     if (log->used == 0)
         report_drops(log);
-}
-
-/* Cut off the beginning of a line whose rest will not be written, so that the next program that
- * writes to the file begins a new line. If another process has written to the file after it, it
- * cannot be cut off. */
-static void
-cut_torn_line(const struct access_log *log)
-{
-    const off_t end = log->torn == 0 ? -1 : lseek(log->fd, 0, SEEK_CUR);
-    struct stat status;
-
-    if (end >= 0 && fstat(log->fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_size == end)
-        (void)!ftruncate(log->fd, end - (off_t)log->torn);
 }
 
 int
@@ -226,7 +245,6 @@ access_log_reopen(struct access_log *log)
     if (fd < 0)
         return -errno;
     access_log_flush(log);
-    cut_torn_line(log);
     close(log->fd);
     log->fd = fd;
     log->is_file = lseek(fd, 0, SEEK_CUR) >= 0;
@@ -282,7 +300,6 @@ access_log_close(struct access_log *log)
     if (log == NULL)
         return;
     access_log_flush(log);
-    cut_torn_line(log);
     while (log->used > 0)
         drop_first_line(log);
     report_drops(log);
