@@ -18,6 +18,7 @@ enum {
     STEPS_MAX = 1 << 23,             /* of machine code: 15 ms at one place, 0.1 s in all */
     INTERPRETED_STEPS_MAX = 1 << 20, /* 20 ms at one place, 0.2 s in all */
     JIT_PATTERN_MAX = 32768,         /* bytes of a compiled pattern; a larger one is interpreted */
+    MACHINE_CODE_MAX = 1 << 24,      /* bytes of a state; then further patterns are interpreted */
     CASELESS_RANGES_MAX = 24,        /* of UTF: 80 ms of CPU */
     CALLS_TIMES_BYTES_MAX = 65536,   /* 60 ms of CPU */
     STACK_FIRST = 32768,
@@ -115,6 +116,8 @@ free_regex(lua_State *L)
 
     pcre2_match_data_free(regex->data);
     pcre2_code_free(regex->code);
+    regex->engine->machine_code -= regex->machine_code;
+    regex->machine_code = 0;
     regex->data = NULL;
     regex->code = NULL;
     return 0;
@@ -312,6 +315,20 @@ set_group_names(lua_State *L, const struct sxe__regex *regex)
     lua_setiuservalue(L, -2, 1);
 }
 
+/* Make machine code, which is up to ten times as large as the compiled pattern, and which the
+ * state's allocator does not count. False: there is none, since the pattern is large, the state has
+ * its machine code, or a confined process may make none. Then the pattern is interpreted. */
+static bool
+make_machine_code(struct sxe__regex *regex, size_t size)
+{
+    if (size > JIT_PATTERN_MAX || regex->engine->machine_code >= MACHINE_CODE_MAX ||
+        pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) != 0)
+        return false;
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_JITSIZE, &regex->machine_code);
+    regex->engine->machine_code += regex->machine_code;
+    return true;
+}
+
 /* The pattern of the object on top was compiled: make the rest of the object. */
 static int
 finish_regex(lua_State *L, struct sxe__regex *regex)
@@ -326,10 +343,7 @@ finish_regex(lua_State *L, struct sxe__regex *regex)
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
     regex->is_utf = options & PCRE2_UTF;
     regex->is_anchored = options & PCRE2_ANCHORED;
-    regex->steps_max = INTERPRETED_STEPS_MAX;
-    /* a confined process may not make machine code; then the pattern is interpreted */
-    if (size <= JIT_PATTERN_MAX && pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0)
-        regex->steps_max = STEPS_MAX;
+    regex->steps_max = make_machine_code(regex, size) ? STEPS_MAX : INTERPRETED_STEPS_MAX;
     set_group_names(L, regex);
     if (lua_gc(L, LUA_GCISRUNNING))
         (void)lua_gc(L, LUA_GCSTEP, (int)(size / 1024) + 1);

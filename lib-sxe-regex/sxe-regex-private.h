@@ -30,6 +30,7 @@ struct sxe__regex_engine {
     pcre2_compile_context *compile;
     pcre2_match_context *match;
     pcre2_jit_stack *stack;
+    size_t machine_code; /* bytes, of all patterns */
 };
 
 /* A compiled pattern, a userdata. Its user value is a list: a number of a group, its name, ... */
@@ -37,6 +38,7 @@ struct sxe__regex {
     struct sxe__regex_engine *engine;
     pcre2_code *code; /* NULL: not compiled, or already collected */
     pcre2_match_data *data;
+    size_t machine_code; /* bytes */
     uint32_t groups;
     uint32_t steps_max; /* of a search */
     bool is_utf;

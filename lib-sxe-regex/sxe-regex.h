@@ -13,7 +13,7 @@
  *
  * Limits: 16,384 bytes of pattern, 200 groups; the steps of a search are bounded, so that no
  * pattern stops the loop; see docs/regex.md. memory_max counts compiled patterns, but not their
- * machine code.
+ * machine code, which is at most 16 MiB.
  *
  * Example:
  *     struct sxe_lua_config config = {.regex = sxe_regex_open};

@@ -134,3 +134,18 @@ for i = 0, 255 do
   end
 end]], "")
 end)
+
+-- promise: docs/regex.md: A state makes at most 16 MiB of it: further patterns are interpreted until earlier ones are
+-- collected.
+test("the machine code of many patterns is limited", function()
+    equal(run[[
+local function resident() -- in MiB
+  local file <close> = io.open "/proc/self/statm"
+  return tonumber(file:read "a":match "%d+ (%d+)") / 256
+end
+local before, kept = resident(), {}
+for i = 1, 3000 do kept[i] = assert(regex.compile(("(a|b|c)*x1"):rep(50) .. i)) end
+print((select(2, kept[1]:find(("ax1"):rep(50) .. "1"))), (select(2, kept[3000]:find(("ax1"):rep(50) .. "3000"))))
+print(resident() - before < 60)
+]], "1\t151\t1\t154\ntrue\n")
+end)
