@@ -4,10 +4,10 @@
  * (structured clone): nil, booleans, numbers, strings, json.null, tables with cycles and shared
  * references, marks of json.array. Tables lose other metatables.
  *
- * Place: messages of workers; arguments and results of realms. The bytes never leave the process, so
- * they are in its byte order and the reader trusts them. The values are not trusted: what is copied
- * may come from a hostile script. So the reader takes no size of a table from the writer's state,
- * and both look at the watchdog.
+ * Place: messages of workers; arguments and results of realms. The bytes never leave the process,
+ * so they are in its byte order and the reader trusts them. The values are not trusted: what is
+ * copied may come from a hostile script. So the reader takes no size of a table from the writer's
+ * state, and both look at the watchdog.
  *
  * Shape: a byte that says whether a table occurs twice, the number of values, then the values, each
  * a tag and what belongs to it:

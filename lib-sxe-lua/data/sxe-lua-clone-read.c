@@ -63,9 +63,9 @@ open_frame(struct reader *r, int upvalues)
     luaL_checkstack(r->L, ROOM, NULL);
 }
 
-/* Begin a table. The border of a table with gaps may be any of its keys, so a hostile writer's count
- * of elements is not limited by its memory. Give all tables together no more room than elements fit
- * into the message. */
+/* Begin a table. The border of a table with gaps may be any of its keys, so a hostile writer's
+ * count of elements is not limited by its memory. Give all tables together no more room than
+ * elements fit into the message. */
 static void
 unclone_open_table(struct reader *r, bool is_list)
 {

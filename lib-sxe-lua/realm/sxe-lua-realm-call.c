@@ -83,8 +83,8 @@ run_in_realm(lua_State *R)
     return 0;
 }
 
-/* Call a function with a message handler, and keep the status. If it fails, return the error if that
- * is a text; copy any other error into realm->passed. Arguments: the realm, the function. */
+/* Call a function with a message handler, and keep the status. If it fails, return the error if
+ * that is a text; copy any other error into realm->passed. Arguments: the realm, the function. */
 static int
 realm_entry(lua_State *R)
 {
@@ -162,7 +162,7 @@ sxe__lua_realm_call_offered(lua_State *R)
 
 /* ---- In the owner ---- */
 
-/* What a call into a realm puts back when it ends. */
+/* The values that a call into a realm puts back when it ends. */
 struct realm_frame {
     struct sxe__lua_realm_watch outer;
     lua_State *running;
@@ -220,6 +220,7 @@ leave_realm(struct realm_frame *frame, struct sxe__lua_realm *realm)
     watch->takes_results = frame->outer.takes_results;
     watch->has_exceeded = frame->outer.has_exceeded;
     watch->has_passed = frame->outer.has_passed;
+    SXE__LUA_STORE(watch->demand, SXE__LUA_NO_DEMAND);
     demand_end_of_outer(&sxe__lua_current()->watch, &frame->outer);
     if (frame->is_outermost)
         realm->realms->stack = NULL;

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.realm": isolated states in the thread of their owner, thousands of them, for
- * code that is not trusted. A realm has a limit of memory, a limit of CPU time for each call, a list
- * of what it may require, and functions that its owner offers. A fault of a realm is a result for
- * its owner: nil, a text, and "time", "memory" or "error".
+ * code that is not trusted. A realm has a limit of memory, a limit of CPU time for each call, a
+ * list of what it may require, and functions that its owner offers. A fault of a realm is a result
+ * for its owner: nil, a text, and "time", "memory" or "error".
  *
- * Place: a realm is a lua_State of its own with the libraries of a sandbox (sxe-lua-sandbox-private.h),
- * and without tasks: a call into it is for the owner like a call of a function of C, which cannot
- * wait. The state of the thread, sxe__lua_current(), is always the owner's. Values go across as
- * bytes (sxe-lua-clone-private.h).
+ * Place: a realm is a lua_State of its own with the libraries of a sandbox
+ * (sxe-lua-sandbox-private.h), and without tasks: a call into it is for the owner like a call of a
+ * function of C, which cannot wait. The state of the thread, sxe__lua_current(), is always the
+ * owner's. Values go across as bytes (sxe-lua-clone-private.h).
  *
  *     sxe-lua-realm.c        realm.new, its options, the methods
  *     sxe-lua-realm-state.c  a realm's lua_State: memory, libraries, require
  *     sxe-lua-realm-call.c   a call into a realm, and calls of offered functions out of it
  *
  *     owner L                                   realm's main state
- *     realm:call -- arguments as bytes -->      realm_entry -> run_in_realm -> the script's function
+ *     realm:call -- arguments as bytes -->      realm_entry -> run_in_realm -> a script's function
  *                   run_offered         <-----  call_offered
  *                   its results         ----->  goes on
  *     take_results  <-- results as bytes --
  *
- * Memory: blocks come from the heap of the owner, whose slabs all realms share, so a realm wastes no
- * slab of its own. The realm counts its bytes and refuses what is above its limit; the owner's limit
- * counts the slabs. No block is larger than 2 MiB, because a function of C may take as long as its
- * block is large.
+ * Memory: blocks come from the heap of the owner, whose slabs all realms share, so a realm wastes
+ * no slab of its own. The realm counts its bytes and refuses what is above its limit; the owner's
+ * limit counts the slabs. No block is larger than 2 MiB, because a function of C may take as long
+ * as its block is large.
  *
  * Time: struct sxe__lua_realm_watch has the call that runs. The watchdog's thread looks at it every
  * 10 ms, and demands an error from it as from a task: first once, then at every instruction. The
- * hook goes into the coroutine that runs; in a function of the owner it does nothing, and the demand
- * waits until the realm goes on. The time of offered functions counts, but no error of the realm's
- * limit is raised in them. An error that is for the owner's task (its cpu_ms) is raised in the realm,
- * too, and again in the owner when the call returns.
+ * hook goes into the coroutine that runs; in a function of the owner it does nothing, and the
+ * demand waits until the realm goes on. The time of offered functions counts, but no error of the
+ * realm's limit is raised in them. An error that is for the owner's task (its cpu_ms) is raised in
+ * the realm, too, and again in the owner when the call returns.
  *
- * Limits: a realm inside of a realm is not possible. An owner's function that a realm calls may call
- * other realms as long as the stack of C has room (SXE__LUA_REALM_STACK).
+ * Limits: a realm inside of a realm is not possible. An owner's function that a realm calls may
+ * call other realms as long as the stack of C has room (SXE__LUA_REALM_STACK).
  */
 #ifndef SXE_LUA_REALM_PRIVATE_H
 #define SXE_LUA_REALM_PRIVATE_H
@@ -61,7 +61,7 @@ enum sxe__lua_realm_counter {
     SXE__LUA_REALMS_COUNTERS
 };
 
-/* What all realms of a state share; a userdata of that state. */
+/* The part that all realms of a state share; a userdata of that state. */
 struct sxe__lua_realms {
     int64_t counters[SXE__LUA_REALMS_COUNTERS];
     uint64_t calls;    /* number of the last call */
@@ -115,10 +115,10 @@ int sxe__lua_realm_call_offered(lua_State *R);
 /* Raise an error unless a call into the realm can begin. */
 void sxe__lua_realm_check(lua_State *L, const struct sxe__lua_realm *realm);
 
-/* Call into a realm, after sxe__lua_realm_check; the owner's stack has the realm at index `self`, and the arguments from `first`
- * to the top. Returns the number of results, or nil, error, kind. Raises an error if an
- * argument cannot be copied. With a function, call that
- * function of C in place of a script's. */
+/* Call into a realm, after sxe__lua_realm_check; the owner's stack has the realm at index `self`,
+ * and the arguments from `first` to the top. Returns the number of results, or nil, error, kind.
+ * Raises an error if an argument cannot be copied. With a function, call that function of C in
+ * place of a script's. */
 int sxe__lua_realm_run(lua_State *L, int self, int first, lua_CFunction function);
 
 #endif

@@ -96,7 +96,7 @@ sxe__lua_realm_read_file(const char *path, struct sxe__lua_bytes *bytes)
 
 /* Push the function that the module's file at the path is. */
 static void
-load_module_file(lua_State *R, struct sxe__lua_realm *realm, const char *name, const char *path)
+load_realm_file(lua_State *R, struct sxe__lua_realm *realm, const char *name, const char *path)
 {
     int error;
 
@@ -124,7 +124,7 @@ require_in_realm(lua_State *R)
     if (lua_getfield(R, lua_upvalueindex(2), name) == LUA_TNIL)
         return luaL_error(R, "the realm may not require '%s'", name);
     if (lua_isstring(R, -1)) {
-        load_module_file(R, lua_touserdata(R, lua_upvalueindex(1)), name, lua_tostring(R, -1));
+        load_realm_file(R, lua_touserdata(R, lua_upvalueindex(1)), name, lua_tostring(R, -1));
     } else {
         module = sxe__lua_find_module(name);
         lua_pushcfunction(R, module->open);

@@ -203,6 +203,8 @@ local worker, template = require "sxe.worker", require "sxe.template"
 modules[#modules + 1] = template
 modules[#modules + 1] = require "sxe.multipart"
 modules[#modules + 1] = worker
+local realm = require "sxe.realm"
+modules[#modules + 1] = realm
 
 local kinds = {}
 local function add(list, weight, fn)
@@ -311,6 +313,12 @@ local more = {
         return worker.new{memory = 1 << 21, cpu_ms = random(50), calls = random(3),
             code = one_of{"return ...", "return function(...) return ... end", "local w = require 'sxe.worker' " ..
                 "while true do w.parent:send(w.parent:receive(0.1)) end", "return {name = function(x) return x end}", "error {}"}}
+    end,
+    function()
+        return realm.new{memory_max = one_of{"64K", "1M", 1 << 17}, time_max_ms = random(20),
+            require = chance(2) and {"sxe.json", "sxe.log"} or nil, offer = {name = some_function(), f = value},
+            code = one_of{"return ...", "return function(...) return ... end", "function name(...) return f(...) end",
+                "name() while true do pcall(f) end", "local t = {} while true do t = {t, f()} end", "error {}", one_of(texts)}}
     end,
     function() return worker.run(one_of{function(x) return x end, function() error "x" end}, value()) end,
     function()

@@ -48,8 +48,8 @@ test("five thousand realms, of which some fail at each call, keep their own stat
         print(kinds.time, kinds.memory, kinds.error)]], "true\n15\t1500\t1500\n")
 end)
 
--- promise: docs/realms.md: **The realm can be used after each of them.** What the function had changed before the
--- fault stays changed, so close the realm if that matters.
+-- promise: docs/realms.md: **The realm can be used after each of them.** Changes that the function made before
+-- the fault stay, so close the realm if that matters.
 test("a realm goes on after each kind of fault, with what was changed before it", function()
     equal(run[[
         local r <close> = assert(realm.new{ memory_max = "128K", time_max_ms = 20, code = [=[
