@@ -147,5 +147,5 @@ local before, kept = resident(), {}
 for i = 1, 3000 do kept[i] = assert(regex.compile(("(a|b|c)*x1"):rep(50) .. i)) end
 print((select(2, kept[1]:find(("ax1"):rep(50) .. "1"))), (select(2, kept[3000]:find(("ax1"):rep(50) .. "3000"))))
 print(resident() - before < 60)
-]], "1\t151\t1\t154\ntrue\n")
+]], "151\t154\ntrue\n")
 end)
