@@ -336,8 +336,8 @@ SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
 SXE_PUBLIC const char *sxe_http_peer_ip(const struct sxe_http_request *request);
 
 /* The scheme that the client used, "http" or "https", as told by the trusted proxy that forwarded
- * the client's address, or by the web server that sent the request by FastCGI. "": that proxy tells no scheme, or there is no trusted proxy; then the
- * scheme is that of the socket. */
+ * the client's address, or by the web server that sent the request by FastCGI. "": that proxy tells
+ * no scheme, or there is no trusted proxy; then the scheme is that of the socket. */
 SXE_PUBLIC const char *sxe_http_forwarded_scheme(const struct sxe_http_request *request);
 
 /* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,

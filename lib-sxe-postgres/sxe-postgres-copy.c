@@ -55,8 +55,8 @@ sxe__postgres_l_put(lua_State *L)
     return flush_copy(L, conn, deadline_ns);
 }
 
-/* end_copy(conn, why): end COPY after all bytes; if why is given, or the task is cancelled, have the
- * server undo the COPY for this reason. The caller then receives the result. */
+/* end_copy(conn, why): end COPY after all bytes; if why is given, or the task is cancelled, have
+ * the server undo the COPY for this reason. The caller then receives the result. */
 int
 sxe__postgres_l_end_copy(lua_State *L)
 {

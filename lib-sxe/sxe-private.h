@@ -16,7 +16,8 @@
  *     sxe-queue.c    the output that the kernel did not take, in chunks
  *     sxe-write.c    sxe_write and the like: stages the output of an event, then flushes it
  *     sxe-read.c     reads, calls on_read, keeps the bytes that on_read leaves
- *     sxe-connect.c  connects, listens, accepts
+ *     sxe-connect.c  connects, makes pairs, listens
+ *     sxe-accept.c   accepts, and rests
  *     sxe-loop.c     waits for epoll and calls the files above; deferred calls, timeouts
  *     sxe-timer.c    timers and signals of the program
  *     sxe-work.c     work that blocks: the only file with threads
@@ -381,9 +382,14 @@ void sxe__feed_starved(void); /* give free chunks to STARVED sockets */
 
 /* ---- sxe-connect.c ---- */
 
+void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
+/* The connection is established. listener: it accepted the connection; NULL: we connected. */
+void sxe__report_connected(SXE *s, const SXE *listener);
+
+/* ---- sxe-accept.c ---- */
+
 void sxe__acceptable(SXE *listener);
 void sxe__accept_left(void); /* look at the connections that were left to other processes */
-void sxe__connected(SXE *s); /* connect(2) has succeeded or failed */
 
 /* ---- sxe-timer.c ---- */
 

@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-/* What the process did at each signal before the first of its watches was started. */
+/* The action of each signal before the first of its watches was started. */
 static struct sigaction actions_before[NSIG];
 
 static bool

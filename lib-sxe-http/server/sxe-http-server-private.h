@@ -78,7 +78,7 @@ enum sxe__http_phase {
     SXE__HTTP_OVER   /* the connection is closed, and ignores further events */
 };
 
-/* What a connection and the FastCGI request that it serves know of each other. Either may end
+/* A connection and the FastCGI request that it serves know this of each other. Either may end
  * first; it then takes itself out of this. */
 struct sxe__http_bridge {
     struct sxe__http_connection *connection; /* NULL: the connection is gone */

@@ -116,8 +116,8 @@ replace_searchers(lua_State *L)
 
 /* ---- Memory ---- */
 
-/* The nodes of a hash are a new block of 2^n times 24 bytes (ltable.c). The only other block of such
- * a size is that of an array for 3 * 2^n elements. */
+/* The nodes of a hash are a new block of 2^n times 24 bytes (ltable.c). The only other block of
+ * such a size is that of an array for 3 * 2^n elements. */
 bool
 sxe__lua_is_too_many_keys(const void *block, size_t kind, size_t size)
 {

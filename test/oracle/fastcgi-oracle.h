@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A slow reader of FastCGI records, to compare the library's with: it has all bytes at once, counts
- * in wide numbers, and writes the rules of each type out. What it finds is a text.
+ * in wide numbers, and writes the rules of each type out. The result is a text.
  */
 #ifndef FASTCGI_ORACLE_H
 #define FASTCGI_ORACLE_H

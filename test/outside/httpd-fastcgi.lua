@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-httpd answers FastCGI: what docs/fastcgi.md promises, with raw records, and behind nginx and lighttpd.
+-- sxe-httpd answers FastCGI: what docs/fastcgi.md promises, with raw records, and as a backend of nginx and lighttpd.
 
 local fastcgi = require "fastcgi"
 local httpd = require "httpd"
@@ -34,7 +34,7 @@ end]])
 local function is_missing(program)
     local path = wire.has(program)
     if not path then
-        print(("skipped: FastCGI behind %s, because it is not installed"):format(program))
+        print(("skipped: FastCGI to %s, because it is not installed"):format(program))
     end
     return not path
 end
@@ -233,7 +233,7 @@ test("places that cannot be opened are explained", function()
     check((line or ""):find("FastCGI on [::1]:", 1, true) or proc:errors():find("with --fastcgi", 1, true), line)
 end)
 
--- ---- Behind web servers ----
+-- ---- As a backend of web servers ----
 
 local function adapt(name, changes)
     local from <close> = assert(io.open("examples/deploy/" .. name))

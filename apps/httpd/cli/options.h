@@ -84,7 +84,7 @@ struct httpd_options {
     struct httpd_place places[HTTPD_LISTEN_MAX];
     unsigned places_number;
     bool fastcgi_is_on;
-    struct httpd_place fastcgi; /* where FastCGI is answered, if it is on */
+    struct httpd_place fastcgi;  /* where FastCGI is answered, if it is on */
     struct sxe_http_config http; /* the limits and timeouts of the server */
     /* settings for files; if root is NULL, the greeting is served */
     struct sxe_http_files_config files;

@@ -123,8 +123,9 @@ is_port_wanted(const struct httpd_options *options)
 
 /* ---- Opening ---- */
 
-/* Open a unix socket. 0 or -errno. bind(2) creates its file with the permissions that the umask allows. So set
- * the umask: a chmod afterwards would be too late for a client that connects at once. */
+/* Open a unix socket. 0 or -errno. bind(2) creates its file with the permissions that the umask
+ * allows. So set the umask: a chmod afterwards would be too late for a client that connects at
+ * once. */
 static int
 open_path(const struct httpd_options *options, const char *path)
 {
@@ -192,8 +193,8 @@ ip_of(const struct httpd_options *options, const struct httpd_place *place)
     return *place->ip == '\0' ? options->ip : place->ip;
 }
 
-/* Open the addresses of -i, -p, --unix and --fastcgi, and the places of --listen. 0, or -errno after a
- * message. */
+/* Open the addresses of -i, -p, --unix and --fastcgi, and the places of --listen. 0, or -errno
+ * after a message. */
 static int
 open_places(const struct httpd_options *options)
 {

@@ -195,7 +195,7 @@ next_record(int peer, uint16_t *id, char *content, size_t *length)
     return (uint8_t)head[1];
 }
 
-/* What was received of a reply. */
+/* The bytes of a reply that were received. */
 struct answer {
     char text[300000];
     size_t length;

@@ -461,7 +461,8 @@ handle_otherwise(int number)
     (void)number;
 }
 
-/* Two watches of one signal, which was ignored or had a handler: stopped by hand, or by sxe_fini. */
+/* Two watches of one signal, which was ignored or had a handler: stopped by hand, or by
+ * sxe_fini. */
 START_TEST(the_last_watch_of_a_signal_restores_its_action)
 {
     struct sigaction action = {.sa_handler = _i % 2 == 0 ? SIG_IGN : handle_otherwise,
