@@ -341,14 +341,29 @@ system_rss(lua_State *L)
     return 1;
 }
 
+/* Push the value, in bytes, of a line that begins with this name. */
+static int
+push_memory(lua_State *L, const char *name)
+{
+    char text[4096];
+    const char *line = strstr(read_proc(L, "smaps_rollup", text, sizeof(text)), name);
+
+    lua_pushinteger(L, line == NULL ? 0 : strtol(line + strlen(name), NULL, 10) * 1024);
+    return 1;
+}
+
 static int
 system_pss(lua_State *L)
 {
-    char text[4096];
-    const char *line = strstr(read_proc(L, "smaps_rollup", text, sizeof(text)), "\nPss:");
+    return push_memory(L, "\nPss:");
+}
 
-    lua_pushinteger(L, line == NULL ? 0 : strtol(line + 5, NULL, 10) * 1024);
-    return 1;
+/* The part of PSS that is not of files: how many other processes have these files mapped does not
+ * change it. */
+static int
+system_pss_anon(lua_State *L)
+{
+    return push_memory(L, "\nPss_Anon:");
 }
 
 /* cpu(pid): seconds of user time and of system time, with a clock tick's precision; then seconds
@@ -427,9 +442,16 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"cpu", system_cpu},   {"fds", system_fds},     {"pin", system_pin},
-    {"pss", system_pss},   {"rss", system_rss},     {"sleep", system_sleep},
-    {"spawn", proc_spawn}, {"steal", system_steal}, {"time", system_time},
+    {"cpu", system_cpu},
+    {"fds", system_fds},
+    {"pin", system_pin},
+    {"pss", system_pss},
+    {"pss_anon", system_pss_anon},
+    {"rss", system_rss},
+    {"sleep", system_sleep},
+    {"spawn", proc_spawn},
+    {"steal", system_steal},
+    {"time", system_time},
     {NULL, NULL},
 };
 

@@ -20,7 +20,8 @@
  *                pass = {listener...}: it inherits them as a service of systemd does (LISTEN_FDS)
  *     wire.program(name)                                         -> path of a program of ours
  *     wire.has(name)                                             -> path of another's, or nil
- *     wire.fds(pid) rss(pid) pss(pid) cpu(pid) pin(pid, cpu) time() sleep(seconds) steal()
+ *     wire.fds(pid) rss(pid) pss(pid) pss_anon(pid) cpu(pid) pin(pid, cpu)
+ *          time() sleep(seconds) steal()
  *
  *     sock      send(s) send_slowly(s, piece [, pause]) send_some(s [, patience]) pump(s)
  *               recv(n) recv_until(text) recv_all() read_reply([method])

@@ -127,13 +127,14 @@ function server:is_at_rest()
     return count == 4
 end
 
--- Descriptors and PSS of the supervisor, and of the workers together.
+-- Descriptors and anonymous memory of the supervisor, and of the workers together. The pages of files are left out: PSS
+-- shares them among all processes that have them mapped, so it grows when other programs of the machine end.
 function server:sample()
-    local sample = {supervisor_fds = wire.fds(self.pid), supervisor_kib = wire.pss(self.pid) / 1024, workers_fds = 0,
+    local sample = {supervisor_fds = wire.fds(self.pid), supervisor_kib = wire.pss_anon(self.pid) / 1024, workers_fds = 0,
                     workers_kib = 0}
     for _, worker in ipairs(self:status().workers) do
         sample.workers_fds = sample.workers_fds + wire.fds(worker.pid)
-        sample.workers_kib = sample.workers_kib + wire.pss(worker.pid) / 1024
+        sample.workers_kib = sample.workers_kib + wire.pss_anon(worker.pid) / 1024
     end
     return sample
 end
