@@ -675,6 +675,30 @@ START_TEST(a_child_has_a_thread_of_its_own)
 }
 END_TEST
 
+static void
+exit_if_nothing_runs(void)
+{
+    __gcov_dump();
+    _exit(sxe__lua_current()->watch.running == NULL ? 7 : 1);
+}
+
+/* The memory of the state is gone, and the watchdog's signal may still come. */
+START_TEST(a_state_that_os_exit_has_closed_is_left_alone)
+{
+    const pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        lua = sxe_lua_new(&(struct sxe_lua_config){.tasks = 4});
+        atexit(exit_if_nothing_runs);
+        (void)!load_text("os.exit(true, true)");
+        _exit(2);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WEXITSTATUS(status), 7);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -682,6 +706,7 @@ main(void)
     TCase *tcase = tcase_create("watch");
 
     tcase_add_test(tcase, a_short_script_is_left_alone);
+    tcase_add_test(tcase, a_state_that_os_exit_has_closed_is_left_alone);
     tcase_add_test(tcase, a_script_that_computes_too_long_is_ended);
     tcase_add_loop_test(tcase, no_way_of_catching_errors_keeps_it_alive, 0, 42);
     tcase_add_test(tcase, where_no_line_of_a_script_is_left_the_message_says_so);
