@@ -382,13 +382,9 @@ next_record(struct plain *plain, const char **data)
         size_t part = left < SXE__TLS_RECORD - length ? left : SXE__TLS_RECORD - length;
         bool is_whole = length == 0 && (part == SXE__TLS_RECORD || plain->count == 1);
 
-        if (is_whole) {
-            *data = base;
-        } else {
-            *data = sxe__tls_loop->plain;
-            if (part > 0) /* an empty piece may be at NULL */
-                memcpy(sxe__tls_loop->plain + length, base, part);
-        }
+        *data = is_whole ? base : sxe__tls_loop->plain;
+        if (!is_whole && part > 0) /* an empty piece may be at NULL */
+            memcpy(sxe__tls_loop->plain + length, base, part);
         length += part;
         plain->skip += part;
         if (part == left) {

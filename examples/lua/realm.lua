@@ -24,7 +24,7 @@ router:post("/rules/{name}", function(req)
   local name, old = req.params.name, rules[req.params.name]
 
   if not old and count == RULES_MAX then error{ status = 507, message = "too many rules" } end
-  local rule, why, kind = realm.new{ name = "rule", code = req.body, memory_max = "256K", time_max_ms = 20 }
+  local rule, why, kind = realm.new{ name = "rule", code = req:body(), memory_max = "256K", time_max_ms = 20 }
 
   if not rule then fault(why, kind) end
   if old then old:close() else count = count + 1 end

@@ -61,7 +61,7 @@ open_arguments(lua_State *L, const struct sxe_lua_config *config)
 /* The last finalizer of a state that is closed, by sxe_lua_delete or by os.exit in a task. From now
  * on the watchdog's signal must not touch the state, whose memory is freed next. */
 static int
-end_watch(lua_State *L)
+leave_closed_state(lua_State *L)
 {
     (void)L;
     sxe__lua_watch_switch(sxe__lua_current(), NULL);
@@ -71,7 +71,7 @@ end_watch(lua_State *L)
 static int
 open_state(lua_State *L)
 {
-    sxe__lua_at_end(L, end_watch); /* first, since the last finalizers are those of the first objects */
+    sxe__lua_at_end(L, leave_closed_state); /* the first object has the last finalizer */
     open_arguments(L, sxe__lua_config());
     sxe__lua_current()->contents->open(L);
     return 0;

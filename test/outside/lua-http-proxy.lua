@@ -9,6 +9,7 @@ local script = require "script"
 local workers = require "workers"
 
 local request = http.request
+local build = os.getenv("SXE_BUILD") or "build/release"
 
 local function head_of(sock)
     return sock:recv_until("\r\n\r\n")
@@ -164,8 +165,13 @@ end)
 test("examples/lua/reverse-proxy.lua", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     local port = wire.free_port()
-    local proc <close> = wire.spawn{wire.program("sxe-lua"), "examples/lua/reverse-proxy.lua", tostring(port),
+    local command = {wire.program("sxe-lua"), "examples/lua/reverse-proxy.lua", tostring(port),
         "127.0.0.1:" .. upstream:port()}
+    if build:find("coverage", 1, true) then
+        os.execute("mkdir -p " .. build .. "/lua")
+        table.insert(command, 2, "--coverage=" .. build .. "/lua/reverse-proxy.info")
+    end
+    local proc <close> = wire.spawn(command)
     local client
     httpd.wait_until(function()
         local is_open, sock = pcall(wire.connect, "127.0.0.1", port)
@@ -179,8 +185,14 @@ test("examples/lua/reverse-proxy.lua", function()
     equal(client:read_reply().body, "a")
     client:send(request "GET /admin/users")
     equal(client:read_reply().status, 403)
+    client:send(request "GET /admin/users?key=secret")
+    check(head_of(sock):find "^GET /internal/users%?key=secret HTTP/1.1\r\n")
+    sock:send(ok "users")
+    local reply = client:read_reply()
+    equal(reply.body, "users")
+    equal(reply.headers["cache-control"], "no-store")
     client:send(request "GET /servers")
-    check(client:read_reply().body:find('"requests":1', 1, true))
+    check(client:read_reply().body:find('"requests":2', 1, true))
     client:close()
     proc:signal "TERM"
     proc:wait(60)

@@ -137,8 +137,10 @@ end)
 
 -- promise: docs/regex.md: A state makes at most 16 MiB of it: further patterns are interpreted until earlier ones are
 -- collected.
-test("the machine code of many patterns is limited", function()
-    equal(run[[
+if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then
+    -- The allocator of the coverage flavour takes more memory for each block.
+    test("the machine code of many patterns is limited", function()
+        equal(run[[
 local function resident() -- in MiB
   local file <close> = io.open "/proc/self/statm"
   return tonumber(file:read "a":match "%d+ (%d+)") / 256
@@ -148,4 +150,5 @@ for i = 1, 3000 do kept[i] = assert(regex.compile(("(a|b|c)*x1"):rep(50) .. i)) 
 print((select(2, kept[1]:find(("ax1"):rep(50) .. "1"))), (select(2, kept[3000]:find(("ax1"):rep(50) .. "3000"))))
 print(resident() - before < 60)
 ]], "151\t154\ntrue\n")
-end)
+    end)
+end

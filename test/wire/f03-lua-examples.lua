@@ -272,6 +272,17 @@ local function worker(port)
     equal(ask(port, "GET /fib?n=41").status, 400)
 end
 
+local function realm(port)
+    local rule = "calls = 0 function rule(n) calls = calls + 1 return n * 2, calls end"
+    check(expect(ask(port, "POST /rules/twice", rule), 200, TEXT).body:find "^%d+ bytes\n$")
+    equal(ask(port, "POST /rules/twice", rule).status, 200)
+    equal(members(ask(port, "GET /rules/twice?n=21").body), '"calls":1,"value":42')
+    equal(ask(port, "GET /rules/twice?n=x").status, 422)
+    equal(ask(port, "GET /rules/none").status, 404)
+    equal(ask(port, "POST /rules/bad", "function").status, 422)
+    equal(ask(port, "POST /rules/slow", "while true do end").status, 503)
+end
+
 local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
@@ -292,6 +303,7 @@ local examples = {
     {"links", "httpd", {}, links, nil, true},
     {"upload", "lua", {directory}, upload},
     {"worker", "lua", {}, worker, nil, true},
+    {"realm", "lua", {}, realm, nil, true},
     {"pages", "httpd", {}, pages, nil, true},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
