@@ -183,15 +183,18 @@ end
 -- when nothing moves any more. Then one of them reads the whole file.
 function soak.slow_readers(number)
     local size = 10 * 1000 * 1000
+    local patience <const> = 3600 -- seconds: on a busy machine it takes long until nothing moves
     local directory = make_directory{file = ("0123456789"):rep(size // 10)}
     local limit = tostring(number + 100)
     local site <close> = assert(io.open(directory .. "/site.lua", "w"))
-    local app <close> = httpd.start("-r", directory, "--connections", limit, "--connections-per-address", limit)
-    site:write(([[return { upstreams = { app = { servers = "127.0.0.1:%d", connections = %s } },
-        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(app.port, limit))
+    local app <close> = httpd.start("-r", directory, "--connections", limit, "--connections-per-address", limit,
+                                    "--stall-timeout", tostring(patience))
+    site:write(([[return {
+        upstreams = { app = { servers = "127.0.0.1:%d", connections = %s, stall_timeout = %d } },
+        routes = { ["/{rest...}"] = { proxy = "app" } } }]]):format(app.port, limit, patience))
     site:close()
     local proxy <close> = httpd.start("--config", directory .. "/site.lua", "--connections", limit,
-                                      "--connections-per-address", limit)
+                                      "--connections-per-address", limit, "--stall-timeout", tostring(patience))
     do
         local first <close> = proxy:connect()
         first:send "HEAD /file HTTP/1.1\r\nHost: a\r\n\r\n"
