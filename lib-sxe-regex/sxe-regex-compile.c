@@ -21,6 +21,8 @@ enum {
     MACHINE_CODE_MAX = 1 << 24,      /* bytes of a state; then further patterns are interpreted */
     CASELESS_RANGES_MAX = 24,        /* of UTF: 80 ms of CPU */
     CALLS_TIMES_BYTES_MAX = 65536,   /* 60 ms of CPU */
+    CLASS_TIMES_TEXT_LOG = 32,       /* log2 of bytes times bytes: 0.2 s of CPU */
+    INTERPRETED_CLASS_LOG = 29,
     STACK_FIRST = 32768,
     STACK_MAX = 1 << 20,
     HEAP_MAX_KIB = 16384,
@@ -196,8 +198,10 @@ skip_quotation(const char *pattern, size_t length, size_t at)
     return end != NULL ? (size_t)(end - pattern) - 1 : length;
 }
 
-/* Find \G and verbs such as (*SKIP), whose meaning depends on a search in one piece. The length is
- * returned if there are none. "(*S" is refused in a class, too, which does no harm. */
+/* Find \G and verbs such as (*SKIP), whose meaning depends on a search in one piece; and \X, which
+ * looks at all regional indicators before each one, so that a text of them takes minutes in one
+ * step. The length is returned if there are none. "(*S" is refused in a class, too, which does no
+ * harm. */
 static size_t
 find_refused(const char *pattern, size_t length)
 {
@@ -205,7 +209,7 @@ find_refused(const char *pattern, size_t length)
         if (pattern[i] == '\\' && pattern[i + 1] == 'Q') {
             i = skip_quotation(pattern, length, i + 2);
         } else if (pattern[i] == '\\') {
-            if (pattern[i + 1] == 'G')
+            if (pattern[i + 1] == 'G' || pattern[i + 1] == 'X')
                 return i;
             i++;
         } else if (i + 2 < length && pattern[i] == '(' && pattern[i + 1] == '*' &&
@@ -283,6 +287,21 @@ find_costly_call(const struct sxe_span *pattern)
     return pattern->length;
 }
 
+/* With UTF, each character is compared with the items of a class one by one, and a step such as
+ * [...]++ reads the rest of the text. So the bytes of all classes times those of a text are limited.
+ * Returns the largest text; `log` is the limit. All between the first bracket and the last one
+ * counts as a class. */
+static size_t
+largest_text(const struct sxe_span *pattern, int log)
+{
+    const char *first = memchr(pattern->base, '[', pattern->length);
+    const char *last = first == NULL ? NULL : memrchr(pattern->base, ']', pattern->length);
+
+    if (last == NULL || last < first)
+        return SIZE_MAX;
+    return ((size_t)1 << log) / (size_t)(last - first);
+}
+
 /* The pattern could not be compiled. */
 static int
 refuse_compiled(lua_State *L, int error, size_t at)
@@ -331,10 +350,11 @@ make_machine_code(struct sxe__regex *regex, size_t size)
 
 /* The pattern of the object on top was compiled: make the rest of the object. */
 static int
-finish_regex(lua_State *L, struct sxe__regex *regex)
+finish_regex(lua_State *L, struct sxe__regex *regex, const struct sxe_span *pattern)
 {
     uint32_t options = 0;
     size_t size = 0;
+    bool is_fast;
 
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &regex->groups);
     if (regex->groups > SXE__REGEX_GROUPS_MAX)
@@ -343,7 +363,12 @@ finish_regex(lua_State *L, struct sxe__regex *regex)
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
     regex->is_utf = options & PCRE2_UTF;
     regex->is_anchored = options & PCRE2_ANCHORED;
-    regex->steps_max = make_machine_code(regex, size) ? STEPS_MAX : INTERPRETED_STEPS_MAX;
+    is_fast = make_machine_code(regex, size);
+    regex->steps_max = is_fast ? STEPS_MAX : INTERPRETED_STEPS_MAX;
+    regex->text_max = SIZE_MAX;
+    if (regex->is_utf)
+        regex->text_max =
+            largest_text(pattern, is_fast ? CLASS_TIMES_TEXT_LOG : INTERPRETED_CLASS_LOG);
     set_group_names(L, regex);
     if (lua_gc(L, LUA_GCISRUNNING))
         (void)lua_gc(L, LUA_GCSTEP, (int)(size / 1024) + 1);
@@ -410,7 +435,7 @@ sxe__regex_l_compile(lua_State *L)
         return refuse_pattern(L, "the pattern is longer than 16384 bytes", PATTERN_MAX);
     at = find_refused(pattern.base, pattern.length);
     if (at < pattern.length)
-        return refuse_pattern(L, "\\G and verbs such as (*SKIP) are not supported", at);
+        return refuse_pattern(L, "\\G, \\X and verbs such as (*SKIP) are not supported", at);
     at = find_costly_range(&pattern, options);
     if (at < pattern.length)
         return refuse_pattern(L, "more than 24 ranges of UTF characters that ignore case", at);
@@ -426,5 +451,5 @@ sxe__regex_l_compile(lua_State *L)
         (void)lua_gc(L, LUA_GCCOLLECT);
         error = compile_code(regex, &pattern, options, &at);
     }
-    return error == 0 ? finish_regex(L, regex) : refuse_compiled(L, error, at);
+    return error == 0 ? finish_regex(L, regex, &pattern) : refuse_compiled(L, error, at);
 }

@@ -41,6 +41,7 @@ struct sxe__regex {
     size_t machine_code; /* bytes */
     uint32_t groups;
     uint32_t steps_max; /* of a search */
+    size_t text_max;    /* the largest text of a search, in bytes */
     bool is_utf;
     bool is_anchored; /* it can match only where the search starts */
     bool has_callouts;

@@ -173,6 +173,8 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
     const size_t *found = pcre2_get_ovector_pointer(regex->data);
     int result;
 
+    if (length > regex->text_max)
+        return PCRE2_ERROR_MATCHLIMIT;
     if (is_timed) {
         search.window_ns = cpu_time_ns();
         search.end_ns = search.window_ns + TIME_MAX_NS + length * BYTE_NS;

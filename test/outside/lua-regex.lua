@@ -28,7 +28,7 @@ test("the sandbox has sxe.regex", function()
     end
 end)
 
--- promise: docs/regex.md: Beyond it the call returns `nil, "match limit: ..."`, and `gmatch` raises that error.
+-- promise: docs/regex.md: Beyond the limit the call returns `nil, "match limit: ..."`, and `gmatch` raises that error.
 test("patterns that explode end with a match limit, and the next call works", function()
     equal(run[[
 local slow = ("a"):rep(5000) .. "!"
@@ -84,6 +84,27 @@ for _, call in ipairs{"(?+1)?", "(?+1)?(?R)?", "(?1)*", "(?+1){2}", "(?=(?R)?)"}
 end
 compile(("[!-\u{10FFFF}]"):rep(1000), "ui")
 print(compile("^(\\((?:[^()]|(?1))*\\))$"):match("(a(b)c)")[1])]]), "(a(b)c)\n")
+end)
+
+-- promise: docs/regex.md: So the bytes of the text, times the bytes of the pattern from its first `[` to its last `]`,
+-- are at most 4 billion, or half a billion if the pattern is interpreted.
+test("a class with many items does not read a large text", function()
+    equal(run([[
+local items = "[^" .. ("\\p{Greek}\\p{Sc}"):rep(800) .. "]++$"
+local texts = {("a"):rep(4 * 1024 * 1024), "ab!"}
+local began = os.clock()
+print(regex.match(texts[1], items, "u"))
+print(regex.match(texts[2], items, "u")[0], regex.match(texts[1], "[^-]++$", "u").first)
+if os.clock() - began > ]] .. CPU_MAX .. [[ then print(os.clock() - began) end]]),
+"nil\tmatch limit: the pattern takes too many steps in this text\nab!\t1\n")
+end)
+
+-- promise: docs/regex.md: `\X` is refused because PCRE2 takes quadratic time for it in a text of regional indicators
+-- (the halves of flags).
+test("\\X is refused", function()
+    equal(run([[print(regex.compile("a\\X", "u"))
+print(regex.compile("\\\\X\\Q\\X\\E", "u"):find("\\X\\X"))]]),
+          "nil\tregex: \\G, \\X and verbs such as (*SKIP) are not supported, at byte 2\t2\n1\t4\n")
 end)
 
 -- promise: docs/regex.md: So a search for a pattern that has one also ends after 0.1 s of CPU time.
