@@ -15,7 +15,7 @@ end
 
 -- Start a server of the site in `directory`; `complain(text)` is called for each line that nothing explains.
 function server.start(name, directory, complain)
-    local self = setmetatable({name = name, directory = directory, complain = complain, kills = 0, is_steady = false,
+    local self = setmetatable({name = name, directory = directory, complain = complain, kills = 0, torn = 0, is_steady = false,
                                reloads = 0, upgrades = 0, lines = 0, log_at = 0, rest_of_log = ""}, server)
     self.log, self.access_log = ("%s/%s.log"):format(directory, name), ("%s/%s.access"):format(directory, name)
     self.unix = ("%s/%s.sock"):format(directory, name)
@@ -139,12 +139,14 @@ function server:sample()
     return sample
 end
 
--- Check the access log, and begin another one, as logrotate does.
+-- Check the access log, and begin another one, as logrotate does. A worker that is killed while it writes leaves a part
+-- of a line.
 function server:rotate()
     local old = self.access_log .. ".old"
     local file <close> = io.open(old)
     for line in file and file:lines() or function() end do
-        if not checks.is_access_line(line) then
+        self.torn = self.torn + (checks.is_access_line(line) and 0 or 1)
+        if not checks.is_access_line(line) and self.torn > self.kills then
             self.complain(("%s writes to its access log: %s"):format(self.name, line))
         end
     end
