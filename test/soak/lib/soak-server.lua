@@ -15,8 +15,8 @@ end
 
 -- Start a server of the site in `directory`; `complain(text)` is called for each line that nothing explains.
 function server.start(name, directory, complain)
-    local self = setmetatable({name = name, directory = directory, complain = complain, kills = 0, torn = 0, is_steady = false,
-                               reloads = 0, upgrades = 0, lines = 0, log_at = 0, rest_of_log = ""}, server)
+    local self = setmetatable({name = name, directory = directory, complain = complain, kills = 0, torn = 0,
+                               is_steady = false, reloads = 0, upgrades = 0, lines = 0, log_at = 0, rest_of_log = ""}, server)
     self.log, self.access_log = ("%s/%s.log"):format(directory, name), ("%s/%s.access"):format(directory, name)
     self.unix = ("%s/%s.sock"):format(directory, name)
     -- The shell writes the log to a file, which can be read in parts.
