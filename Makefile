@@ -532,8 +532,9 @@ promises: ## run the tests from outside, and write docs/promises.md
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build $(outside.bin) build/release/test/wire build/release/test/refused-calls.so
 	@tools/promises.sh write
 
-man: release ## write docs/*.1 of docs/*.1.in and the programs' options
+man: release ## write docs/*.1 of docs/*.1.in and the programs' options, and packaging/completions
 	@for page in docs/*.1.in; do tools/man.sh $$(basename $$page .1.in) > $${page%.in} || exit 1; done
+	@tools/completions.sh packaging/completions
 
 # make says which commands it would run; nothing is built.
 compile_commands: ## write build/compile_commands.json, by which clangd understands the sources
@@ -635,17 +636,12 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -m 644 lib-sxe-lua/types/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 docs/load-generator.schema.json $(DESTDIR)$(PREFIX)/share/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
-	@for m in $(apps); do \
-	    build/release/sxe-$$m --completion bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
-	    build/release/sxe-$$m --completion zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
-	    build/release/sxe-$$m --completion fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
-	done
-	@# sxe-http-mpi has the options of sxe-http.
-	@for m in $(filter http-mpi,$(installed)); do \
-	    of() { build/release/sxe-http --completion $$1 | sed 's/sxe-http/sxe-http-mpi/g; s/sxe_http/sxe_http_mpi/g'; }; \
-	    of bash > $(DESTDIR)$(PREFIX)/share/$(word 1,$(completions))/sxe-$$m && \
-	    of zsh > $(DESTDIR)$(PREFIX)/share/$(word 2,$(completions))/_sxe-$$m && \
-	    of fish > $(DESTDIR)$(PREFIX)/share/$(word 3,$(completions))/sxe-$$m.fish || exit 1; \
+	@# No program runs, so that a build for another machine can be installed. sxe-http-mpi has the options of sxe-http.
+	@$(foreach c,bash zsh fish,install -m 644 packaging/completions/$c/* $(DESTDIR)$(PREFIX)/share/$(filter $c%,$(completions)) &&) true
+	@for f in $(if $(filter http-mpi,$(installed)),bash/sxe-http zsh/_sxe-http fish/sxe-http.fish); do \
+	    case $$f in bash/*) to=$(word 1,$(completions)) ;; zsh/*) to=$(word 2,$(completions)) ;; *) to=$(word 3,$(completions)) ;; esac; \
+	    name=$$(basename $$f | sed 's/sxe-http/sxe-http-mpi/') && \
+	    sed 's/sxe-http/sxe-http-mpi/g; s/sxe_http/sxe_http_mpi/g' packaging/completions/$$f > $(DESTDIR)$(PREFIX)/share/$$to/$$name || exit 1; \
 	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
 

@@ -66,6 +66,21 @@ gates() { # gates LINE RUN
     echo "$said"
     [ "$said" = "$1" ]
 }
+# keeps FIELDS CODE: whether a library of which a struct has these fields, and with this code, works for programs of one of `int a;`
+keeps() {
+    rm -rf "$work/abi"
+    mkdir -p "$work/abi/old" "$work/abi/new"
+    printf 'struct s { int a; };\nint sxe_a(struct s *s);\nint sxe_b(void);\n' >"$work/abi/old/s.h"
+    sed "s/int a;/$1/" "$work/abi/old/s.h" >"$work/abi/new/s.h"
+    gave='int sxe_b(void) { return 1; }'
+    printf '#include "s.h"\nint sxe_a(struct s *s) { return s->a; }\nint sxe__c(int c) { return c; }\n%s\n' "$gave" >"$work/abi/old.c"
+    printf '#include "s.h"\nint sxe_a(struct s *s) { return s->a; }\nint sxe__c(long c) { return c > 1; }\n%s\n' "$2" >"$work/abi/new.c"
+    for side in old new; do
+        ${CC:-gcc} -g -shared -fPIC -I"$work/abi/$side" -o "$work/abi/$side.so" "$work/abi/$side.c" || return 2
+    done
+    tools/abi.sh compare "$work/abi/old.so" "$work/abi/old" "$work/abi/new.so" "$work/abi/new"
+}
+breaks() { keeps "$@" >"$work/said"; [ $? -ge 4 ] || { cat "$work/said"; false; }; }
 lists() { $make help | grep -q "make $1 "; }
 
 check "the release build works" $make MODE=release build
@@ -125,6 +140,13 @@ check "a script whose peer is missing is a skip, not a failure" sh -c \
 check "make check adds up the release flavour" adds_up "1 passed, 0 failed" check
 check "the coverage gate passes if each line ran" gates "coverage: 1 passed, 0 failed" "a b c"
 check "it fails if a line did not run" gates "coverage: 0 passed, 1 failed" "a c"
+if command -v abidiff >/dev/null; then
+    check "a library with more functions, and other internal ones, is compatible" keeps "int a;" "int sxe_b(void) { return 1; } int sxe_d(void) { return 2; }"
+    check "one whose public struct has another layout is not" breaks "long b; int a;" "int sxe_b(void) { return 1; }"
+    check "one without a function that it had is not" breaks "int a;" ""
+else
+    skip "the check of the interface, because abigail-tools is not installed"
+fi
 # The copy has what git knows, and nothing else. If the working tree has nothing else, either, as a fresh clone, its build
 # shows that this is enough; then the copy builds one program, and has the sources of all. It does not optimise, which
 # takes most of the time.

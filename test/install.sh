@@ -31,6 +31,12 @@ links_without() {
 }
 
 check "make install works" $make install PREFIX=$prefix DESTDIR="$root"
+runs_nothing() { # of what was built: then a build for another machine can be installed, too
+    $make -n -o release install PREFIX=$prefix DESTDIR="$root" | grep 'build/release/[a-z]' | sed 's/[^ ;&]*install [^;&]*//g' | grep -nE '(^|[;&|(] *)build/release' >"$work/more"
+    cat "$work/more"
+    [ ! -s "$work/more" ]
+}
+check "make install runs no program that was built" runs_nothing
 (cd "$root" && find . ! -type d ! -path '*/man3/*' | sort) >"$work/list"
 # With Open MPI there is one program more.
 more=

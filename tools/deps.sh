@@ -190,6 +190,8 @@ probe_lint() {
     need mandoc command -v mandoc
     need lua-check command -v luacheck
     need valgrind command -v valgrind
+    # For the comparison with the last release.
+    want abigail-tools command -v abidiff
 }
 
 probe_fuzz() {

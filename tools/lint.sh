@@ -173,6 +173,7 @@ stale_man_pages() {
         tools/man.sh "$name" | cmp - "docs/$name.1" || echo "docs/$name.1 is not what make man would write"
     done
 }
+stale_completions() { tools/completions.sh "$work/completions" && diff -r "$work/completions" packaging/completions; }
 # not_built COMPILER: read names of files, and print those that the release build did not compile with this compiler and
 # -Werror, as CI does. make has just brought its objects up to date.
 not_built() {
@@ -204,6 +205,8 @@ header_alone() { # header_alone COMPILER FLAGS... HEADER
     printf '#include "%s"\nextern int alone;\n' "$(basename "$header")" | $compiler -Wall -Wextra -Wpedantic -Werror -fsyntax-only $includes \
         ${2:+$1} "${2:+$2}" "${2:+$3}" -
 }
+
+shown() { cat "$2"; return "$1"; } # shown STATUS FILE: print FILE and return STATUS, of a check that ran before
 
 # Programs are counted on one CPU while the other checks run on the others.
 tools/instructions.sh check >"$work/instructions" 2>&1 &
@@ -239,16 +242,21 @@ done
 check "the man pages name every option" empty undocumented_options
 check "a comment says what each public function does" empty undescribed
 check "each public function has the version that it came with, and none that had one is gone" empty tools/symbols.sh check
+tools/abi.sh >"$work/abi" 2>&1
+abi=$?
+check "programs of the last release work with the shared libraries" shown $abi "$work/abi"
+said=$(sed -n 's/^skipped: //p' "$work/abi")
+[ -z "$said" ] || skip "$said"
 check "each function, macro, option, Lua call and metric is named on a page" empty tools/named.sh
 check "the reference has each exported function" empty unlisted_functions
 check "the man pages are as the programs say" empty stale_man_pages
+check "the completions are as the programs say" empty stale_completions
 check "what the load generator claims has a test" empty untested_claims
 check "no two static functions have the same name" empty shared_names
 check "no library or program includes the private header of another" empty foreign_headers
 check "no words that need decoding" empty unplain_words
 check "each .c file opens with what it holds" empty without_sentence
 check "docs/limits.md has the defaults of headers and options" empty stale_limits
-shown() { cat "$2"; return "$1"; } # shown STATUS FILE: print FILE and return STATUS, of a check that ran before
 wait "$counting"
 check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"
 said=$(sed -n 's/^skipped: //p' "$work/instructions")

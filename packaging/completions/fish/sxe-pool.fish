@@ -1,0 +1,8 @@
+complete -c sxe-pool -n __fish_use_subcommand -a 'list show check repair dump watch backup restore resize'
+complete -c sxe-pool -l json -s j -d 'list, show, dump: as JSON, one value a line'
+complete -c sxe-pool -l state -s s -x -d 'dump: only elements in this state, the oldest first'
+complete -c sxe-pool -l interval -s i -x -d 'time between two lines (1s)'
+complete -c sxe-pool -l number -s n -x -d 'how many lines to print (until a signal)'
+complete -c sxe-pool -l completion -x -d 'print completions for bash, zsh or fish, and exit'
+complete -c sxe-pool -l help -s h -d 'print all options, and exit'
+complete -c sxe-pool -l version -d 'print the version, and exit'
