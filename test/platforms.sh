@@ -3,7 +3,7 @@
 #
 # usage: platforms.sh [PLATFORM...]     builds libsxe for other platforms, and runs its tests there
 #
-# The platforms: arm64 armhf m32 c2x lto clang musl. Each has one line: "arm64: built, 160 tests passed, 0 failed, 3
+# The platforms: debian13 arm64 armhf m32 c2x lto clang musl. Each has one line: "arm64: built, 160 tests passed, 0 failed, 3
 # skipped". All is made in build/platforms, each platform with a copy of the sources of HEAD; nothing of the system is
 # changed. It takes an hour on two idle cores, and needs the packages of tools/deps.sh platforms and Debian's mirror in
 # apt's sources. A platform whose compiler is missing is skipped.
@@ -11,7 +11,7 @@
 # SXE_PLATFORM_TESTS="test-pool test-log": of the unit tests of arm64, only these.
 set -u
 here=$(pwd)
-all="arm64 armhf m32 c2x lto clang musl"
+all="debian13 arm64 armhf m32 c2x lto clang musl"
 jobs=${SXE_JOBS:-$(nproc)}
 base=$here/build/platforms
 failures=0
@@ -73,6 +73,36 @@ sysroot() { # sysroot ARCHITECTURE
     touch "$base/root-$1/complete"
 }
 
+# Debian 13 in a chroot: a later compiler, libc, Lua and OpenSSL. It needs root.
+debian13() {
+    [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null || { tell debian13 "skipped: it needs root and mmdebstrap"; return; }
+    root=$base/root-debian13
+    if [ ! -e "$root/complete" ]; then
+        rm -rf --one-file-system "$root"
+        mmdebstrap --quiet --variant=apt \
+            --include=gcc,make,pkgconf,git,libc6-dev,libev-dev,liblua5.4-dev,libjansson-dev,zlib1g-dev,libedit-dev,libcrypt-dev \
+            --include=libssl-dev,liblmdb-dev,libpq-dev,libpcre2-dev,systemtap-sdt-dev,check,libsubunit-dev,lua-cjson \
+            trixie "$root" "$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -n 1)" ||
+            { tell debian13 "failed: there is no root"; return; }
+        touch "$root/complete"
+    fi
+    copy debian13
+    mkdir -p "$root/src"
+    inside() { # inside COMMAND...: in the chroot, in the copy, with /proc and /dev of this machine
+        unshare --mount sh -c 'root=$1; shift
+            mount --bind "$(pwd)" "$root/src" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/tmp" &&
+                exec chroot "$root" env -C /src LC_ALL=C PATH=/usr/sbin:/usr/bin "$@"' inside "$root" "$@"
+    }
+    tests=$(core_tests)
+    inside make --no-print-directory -j"$jobs" MODE=release WERROR=-Werror build $(printf 'build/release/test/%s ' $tests) >"$base/debian13.log" 2>&1 ||
+        { grep -m 3 -E 'error:|undefined' "$base/debian13.log"; tell debian13 "not built"; return; }
+    : >"$base/debian13.tests"
+    for test in $tests; do
+        SXE_SWEEP=thin ran debian13 "$test" inside "build/release/test/$test"
+    done
+    tell debian13 "built with $(inside gcc --version | sed -n '1s/.* //p'), $(sum debian13)"
+}
+
 # Tests that qemu-user cannot run, each with the reason.
 not_in_qemu() {
     case $1 in
@@ -120,12 +150,15 @@ armhf() { refused armhf arm-linux-gnueabihf-gcc; }
 m32() { refused m32 "${CC:-gcc} -m32"; }
 
 # With other flags or another compiler, the same tests run as on any machine, some of them.
+core_tests() {
+    echo ${SXE_PLATFORM_TESTS:-$(cd test/unit && find lib-sxe-pool lib-sxe lib-sxe-log lib-sxe-buffer -name 'test-*.c' |
+        sed 's|.*/||; s|\.c$||')}
+}
 variant() { # variant NAME MAKE-WORDS...
     name=$1
     shift
     copy "$name"
-    tests=${SXE_PLATFORM_TESTS:-$(cd test/unit && find lib-sxe-pool lib-sxe lib-sxe-log lib-sxe-buffer -name 'test-*.c' |
-        sed 's|.*/||; s|\.c$||')}
+    tests=$(core_tests)
     built "$name" "$@" build $(printf 'build/release/test/%s ' $tests) || { tell "$name" "not built"; return; }
     : >"$base/$name.tests"
     for test in $tests; do
