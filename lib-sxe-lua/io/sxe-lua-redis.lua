@@ -21,7 +21,7 @@
 -- rest: so each of their steps can be repeated.
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
-local concat, remove, unpack = table.concat, table.remove, table.unpack
+local concat, move, remove, unpack = table.concat, table.move, table.remove, table.unpack
 local find, upper = string.find, string.upper
 local error, ipairs, max, min, pcall = error, ipairs, math.max, math.min, pcall
 local rawget, setmetatable, type = rawget, setmetatable, type
@@ -34,6 +34,7 @@ local encode, methods_of, wait_of = commands.encode, commands.methods_of, comman
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
 local PIECES <const> = 100  -- commands that are written by one call
+local BATCH <const> = 65536 -- bytes that are written by one call, if they are of several commands
 local NEVER <const> = commands.NEVER
 local WRITER_ENDED <const>, READER_ENDED <const> =
   "redis: the task that wrote for others ended", "redis: the task that read for others ended"
@@ -211,17 +212,24 @@ local place = atomic(function(link, call, bytes)
   return link.writer == call
 end)
 
--- Take the commands that others left for this task to write: a list of their bytes, so that large ones need not be
--- copied into one string. nil: there are none, and the next call writes its own.
+-- Take commands that others left for this task to write: a list of their bytes, so that large ones need not be copied
+-- into one string. What follows a large one waits until that is written: if this task ends before, another connection
+-- gets the rest. nil: there are none, and the next call writes its own.
 local take_output = atomic(function(link)
-  local list = link.output
+  local list, count = link.output, 1
+  local size = list[1] and #list[1]
 
-  if not list[1] then
+  if not size then
     link.writer = nil
     return nil
   end
-  link.output, link.taken = {}, link.last
-  return #list <= PIECES and list or { concat(list) }
+  while list[count + 1] and size + #list[count + 1] <= BATCH do
+    count = count + 1
+    size = size + #list[count]
+  end
+  link.output, link.taken = move(list, count + 1, #list, 1, {}), link.taken + count
+  if count > PIECES then return { concat(list, "", 1, count) } end
+  return list[count + 1] and move(list, 1, count, 1, {}) or list
 end)
 
 local function send(link, call, bytes)

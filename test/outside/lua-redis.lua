@@ -121,6 +121,21 @@ function tries.unsent()
   local why = select(2, writing:join())
   return why .. " " .. after:join() .. " " .. connections - before
 end
+function tries.behind()
+  local db, big = open{size = 1, timeout = 60}, ("x"):rep(8000000)
+  db:get("1")
+  local writing = task.start(function() return db:late("1", big) end)
+  while writing.status ~= "waiting" do task.sleep(0.001) end
+  local behind = task.start(function() return db:late("2", big) end)
+  local after = task.start(function() return db:get("after") end)
+  await("LATE", 1)
+  for _ = 1, 10 do task.sleep(0.001) end -- its task now writes what is behind it
+  writing:cancel()
+  local why = select(2, writing:join())
+  local value = after:join()
+  behind:cancel()
+  return why .. " " .. tostring(value)
+end
 function tries.late()
   local db, slow = open{size = 1}, open{size = 1, timeout = 0.02}
   local list = {}
@@ -213,9 +228,13 @@ test("a counter goes on while a long list comes", function() equal(try "list", "
 -- of CPU time, the others still get their replies, or an error at once.
 test("a task that ends in a command delays no other", function() equal(try "ends", "true 0 after") end)
 
--- promise: docs/redis.md: If a command could not be written yet, because the command before it was cut off, it goes
--- to another connection.
+-- promise: docs/redis.md: Commands that were not written yet go to another connection.
 test("a command that was not sent goes to another connection", function() equal(try "unsent", "cancelled after 1") end)
+
+-- promise: docs/redis.md: Commands that were not written yet go to another connection.
+test("a command behind a large one is executed, although the task that writes both is cancelled", function()
+    equal(try "behind", "cancelled after")
+end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.
 test("a late reply reaches no other task", function() equal(try "late", "cancelled timeout 1 3 after") end)
