@@ -288,9 +288,9 @@ find_costly_call(const struct sxe_span *pattern)
 }
 
 /* With UTF, each character is compared with the items of a class one by one, and a step such as
- * [...]++ reads the rest of the text. So the bytes of all classes times those of a text are limited.
- * Returns the largest text; `log` is the limit. All between the first bracket and the last one
- * counts as a class. */
+ * [...]++ reads the rest of the text. So the bytes of all classes times those of a text are
+ * limited. Returns the largest text; `log` is the limit. All between the first bracket and the last
+ * one counts as a class. */
 static size_t
 largest_text(const struct sxe_span *pattern, int log)
 {
