@@ -61,6 +61,9 @@ void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 void sxe__lua_refuse_at_end(lua_State *L);
 bool sxe__lua_is_closing(void);
 
+/* Whether L is in a realm (docs/realms.md): its code is not trusted. */
+bool sxe__lua_is_realm(lua_State *L);
+
 /* Make and push the metatable of a class of userdata, like luaL_newmetatable. Scripts cannot get
  * this metatable, because they must not call its finalizer. */
 void sxe__lua_new_class(lua_State *L, const char *name);

@@ -336,11 +336,13 @@ set_group_names(lua_State *L, const struct sxe__regex *regex)
 
 /* Make machine code, which is up to ten times as large as the compiled pattern, and which the
  * state's allocator does not count. False: there is none, since the pattern is large, the state has
- * its machine code, or a confined process may make none. Then the pattern is interpreted. */
+ * its machine code, a confined process may make none, or there may be thousands of such states, since
+ * it is a realm. Then the pattern is interpreted. */
 static bool
-make_machine_code(struct sxe__regex *regex, size_t size)
+make_machine_code(lua_State *L, struct sxe__regex *regex, size_t size)
 {
-    if (size > JIT_PATTERN_MAX || regex->engine->machine_code >= MACHINE_CODE_MAX ||
+    if (sxe__lua_is_realm(L) || size > JIT_PATTERN_MAX ||
+        regex->engine->machine_code >= MACHINE_CODE_MAX ||
         pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) != 0)
         return false;
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_JITSIZE, &regex->machine_code);
@@ -363,7 +365,7 @@ finish_regex(lua_State *L, struct sxe__regex *regex, const struct sxe_span *patt
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
     regex->is_utf = options & PCRE2_UTF;
     regex->is_anchored = options & PCRE2_ANCHORED;
-    is_fast = make_machine_code(regex, size);
+    is_fast = make_machine_code(L, regex, size);
     regex->steps_max = is_fast ? STEPS_MAX : INTERPRETED_STEPS_MAX;
     regex->text_max = SIZE_MAX;
     if (regex->is_utf)

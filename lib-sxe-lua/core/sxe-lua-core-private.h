@@ -235,10 +235,9 @@ struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
                              const struct sxe__lua_contents *contents);
 void sxe__lua_set_current(struct sxe_lua *lua);
 
-/* Mark a new state as a realm, and ask whether L or its main state was marked. The mark is the word
- * of lua_getextraspace() that sxe__lua_bar uses in other states. */
+/* Mark a new state as a realm, for sxe__lua_is_realm. The mark is the word of lua_getextraspace()
+ * that sxe__lua_bar uses in other states. */
 void sxe__lua_mark_realm(lua_State *L);
-bool sxe__lua_is_realm(lua_State *L);
 
 /* sxe-lua-init.c calls each of these functions once in each state, in a protected call. The
  * functions leave the stack as it was. */

@@ -374,5 +374,10 @@ sxe__lua_realm_run(lua_State *L, int self, int first, lua_CFunction function)
     leave_realm(&frame, realm);
     if (has_passed)
         return sxe__lua_raise_passed(L);
+    if (status == LUA_ERRMEM) { /* for the copies of the results */
+        lua_settop(L, top);
+        realm->is_owner_short = true;
+        return push_out_of_memory(L, realm);
+    }
     return status == LUA_OK ? lua_gettop(L) - top : lua_error(L);
 }

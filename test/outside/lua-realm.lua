@@ -154,3 +154,54 @@ if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then
             end]], "true\n")
     end)
 end
+
+-- promise: docs/realms.md: | `"memory"` | the realm needed more than `memory_max`, or its owner had no more memory | a
+-- text that says which |
+test("results that the owner has no memory for are a fault of kind memory", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", "12m", "-e", [[
+        local r = assert(require "sxe.realm".new{ memory_max = "24M", time_max_ms = 10000 })
+        local n = 0
+        for i = 1, 3 do
+            local first, why, kind = r:run "local s = ('x'):rep(2000000) return s, s, s, s, s, s, s, s, s"
+            print(first, why, kind)
+        end
+        print(r:run "return 1")]]}
+    equal(proc:output(200), ("nil\tnot enough memory: the owner of the realm has no more\tmemory\n"):rep(3) .. "1\n")
+    equal(proc:wait(60), 0, proc:errors())
+end)
+
+-- promise: docs/realms.md: The memory of realms counts as memory of their state, too (`memory_max`, `sxe-httpd
+-- --lua-memory`), so many realms together cannot take more than that.
+test("patterns of realms have no machine code, which no limit would count", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", "64m", "-e", [[
+        if not pcall(require, "sxe.regex") then print "below 128 MiB" return end
+        local all = {}
+        for i = 1, 30 do
+            all[i] = assert(require "sxe.realm".new{
+                require = { "sxe.regex" }, memory_max = "1M", time_max_ms = 10000, code = [=[
+                local kept = {}
+                function eat()
+                    for n = 1, 1000 do kept[n] = require "sxe.regex".compile((".*?"):rep(300) .. n) end
+                end]=] })
+            all[i]:call "eat"
+        end
+        for line in io.lines "/proc/self/status" do
+            local kib = tonumber(line:match "^VmRSS:%s+(%d+)")
+            if kib then print(kib < 128 * 1024 and "below 128 MiB" or kib) end
+        end]]}
+    local output = proc:output(200)
+    if os.getenv("SXE_BUILD"):find "release" then equal(output, "below 128 MiB\n") end
+    equal(proc:wait(60), 0, proc:errors())
+end)
+
+-- promise: docs/realms.md: While a call computes, the other tasks of the thread wait, and nothing but its limits, or
+-- `cpu_ms` of the owner's task, ends it: `t:cancel()` and `task.deadline` act when it has returned.
+test("a deadline of the owner's task acts when the call into a realm has returned", function()
+    equal(run[[
+        local r = assert(realm.new{ time_max_ms = 200 })
+        print(task.deadline(0.01, function()
+            local _, why, kind = r:run "while true do end"
+            print(kind)
+            return task.sleep(1)
+        end))]], "time\nnil\ttimeout\n")
+end)
