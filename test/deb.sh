@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deb.sh DIR      tests the packages in DIR, as an operator meets them, in a new Debian 12 in a chroot: installed, used, installed again, removed
+# usage: deb.sh DIR      tests the packages in DIR, as an operator meets them, in a new Debian 12 in a chroot: installed in an earlier version, used, upgraded, removed
 #
 # It needs root, mmdebstrap, and a mirror of Debian in apt's sources. The service is started as its unit says, without
 # systemd, for a chroot has none.
@@ -31,6 +31,16 @@ has_no_file_left() {
 # The packages that ours need, by name: the first of alternatives.
 needed=$(for f in "$dir"/*.deb; do dpkg-deb -f "$f" Depends | tr ',' '\n'; done |
     sed 's/|.*//; s/(.*//; s/ //g' | grep -vE '^(libsxe.*|lua5.4-sxe|sxe-.*)$' | sort -u | paste -sd,)
+# earlier DIR: the packages there, as those of the revision before, in DIR/earlier
+earlier() {
+    mkdir "$1/earlier"
+    for f in "$1"/*.deb; do
+        version=$(dpkg-deb -f "$f" Version)
+        dpkg-deb -R "$f" "$work/unpacked" && sed -i "s/$version/${version%-*}-0/g" "$work/unpacked/DEBIAN/control" &&
+            dpkg-deb --root-owner-group -Znone -b "$work/unpacked" "$1/earlier" >/dev/null || return 1
+        rm -rf "$work/unpacked"
+    done
+}
 packages="/packages/libsxe0_*.deb /packages/libsxe-lua0_*.deb /packages/lua5.4-sxe_*.deb /packages/libsxe-dev_*.deb /packages/sxe-tools_*.deb /packages/sxe-httpd_*.deb"
 
 check "a new Debian" mmdebstrap --quiet --variant=apt --include="curl,gcc,libc6-dev,lua5.4,pkgconf,$needed" \
@@ -39,7 +49,8 @@ mkdir "$root/packages"
 mount -t proc proc "$root/proc"
 cp "$dir"/*.deb "$root/packages"
 rm -f "$root"/packages/*-dbgsym_*
-check "the packages are installed" in_root sh -c "dpkg -i $packages"
+check "packages of an earlier version" earlier "$root/packages"
+check "they are installed" in_root sh -c "dpkg -i /packages/earlier/*.deb"
 check "their programs start" in_root sh -c 'for p in httpd http lua pool; do sxe-$p --version || exit 1; done'
 cp test/consumer/hello.c "$root/tmp"
 check "a program of two lines of shell" in_root sh -c 'cd /tmp && cc hello.c -o hello $(pkg-config --cflags --libs sxe)'
@@ -64,9 +75,12 @@ chroot --userspec=sxe-httpd "$root" $command >"$work/log" 2>&1 &
 pid=$!
 check "the service serves" serves
 check "what it serves is the example site" says '<h1>sxe-httpd works</h1>'
-check "a change of its configuration survives that the packages are installed again" in_root sh -c "
+check "a change of its configuration survives an upgrade" in_root sh -c "
     sed -i 's/port = 8000/port = 8001/' /etc/sxe/httpd.lua && dpkg -i $packages &&
     grep -q 'port = 8001' /etc/sxe/httpd.lua"
+check "all of them are upgraded" in_root sh -c "dpkg-query -W -f '\${Version} \${db:Status-Status}\n' 'libsxe*' '*-sxe' 'sxe-*' | grep -v 'not-installed' |
+    sort -u | grep -x '[0-9.]*-1 installed' | wc -l | grep -x 1 && ! dpkg-query -W -f '\${Version}\n' 'libsxe*' '*-sxe' 'sxe-*' | grep -e '-0\$'"
+check "the service serves on" serves
 kill $pid
 wait $pid
 check "the service ends in good order" [ $? -eq 0 ]
