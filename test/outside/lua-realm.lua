@@ -170,8 +170,7 @@ test("results that the owner has no memory for are a fault of kind memory", func
     equal(proc:wait(60), 0, proc:errors())
 end)
 
--- promise: docs/realms.md: The memory of realms counts as memory of their state, too (`memory_max`, `sxe-httpd
--- --lua-memory`), so many realms together cannot take more than that.
+-- promise: docs/realms.md: so many realms together cannot take more than that.
 test("patterns of realms have no machine code, which no limit would count", function()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", "64m", "-e", [[
         if not pcall(require, "sxe.regex") then print "below 128 MiB" return end
