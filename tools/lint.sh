@@ -13,7 +13,7 @@ empty() { # empty command...: succeeds if it prints nothing
     [ ! -s "$work/out" ]
 }
 lua_flags=$(${PKG_CONFIG:-pkg-config} --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
-includes="-Ibuild/release/include $(for m in lib-*/ lib-*/*/; do printf -- '-I%s ' "${m%/}"; done) $lua_flags $(pkg-config --cflags libpq 2>/dev/null)"
+includes="-Ibuild/release/include $(for m in lib-*/ lib-*/*/; do printf -- '-I%s ' "${m%/}"; done) $lua_flags $(${PKG_CONFIG:-pkg-config} --cflags libpq 2>/dev/null)"
 
 # Read the names of files, and run a command with some of them at a time, on all CPUs.
 in_parallel() { xargs -r -P "$(nproc)" -n 8 "$@" 2>&1; }
