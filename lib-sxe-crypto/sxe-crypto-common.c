@@ -9,13 +9,19 @@
 #include <string.h>
 #include <sys/random.h>
 
-int
-sxe__crypto_raise(lua_State *L, const char *call)
+const char *
+sxe__crypto_take_problem(void)
 {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
 
     ERR_clear_error();
-    return luaL_error(L, "%s: OpenSSL failed: %s", call, why != NULL ? why : "not enough memory");
+    return why != NULL ? why : "not enough memory";
+}
+
+int
+sxe__crypto_raise(lua_State *L, const char *call)
+{
+    return luaL_error(L, "%s: OpenSSL failed: %s", call, sxe__crypto_take_problem());
 }
 
 void

@@ -14,8 +14,7 @@ enum {
     HKDF_BLOCKS = 255,
     /* OpenSSL's limit; without this check, OpenSSL would report a longer info as a lack of
      * memory */
-    HKDF_INFO_MAX = 32768,
-    PBKDF2_MAX = 1024
+    HKDF_INFO_MAX = 32768
 };
 
 static OSSL_PARAM
@@ -70,6 +69,14 @@ get_hkdf(lua_State *L)
     return 1;
 }
 
+static bool
+compute_pbkdf2(struct sxe__crypto_job *job)
+{
+    return PKCS5_PBKDF2_HMAC(job->password, (int)job->password_length, (const uint8_t *)job->salt,
+                             (int)job->salt_length, job->cost.rounds, job->cost.md,
+                             (int)job->outcome.length, job->outcome.bytes) == 1;
+}
+
 /* crypto.pbkdf2(digest, password, salt [, {rounds =, length =}]) */
 static int
 get_pbkdf2(lua_State *L)
@@ -79,27 +86,31 @@ get_pbkdf2(lua_State *L)
     size_t password_length, salt_length, length;
     const char *password = luaL_checklstring(L, 2, &password_length);
     const char *salt = luaL_checklstring(L, 3, &salt_length);
-    luaL_Buffer key;
-    uint8_t *room;
+    struct sxe__crypto_job *job;
     int rounds;
 
     luaL_argcheck(L, password_length <= SXE__CRYPTO_OUT_MAX, 2, "at most 1048576 bytes expected");
     luaL_argcheck(L, salt_length <= SXE__CRYPTO_OUT_MAX, 3, "at most 1048576 bytes expected");
     sxe__crypto_check_options(L, 4, names, "crypto.pbkdf2");
     rounds = (int)sxe__crypto_take_integer(L, 4, "rounds", ROUNDS, ROUNDS_MAX);
-    length = (size_t)sxe__crypto_take_integer(L, 4, "length", EVP_MD_get_size(md), PBKDF2_MAX);
-    room = (uint8_t *)luaL_buffinitsize(L, &key, length);
-    if (PKCS5_PBKDF2_HMAC(password, (int)password_length, (const uint8_t *)salt, (int)salt_length,
-                          rounds, md, (int)length, room) != 1)
+    length =
+        (size_t)sxe__crypto_take_integer(L, 4, "length", EVP_MD_get_size(md), SXE__CRYPTO_KEY_MAX);
+    job = sxe__crypto_new_job("crypto.pbkdf2", password, password_length, salt, salt_length);
+    if (job == NULL)
         return sxe__crypto_raise(L, "crypto.pbkdf2");
-    luaL_pushresultsize(&key, length);
-    return 1;
+    job->compute = compute_pbkdf2;
+    job->cost.md = md;
+    job->cost.rounds = rounds;
+    job->outcome.length = length;
+    return sxe__crypto_do(L, job);
 }
 
 void
 sxe__crypto_add_derive(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"hkdf", get_hkdf}, {"pbkdf2", get_pbkdf2}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"hkdf", get_hkdf}, {NULL, NULL}};
+    static const luaL_Reg long_functions[] = {{"pbkdf2", get_pbkdf2}, {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
+    sxe__crypto_set_long_functions(L, long_functions);
 }

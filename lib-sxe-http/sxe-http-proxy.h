@@ -203,9 +203,17 @@ struct sxe_http_proxy {
      * /a%2f..%2fadmin, which the upstream reads as /admin, and so evade the checks of the route
      * /admin */
     bool encoded_slash;
+    /* Fields that the request gets, each "Name: value", in which {user} is the name of
+     * sxe_http_user, {request_id} the request's id, and {client} the client's address. Such a field
+     * replaces all fields of its name, also those of names that differ by underscores and dots
+     * only. If its value is empty, the field is not sent. Not allowed are Connection,
+     * Content-Length, Expect, Host, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding,
+     * Upgrade, Via, and other braces. */
+    const char *const *request_header;
+    unsigned request_header_number;
 };
 
-/* 0; -EINVAL: the path, host, via or fields are not as the comments above say. For programs whose
+/* 0; -EINVAL: the path, host, via, fields or request_header are not as the comments above say. For programs whose
  * users choose these values: a request to an invalid struct is answered 500, after a line in the
  * log. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *proxy);

@@ -4,16 +4,35 @@
 -- over steps is here, so that other tasks run between them.
 local native, methods = ...
 local close, is_compressor, new = native.close, native.is_compressor, native.new
-local concat, error, settings, step = table.concat, error, native.settings, native.step
+local concat, error, setmetatable, settings, step = table.concat, error, setmetatable, native.settings, native.step
 
 local NO_FLUSH <const>, SYNC_FLUSH <const>, FINISH <const> = 0, 2, 4
 
+local is_busy = setmetatable({}, { __mode = "k" }) -- the streams whose call has done some of its steps
+
+-- The end of such a call. After an error, of a limit of the task for example, the stream lacks a part of the text.
+local Use = {}
+
+function Use:__close(why)
+  is_busy[self.stream] = nil
+  if why ~= nil then close(self.stream) end
+end
+
+local function check_free(stream)
+  if is_busy[stream] then error("zlib: another task uses the stream", 3) end
+end
+
 -- Compress or decompress a text: the output; or nil, why, and the stream is closed.
 local function run(stream, text, flush)
-  local parts, count, at, is_full = {}, 0, 0, nil
+  local part, at, is_full = step(stream, text, 0, flush)
 
+  if not part then return nil, at end
+  if at == #text and not is_full then return part end
+  local _use <close> = setmetatable({ stream = stream }, Use)
+  local parts, count = { part }, 1
+
+  is_busy[stream] = true
   repeat
-    local part
     part, at, is_full = step(stream, text, at, flush)
     if not part then return nil, at end
     count = count + 1
@@ -27,15 +46,18 @@ end
 methods.close = close
 
 function methods.add(stream, text)
+  check_free(stream)
   return run(stream, text, NO_FLUSH)
 end
 
 function methods.flush(stream)
   if not is_compressor(stream) then error("zlib: flush: a stream that compresses expected", 2) end
+  check_free(stream)
   return run(stream, "", SYNC_FLUSH)
 end
 
 function methods.finish(stream, text)
+  check_free(stream)
   local output, why = run(stream, text or "", FINISH)
 
   close(stream)

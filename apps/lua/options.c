@@ -178,6 +178,12 @@ choose_defaults(struct program_options *options)
         options->script = "-";
 }
 
+static bool
+runs_scripts(const struct program_options *options)
+{
+    return options->is_check || options->is_shell || options->chunks_number > 0;
+}
+
 int
 program_options_parse(struct program_options *options, int argc, char **argv)
 {
@@ -196,6 +202,10 @@ program_options_parse(struct program_options *options, int argc, char **argv)
         return refuse_lua_option("--check needs a script");
     if (options->project != NULL && options->script != NULL)
         return refuse_lua_option("--new takes one directory");
+    if (options->project != NULL && (options->is_rocks || runs_scripts(options)))
+        return refuse_lua_option("--new goes without --rocks, --check, -e and -i");
+    if (options->is_rocks && runs_scripts(options))
+        return refuse_lua_option("--rocks goes without --check, -e and -i");
     if (!options->is_check && !options->is_rocks && options->project == NULL)
         choose_defaults(options);
     if (options->is_shell && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))

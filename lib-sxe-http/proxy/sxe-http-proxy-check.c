@@ -36,6 +36,17 @@ is_length_of_name(struct sxe_span text)
     return text.length > 0 && text.length <= NAME_MOST;
 }
 
+static bool
+are_rules(const struct sxe_http_proxy *proxy)
+{
+    struct sxe__http_rule rule;
+    bool is_good = true;
+
+    for (unsigned i = 0; i < proxy->request_header_number; i++)
+        is_good &= sxe__http_rule_read(proxy->request_header[i], &rule);
+    return is_good;
+}
+
 int
 sxe_http_proxy_check(const struct sxe_http_proxy *proxy)
 {
@@ -45,7 +56,7 @@ sxe_http_proxy_check(const struct sxe_http_proxy *proxy)
     if ((proxy->path != NULL && !is_proxy_path(proxy->path)) || !is_length_of_name(host) ||
         !sxe__http_host(host.base, host.length) || !is_length_of_name(via) ||
         (!sxe_http_is_token(via) && !sxe__http_host(via.base, via.length)) ||
-        proxy->fields > SXE_HTTP_PROXY_NO_FIELDS)
+        proxy->fields > SXE_HTTP_PROXY_NO_FIELDS || !are_rules(proxy))
         return -EINVAL;
     return 0;
 }

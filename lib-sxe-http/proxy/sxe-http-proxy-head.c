@@ -275,6 +275,50 @@ add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request
     return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
 }
 
+/* ---- The fields that the route sets ---- */
+
+static void
+remove_sent_fields(struct sxe__http_proxy_head *made, struct sxe_span name)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < made->number; i++) {
+        if (!sxe__http_is_cgi_same(made->fields[i].name, name))
+            made->fields[kept++] = made->fields[i];
+    }
+    made->number = kept;
+}
+
+/* A field that the route sets replaces all others of its name, also if the server does not know its
+ * value: a client cannot send it then, either. */
+static int
+set_field_of_rule(const char *line, const struct sxe_http_request *request,
+                  struct sxe__http_proxy_head *made)
+{
+    char *to = made->room + made->used;
+    struct sxe__http_rule rule;
+    ssize_t length;
+
+    (void)sxe__http_rule_read(line, &rule); /* sxe_http_proxy_check has checked the line */
+    remove_sent_fields(made, rule.name);
+    length = sxe__http_rule_expand(&rule, request, to, sizeof(made->room) - made->used);
+    if (length <= 0)
+        return (int)length;
+    made->used += (size_t)length;
+    return add_sent_field(made, rule.name, (struct sxe_span){to, (size_t)length});
+}
+
+static int
+set_fields_of_route(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request,
+                    struct sxe__http_proxy_head *made)
+{
+    int result = 0;
+
+    for (unsigned i = 0; result == 0 && i < proxy->request_header_number; i++)
+        result = set_field_of_rule(proxy->request_header[i], request, made);
+    return result;
+}
+
 /* Ask the address for WebSocket: the request asks for it, and a tunnel is free. */
 static int
 add_websocket(struct sxe__http_proxy_head *made)
@@ -341,6 +385,8 @@ sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
         result = pass_fields(request, made);
     if (result == 0)
         result = add_own_fields(proxy, request, made);
+    if (result == 0)
+        result = set_fields_of_route(proxy, request, made);
     if (result == 0 && is_tunnel)
         result = add_websocket(made);
     made->head.fields_number = made->number;

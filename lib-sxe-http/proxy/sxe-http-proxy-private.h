@@ -107,6 +107,22 @@ struct sxe__http_proxy_head {
     char room[UINT16_MAX + 1024];
 };
 
+/* A field that a route sets, as the line in `request_header` of struct sxe_http_proxy says. */
+struct sxe__http_rule {
+    struct sxe_span name;
+    struct sxe_span value; /* with variables */
+};
+
+/* False: the line is not valid. */
+bool sxe__http_rule_read(const char *line, struct sxe__http_rule *rule);
+
+/* Write the value with its variables replaced. Returns its length, or -EMSGSIZE. */
+ssize_t sxe__http_rule_expand(const struct sxe__http_rule *rule,
+                              const struct sxe_http_request *request, char *to, size_t room);
+
+/* Whether CGI programs take two names of fields for the same. */
+bool sxe__http_is_cgi_same(struct sxe_span a, struct sxe_span b);
+
 struct sxe_http_upstream {
     struct sxe_http_upstream_config config; /* the configuration, with all defaults filled in */
     char name[256];

@@ -423,8 +423,8 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
         return sxe_http_reply_status(response, 501);
     if (sxe_http_proxy_check(proxy) < 0) {
         SXE_WARN(
-            "%s: the route's path, host, via or fields cannot be sent: the request is answered "
-            "500",
+            "%s: the route's path, host, via, fields or request_header cannot be sent: the request "
+            "is answered 500",
             proxy->upstream->name);
         return sxe_http_reply_status(response, 500);
     }

@@ -314,6 +314,8 @@ int sxe__lua_open_realm(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);
+/* Let the modules opened from now on do long calls in threads (sxe-lua-offload-internal.h). */
+void sxe__lua_open_offload(lua_State *L);
 int sxe__lua_open_store(lua_State *L);
 int sxe__lua_open_postgres(lua_State *L);
 int sxe__lua_open_regex(lua_State *L);

@@ -12,6 +12,7 @@ sxe__lua_open_crypto(lua_State *L)
     if (sxe__lua_config()->crypto == NULL)
         return luaL_error(L, "this program has no sxe.crypto: it was built without OpenSSL 3, or "
                              "gives scripts none (struct sxe_lua_config)");
+    sxe__lua_open_offload(L);
     return sxe__lua_config()->crypto(L);
 }
 

@@ -18,11 +18,20 @@ remove_part_now(lua_State *L)
     return 0;
 }
 
+/* is_unread(req): whether no byte of the body was read */
+static int
+is_form_unread(lua_State *L)
+{
+    lua_pushboolean(L, sxe__lua_http_argument(L, SXE__LUA_REQUEST)->body == SXE__LUA_BODY_UNREAD);
+    return 1;
+}
+
 int
 sxe__lua_open_multipart(lua_State *L)
 {
     sxe__lua_push_part(L, &parts_part);
     lua_pushcfunction(L, remove_part_now);
-    lua_call(L, 1, 1);
+    lua_pushcfunction(L, is_form_unread);
+    lua_call(L, 2, 1);
     return 1;
 }

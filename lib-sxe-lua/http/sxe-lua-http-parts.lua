@@ -8,8 +8,9 @@
 --   "\r\n" fields "\r\n\r\n" bytes
 --
 -- The buffer holds one chunk of the body and the bytes in which a boundary may have begun. sxe-lua-http-parts.c gives
--- remove_now(path), which removes a file at once, in the thread of the loop.
-local remove_now = ...
+-- remove_now(path), which removes a file at once, in the thread of the loop, and is_unread(req), which says whether no
+-- byte of the body was read.
+local remove_now, is_unread = ...
 local error, find, format, gsub, match, max = error, string.find, string.format, string.gsub, string.match, math.max
 local ipairs, lower, pairs, pcall, setmetatable = ipairs, string.lower, pairs, pcall, setmetatable
 local char, sub, tonumber, tostring, type = string.char, string.sub, tonumber, tostring, type
@@ -40,6 +41,7 @@ local function take_options(options)
     if (math.type(value) or type(value)) ~= wanted then
       error("multipart.read: " .. name .. ": " .. wanted .. " expected, got " .. type(value), 3)
     end
+    if wanted == "integer" and value < 0 then error("multipart.read: " .. name .. ": 0 or more expected, got " .. value, 3) end
     taken[name] = value
   end
   return taken
@@ -217,6 +219,9 @@ function multipart.read(req, options)
   end
   local boundary = parameters_of(kind).boundary or ""
   if boundary == "" or #boundary > BOUNDARY_MAX then refuse(400, "the form has no boundary") end
+  if type(req) == "userdata" and not is_unread(req) then -- tests have tables
+    error("multipart.read: the body was read, or is being read: read it once", 2)
+  end
   local form = setmetatable({ texts = {}, files = {}, parts = {} }, Form)
   paths_of[form] = {}
   local unfinished <close> = setmetatable({ form = form }, Unfinished)
@@ -226,7 +231,10 @@ function multipart.read(req, options)
   return form
 end
 
-function Form:keep() paths_of[self] = {} end
+function Form:keep()
+  if not paths_of[self] then error("form:keep: the form has ended, and its files are removed", 2) end
+  paths_of[self] = {}
+end
 
 -- A file whose opening was given up may be made after the first try.
 local function remove_later(path)
@@ -240,9 +248,9 @@ end
 -- If the client is gone, this task may not wait, so others remove the files; without a task, or when the state ends, the
 -- thread of the loop does.
 function Form:__close()
-  local paths = paths_of[self]
+  local paths = paths_of[self] or {}
 
-  paths_of[self] = {}
+  paths_of[self] = nil
   for _, path in ipairs(paths) do doomed[path] = true end
   for _, path in ipairs(paths) do
     local is_good, is_removed = pcall(file.remove, path)

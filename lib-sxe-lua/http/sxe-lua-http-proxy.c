@@ -24,6 +24,7 @@ enum {
     TEXTS,
     SERVERS,
     PLACES_MAX = 16,
+    HEADERS_MAX = 8,
     CONNECTIONS_MOST = 65536,
     FAILS_MOST = 1000000,
     DAY_MS = 86400000,
@@ -150,6 +151,41 @@ take_proxy_numbers(lua_State *L, struct sxe_http_upstream_config *config)
                    config->check_path);
 }
 
+/* The fields that the proxy sets: a text, or a list of texts, which the proxy keeps. */
+static void
+take_request_header(lua_State *L, struct sxe_http_proxy *send)
+{
+    const int type = lua_getfield(L, OPTIONS, "request_header");
+    const unsigned number = type == LUA_TTABLE ? (unsigned)lua_rawlen(L, -1) : type != LUA_TNIL;
+    const char **lines;
+
+    if ((type != LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE) || number > HEADERS_MAX)
+        luaL_error(L,
+                   "http.proxy: request_header must be a text such as 'X-User: {user}', or a "
+                   "list of up to %d of them",
+                   HEADERS_MAX);
+    lines = lua_newuserdatauv(L, HEADERS_MAX * sizeof(*lines), 0);
+    lua_rawseti(L, TEXTS, HEADERS_MAX + 1);
+    for (unsigned i = 0; i < number; i++) {
+        if (type == LUA_TTABLE)
+            lua_rawgeti(L, -1, i + 1);
+        else
+            lua_pushvalue(L, -1);
+        lines[i] = sxe__lua_option_text(L, "http.proxy", "each of request_header");
+        if (sxe_http_proxy_check(&(struct sxe_http_proxy){.request_header = &lines[i],
+                                                          .request_header_number = 1}) < 0)
+            luaL_error(L,
+                       "http.proxy: request_header must be 'Name: value' with {user}, "
+                       "{request_id} or {client}, and not a field such as Host that the proxy "
+                       "sets itself, not '%s'",
+                       lines[i]);
+        lua_rawseti(L, TEXTS, i + 1);
+    }
+    lua_pop(L, 1);
+    send->request_header = lines;
+    send->request_header_number = number;
+}
+
 static void
 take_proxy_route(lua_State *L, struct sxe_http_proxy *send)
 {
@@ -164,6 +200,7 @@ take_proxy_route(lua_State *L, struct sxe_http_proxy *send)
     send->fields = (enum sxe_http_proxy_fields)proxy_choice(L, "forwarded", fields,
                                                             "x-forwarded, forwarded or none");
     send->encoded_slash = sxe__lua_option_bool(L, OPTIONS, "http.proxy", "encoded_slash", false);
+    take_request_header(L, send);
     if (sxe_http_proxy_check(send) < 0)
         luaL_error(L, "http.proxy: path must be a path in the normal form, host a host, and via a "
                       "name of letters, digits and dashes");
@@ -296,6 +333,7 @@ static const char *const proxy_options[] = {"balance",
                                             "forwarded",
                                             "host",
                                             "path",
+                                            "request_header",
                                             "via",
                                             "upstream",
                                             NULL};

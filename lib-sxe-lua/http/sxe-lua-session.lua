@@ -438,11 +438,14 @@ function Sessions:filter()
   return function(req, res) req.ctx.session = self:open(req, res) end
 end
 
--- The token that a request brings, in a header or in a form.
+-- The token that a request brings, in a header or in a form. The handler reads a form of multipart/form-data as it
+-- arrives, after the filter, so its token is in the query.
 local function token_of(req)
-  local token, kind = req.headers["X-CSRF-Token"], req.headers["Content-Type"]
+  local token, kind = req.headers["X-CSRF-Token"], (req.headers["Content-Type"] or ""):lower()
 
-  if token or not kind or not match(kind:lower(), "^application/x%-www%-form%-urlencoded") then return token end
+  if token then return token end
+  if match(kind, "^multipart/form%-data") then return req.query.csrf_token end
+  if not match(kind, "^application/x%-www%-form%-urlencoded") then return nil end
   local fields = req:form()
 
   return fields and fields.csrf_token

@@ -93,6 +93,65 @@ end]]),
         "true\tfalse\tfalse\nfalse\tnil\nnil\tnil\nnil\nnil\nnil\nnil\n")
 end)
 
+local TASKS = 'local task = require "sxe.task"\n'
+
+-- promise: docs/crypto.md: The task waits meanwhile, as for a file, and other tasks run; the time does not count for the
+-- task's limit of CPU time.
+test("tasks run while passwords are hashed", function()
+    -- The limit of CPU time is 20 ms, of which a hash takes ten times as much.
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "--cpu", "20ms", "-e", TASKS .. [[
+        local crypto = require "sxe.crypto"
+        local hashed, turns = 0, 0
+        local calls = {
+            function() return crypto.hash_password "secret" end,
+            function() return crypto.scrypt("secret", "salt") end,
+            function() return crypto.pbkdf2("sha256", "secret", "salt") end,
+        }
+        for _, call in ipairs(calls) do
+            task.start(function() assert(#call() >= 32) hashed = hashed + 1 end)
+        end
+        task.start(function()
+            while hashed < #calls do task.sleep(0.001) turns = turns + 1 end
+            print(turns >= 10)
+        end)]]}
+    equal(proc:output(200), "true\n")
+    equal(proc:errors(), "")
+    equal(proc:wait(60), 0)
+end)
+
+-- promise: docs/crypto.md: If the task is cancelled, the call returns `nil, "cancelled"`. A hash that a thread has begun is
+-- completed, and nobody gets it; a call that waits for a thread is dropped.
+test("tasks that are cancelled get no hash", function()
+    equal(run(TASKS .. [[
+        local tasks, results = {}, {}
+        for i = 1, 20 do
+            tasks[i] = task.start(function()
+                local hash, why = c.hash_password "secret"
+                results[hash and "hash" or why] = (results[hash and "hash" or why] or 0) + 1
+            end)
+        end
+        task.start(function()
+            task.sleep(0.01)
+            for i = 1, 19 do tasks[i]:cancel() end
+            tasks[20]:join()
+            print(results.cancelled + results.hash, results.hash >= 1, results.cancelled >= 1)
+        end)]]), "20\ttrue\ttrue\n")
+end)
+
+-- promise: docs/crypto.md: Where a task cannot wait (in a callback of `table.sort`, in a finalizer), outside of a task, and
+-- before the loop starts, the call computes at once.
+test("hashes where no task can wait", function()
+    equal(run(TASKS .. [[
+        local cheap = { n = 2 }
+        print(#c.scrypt("a", "b", cheap))
+        task.start(function()
+            table.sort({ 1, 2 }, function() print(#c.scrypt("a", "b", cheap)) return false end)
+            setmetatable({}, { __gc = function() print(#c.hash_password("a", cheap) > 80) end })
+            collectgarbage()
+            print(coroutine.wrap(function() return #c.scrypt("a", "b", cheap) end)())
+        end)]]), "32\n32\ntrue\n32\n")
+end)
+
 -- promise: docs/crypto.md: `crypto.open(key, sealed [, options])` returns the text again, or `nil, message` if any
 -- byte was changed. It returns no text before the tag was checked.
 test("a sealed text that was changed is not opened", function()

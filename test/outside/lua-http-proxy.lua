@@ -87,6 +87,25 @@ test("a handler checks the request, changes its path and adds headers to the rep
     equal(reply.body, "ann")
 end)
 
+-- promise: docs/proxy.md: `request_header` of a route sets fields in the requests that it sends on: one text
+-- `"Name: value"`, or up to 8.
+test("a proxy of a script sets fields", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream, [[
+        local one = http.proxy{ upstream = app, request_header = "X-App: shop" }
+        local two = http.proxy{ upstream = app, request_header = { "X-Id: {request_id}", "X-Client: {client}" } }
+        return http.router():use("/one", one):any("/two", function(req, res) return two(req, res) end)]])
+    local client <close> = server:connect()
+    client:send(request "GET /one")
+    local sock <close> = upstream:accept()
+    check(head_of(sock):find("\r\nX-App: shop\r\n", 1, true))
+    sock:send(ok "1")
+    equal(client:read_reply().body, "1")
+    client:send(request("GET /two", "X-Client: 1.2.3.4"))
+    local head = head_of(sock)
+    check(head:find "\r\nX%-Id: %x+\r\nX%-Client: 127.0.0.1\r\n" and not head:find "1.2.3.4", head)
+end)
+
 test("a reply that is cut, a client that leaves, a server that is not there", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     for _, way in ipairs(WAYS) do

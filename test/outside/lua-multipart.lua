@@ -123,3 +123,36 @@ test("odd heads of parts are understood", function()
     end
     equal(send(server, part('name="f"; filename=""', "") .. "--B--").body, "0 - -")
 end)
+
+-- promise: docs/lua-handlers.md: A body is read once, by one task: another `read`, or one after `req:body()`, raises an
+-- error. After the end of the form `form:keep()` raises an error, because the files are gone.
+test("two readers of one form, and a form that is kept too late, are mistakes", function()
+    local server <close> = script.start[[
+local multipart, task = require "sxe.multipart", require "sxe.task"
+local function fault(f, ...)
+  local is_good, why = pcall(f, ...)
+  return is_good and "none" or tostring(why):match "[^:]*$"
+end
+return function(req)
+  if req.path == "/body" then req:body() return fault(multipart.read, req) end
+  if req.path == "/options" then return fault(multipart.read, req, { file_max = -1 }) end
+  local other, kept = "", nil
+  do
+    local reader = task.start(function() other = fault(multipart.read, req) end)
+    local form <close> = multipart.read(req)
+    reader:join()
+    kept = form
+  end
+  return fault(multipart.read, req) .. "," .. other .. "," .. fault(kept.keep, kept)
+end]]
+    local ONCE <const> = " read it once"
+    local function ask(path)
+        local sock <close> = server:connect()
+        local body = part('name="t"', "text") .. "--B--"
+        sock:send((head_of(#body):gsub("/", path, 1)) .. body)
+        return sock:read_reply().body
+    end
+    equal(ask "/", ONCE .. "," .. ONCE .. ", the form has ended, and its files are removed")
+    equal(ask "/body", ONCE)
+    equal(ask "/options", " 0 or more expected, got -1")
+end)

@@ -138,6 +138,137 @@ test("tasks that share a realm, and realms of workers", function()
         "201\ntime2 time4 time6 time8 time10 time12 time14 time16\n")
 end)
 
+-- promise: docs/realms.md: An offered function cannot wait: a call that would wait raises an error. It may start tasks,
+-- which may wait.
+test("a call that would wait says that it cannot", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ offer = {
+            sleep = task.sleep,
+            get = function() return require "sxe.client".get "http://127.0.0.1:1/" end,
+            start = function() task.start(function() task.sleep(0.001) print "waited" end) end,
+        } })
+        task.start(function()
+            for _, name in ipairs{ "sleep", "get" } do
+                local value, why, kind = r:run(name .. "(0.001)")
+                print(value, kind, first(why):match "cannot wait inside of run")
+            end
+            print(r:run "start() return 1")
+        end):join()
+        task.sleep(0.05)]],
+        ("nil\terror\tcannot wait inside of run\n"):rep(2) .. "1\nwaited\n")
+end)
+
+-- promise: docs/realms.md: It may call other realms, until the stack of C has no more room ("nested too deep").
+test("realms that call realms end with an error", function()
+    equal(run[[
+        local depth = 0
+        local function deep()
+            depth = depth + 1
+            local r <close> = assert(realm.new{ memory_max = "64K", offer = { deep = deep } })
+            local value, why = r:run "return deep()"
+            return value or first(why):match "nested too deep" or "other"
+        end
+        print(deep(), depth > 10)]], "nested too deep\ttrue\n")
+end)
+
+-- promise: docs/realms.md: so many realms together cannot take more than that.
+test("the owner's limit of memory bounds all its realms together", function()
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", "16m", "-e", FIRST .. [[
+        local all, why, kind = {}, nil, nil
+        for i = 1, 20 do
+            local r
+            r, why, kind = realm.new{ memory_max = "4M", time_max_ms = 10000, code = "kept = {}" }
+            if r then
+                all[i] = r
+                _, why, kind = r:run "for i = 1, 1 << 20 do kept[i] = ('x'):rep(1000) .. i end"
+            end
+            if kind ~= "memory" then print("no error", i) end
+        end
+        print(why)
+        for i, r in ipairs(all) do r:close() end
+        local r <close> = assert(realm.new())
+        print(r:run "return 'alive'")]]}
+    equal(proc:output(200), "not enough memory: the owner of the realm has no more\nalive\n")
+    equal(proc:errors(), "")
+    equal(proc:wait(60), 0)
+end)
+
+-- promise: docs/realms.md: no files, no `os.execute`, no `debug`, no bytecode, no finalizers, no weak tables. A string or
+-- another block of memory has at most 2 MiB.
+test("a realm has nothing that leads out of it", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ memory_max = "16M", require = { "sxe.json" } })
+        for _, name in ipairs{ "io", "debug", "package", "dofile", "loadfile", "print", "arg", "os.execute", "os.exit",
+                               "os.getenv", "os.remove", "string.dump" } do
+            if r:run("return " .. name) ~= nil then print("there", name) end
+        end
+        for _, text in ipairs{ "load '\\27Lua'", "setmetatable({}, { __gc = function() end })", "require 'sxe.realm'", "require 'sxe.file'",
+                               "return ('x'):rep((2 << 20) + 1)" } do
+            local is_good, why = r:run("local value, why = " .. text:gsub("^return ", "") .. " if why then error(why) end " ..
+                "return value")
+            if is_good ~= nil or not why then print("good", text) end
+        end
+        print(r:run "local t = setmetatable({}, { __mode = 'k' }) t[{}] = 1 collectgarbage() return next(t) ~= nil")
+        print(r:run "return #('x'):rep((2 << 20) - 100)")
+        print((pcall(realm.new, { require = { "sxe.realm" } })))]], "true\n" .. ((2 << 20) - 100) .. "\nfalse\n")
+end)
+
+-- promise: docs/realms.md: the results of one call take at most `memory_max` bytes. An argument that cannot be copied
+-- raises an error in the owner.
+test("values are copied or refused", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ memory_max = "128K", code = "return { echo = function(...) return ... end }" })
+        local list = { 1, { "two" } }
+        list.self = list
+        local copy = r:call("echo", list)
+        print(copy ~= list, copy.self == copy, copy[2][1])
+        print(select("#", r:call("echo", nil, nil)))
+        for _, value in ipairs{ print, coroutine.create(print), io.stdout } do print((pcall(r.call, r, "echo", value))) end
+        local _, why, kind = r:run "local s = ('x'):rep(20000) return s, s, s, s, s, s, s, s"
+        print(first(why):match "limit of 131072 bytes", kind)
+        _, why, kind = r:run "return 1, load ''"
+        print(first(why), kind)]],
+        "true\ttrue\ttwo\n2\n" .. ("false\n"):rep(3) .. "limit of 131072 bytes\terror\n" ..
+        "result 2 is a function, which cannot be sent to another state\terror\n")
+end)
+
+-- promise: docs/realms.md: Closing twice is harmless; a call of a closed realm raises an error. None of the realm's code
+-- runs at its end.
+test("a realm ends once, and silently", function()
+    equal(run[[
+        local said = 0
+        local r = assert(realm.new{ name = "shop", offer = { say = function() said = said + 1 end }, code =
+            "local x <close> = setmetatable({}, { __close = say }) c = coroutine.wrap(function() local y <close> = " ..
+            "setmetatable({}, { __close = say }) coroutine.yield() end) c()" })
+        local before = said
+        print(r.status, r.name, r:memory() > 10000, select(2, r:memory()) >= r:memory())
+        r:close()
+        r:close()
+        print(r.status, r:memory(), said == before)
+        print(pcall(r.call, r, "x"))
+        print((pcall(r.run, r, "")))]],
+        "ready\tshop\ttrue\ttrue\nclosed\t0\ttrue\nfalse\trealm 'shop' is closed\nfalse\n")
+end)
+
+if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then
+    -- promise: docs/realms.md: It takes some 18 KB, so a process has thousands of them.
+    test("ten thousand realms take some 18 KB each", function()
+        -- The bound is wide: the page says what was measured, and this test that it is not some other size.
+        equal(run[[
+            local function resident()
+                for line in io.lines "/proc/self/status" do
+                    local kb = tonumber(line:match("VmRSS:%s+(%d+)"))
+                    if kb then return kb * 1024 end
+                end
+            end
+            local all, before = {}, resident()
+            for i = 1, 10000 do all[i] = assert(realm.new{ code = "return { f = function() return 1 end }" }) end
+            local each = (resident() - before) / #all
+            print(each > 9000 and each < 36000 or each, all[1]:memory() < 24000 or all[1]:memory())
+            for _, r in ipairs(all) do if r:call "f" ~= 1 then print "wrong" end end]], "true\ttrue\n")
+    end)
+end
+
 -- promise: docs/realms.md: A realm without any reference is closed when it is collected as garbage.
 if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then
     -- The allocator of the coverage flavour keeps freed memory.

@@ -205,6 +205,39 @@ if redis then
     end)
 end
 
+-- promise: docs/sessions.md: Its token is in the header or, in a page without JavaScript, in the query of the form's
+-- address:
+test("a form with files brings its token in the header or in the query, and no other form in the query", function()
+    local server <close> = script.start(FIRST .. [[
+local http, multipart = require "sxe.http", require "sxe.multipart"
+local sessions = session.new{ secret = SECRET }
+local r = http.router()
+r:use(sessions:guard())
+r:get("/", function(req, res) return sessions:open(req, res):token() end)
+r:post("/", function(req)
+  if req.headers["content-type"]:find "^application" then return req:form().t end
+  local form <close> = multipart.read(req)
+  return form.texts.t
+end)
+return r]])
+    local page = http.ask(server, http.request "GET /")
+    local cookie = "Cookie: " .. page.headers["set-cookie"]:match "^[^;]+"
+    local function post(query, kind, body, ...)
+        return http.ask(server, http.request("POST /" .. query, cookie, "Content-Type: " .. kind, "Content-Length: " .. #body, ...) .. body)
+    end
+    local token = page.body
+    local query, header = "?csrf_token=" .. token, "X-CSRF-Token: " .. token
+    local KIND <const>, FORM <const> = "Multipart/Form-Data; boundary=B", "application/x-www-form-urlencoded"
+    local function form(more) return (more or "") .. '--B\r\nContent-Disposition: form-data; name="t"\r\n\r\ntext\r\n--B--\r\n' end
+    equal(post(query, KIND, form()).body, "text")
+    equal(post("", KIND, form(), header).body, "text")
+    local field = '--B\r\nContent-Disposition: form-data; name="csrf_token"\r\n\r\n' .. token .. "\r\n"
+    equal(post("", KIND, form(field)).status, 403)
+    equal(post("?csrf_token=x", KIND, form()).status, 403)
+    equal(post(query, FORM, "t=text").status, 403)
+    equal(post("", FORM, "t=text&csrf_token=" .. token).body, "text")
+end)
+
 -- promise: docs/sessions.md: A request has one session for each name of a cookie: `open` raises an error if another
 -- object of `session.new` with the same `name` was opened for the request.
 test("two objects of one cookie's name are refused in one request", function()

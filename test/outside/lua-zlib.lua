@@ -74,6 +74,30 @@ print(turns > before, zlib.decompress(data, {max = #text}) == text)
 ended = true]], "true\ttrue\n")
 end)
 
+-- promise: docs/zlib.md: A stream is for one task at a time: a call while another task's call has not ended raises an
+-- error, too. A call that a limit of its task ends closes the stream.
+test("two tasks cannot mix their texts in a stream", function()
+    equal(run[[
+local task = require "sxe.task"
+local text, out, data = ("0123456789abcdef"):rep(4 << 20), zlib.compressor{ level = 9 }, nil
+task.start(function() local head = out:add(text) data = head .. out:finish() end)
+task.start(function()
+  repeat
+    local good, why = pcall(out.add, out, "other")
+    if good then print "mixed" break end
+    task.sleep(0)
+  until why:find("another task uses the stream", 1, true)
+  while not data do task.sleep(0.01) end
+  print(zlib.decompress(data, { max = #text }) == text)
+end)]], "true\n")
+    equal(run([[
+local part, out = ("0123456789abcdef"):rep(1 << 16), zlib.compressor{ level = 9 }
+local text = part:rep(128)
+require "sxe.task".sleep(0) -- the time of the task begins again
+print((pcall(out.add, out, text)))
+print((select(2, pcall(out.add, out, "")):match "closed"))]], "--cpu", "200ms"), "false\nclosed\n")
+end)
+
 -- promise: docs/zlib.md: A call on a closed stream raises an error.
 test("a stream ends once", function()
     equal(run[[

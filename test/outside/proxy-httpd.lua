@@ -424,6 +424,37 @@ test("a route may send escaped slashes on", function()
     check(head_of(sock):find("GET /names/a%2Fb?c=%2F HTTP/1.1\r\n", 1, true))
 end)
 
+-- promise: docs/proxy.md: Such a field replaces all fields of its name, those of the client and of the proxy: a client
+-- cannot send X-User itself, nor `X_User` or `X.User`.
+test("a route tells the upstream who asks, and a client cannot", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local users = os.tmpname()
+    local file <close> = assert(io.open(users, "w"))
+    file:write "bob:$6$r8Jx2aTq$w89xnjxeW6pq3gEcwM1Dh74lLJ8ZVPPWZHNIUHXRmMln8l75amFDKxIgIJqRB5uVtYPahO5WfC86Di1S.4rVD0\n"
+    file:flush()
+    local server <close> = with_config(([[return { routes = {
+        ["/in/{rest...}"] = { proxy = "http://127.0.0.1:%d", passwords = %q, request_header = { "X-User: {user}",
+            "X-Id: <{request_id}>", "X-Client: {client}", "X-App: shop", "Authorization:" } },
+        ["/out/{rest...}"] = { proxy = "http://127.0.0.1:%d", request_header = "X-User: {user}" } } }]]):format(
+        upstream:port(), users, upstream:port()))
+    local forged = "X-User: root\r\nX_User: root\r\nx.user: root\r\nX-Client: 1.2.3.4"
+    local client <close> = server:connect()
+    client:send(request("GET /in/a", "Authorization: Basic Ym9iOmh1bnRlcjI=", forged)) -- bob:hunter2
+    local sock <close> = upstream:accept()
+    local head = head_of(sock)
+    for _, line in ipairs{"X-User: bob", "X-Client: 127.0.0.1", "X-App: shop"} do
+        check(head:find("\r\n" .. line .. "\r\n", 1, true), head)
+    end
+    check(head:find "\r\nX%-Id: <%x+>\r\n", head)
+    check(not head:find "root" and not head:find "1.2.3.4" and not head:find "Authorization", head)
+    sock:send(ok "ann")
+    equal(client:read_reply().body, "ann")
+    client:send(request("GET /out/a", forged))
+    head = head_of(sock)
+    check(head:find("^GET /out/a ") and not head:lower():find "x.user", head)
+    os.remove(users)
+end)
+
 -- promise: docs/configuration.md: A name that cannot be looked up does not prevent a worker from starting
 test("a name that is not found leaves the rest of the site as it is", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)

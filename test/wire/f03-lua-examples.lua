@@ -283,6 +283,37 @@ local function realm(port)
     equal(ask(port, "POST /rules/slow", "while true do end").status, 503)
 end
 
+-- Like ask, with one more field of the head.
+local function ask_with(port, line, field, body)
+    return ask(port, line .. " HTTP/1.1\r\n" .. field .. "\r\nX: ", body)
+end
+
+local function regex(port)
+    local log = '1.2.3.4 - - [1/Dec/2026] "GET /a?b=c HTTP/1.1" 200 5\n' ..
+                '1.2.3.4 - ann [1/Dec/2026] "GET /a HTTP/1.1" 200 5\nnonsense\n::1 - - [] "POST /b HTTP/1.1" 404 9\n'
+    local reply = expect(ask(port, "PUT /counts", log), 200, "application/json")
+    check(reply.body:find('"GET \\/a 200":2', 1, true) and reply.body:find('"POST \\/b 404":1', 1, true), reply.body)
+    reply = ask(port, "GET /find?pattern=(%5Cw%2B)@(%5Cw%2B)&text=to+ann@home")
+    check(reply.body:find('"text":"ann@home"', 1, true) and reply.body:find('["ann","home"]', 1, true), reply.body)
+    equal(ask(port, "GET /find?pattern=x&text=y").body, '{"found":false}')
+    equal(ask(port, "GET /find?pattern=(").status, 422)
+    equal(ask(port, "GET /find?pattern=(a%2B)%2B%24&text=" .. ("a"):rep(60) .. "b").status, 422)
+end
+
+local function zlib(port)
+    local text = ("a text that is long "):rep(5000)
+    expect(ask(port, "PUT /texts/a", text), 201, "application/json")
+    equal(ask(port, "GET /texts/a").body, text)
+    local reply = ask_with(port, "GET /texts/a", "Accept-Encoding: br, gzip")
+    equal(reply.headers["content-encoding"], "gzip")
+    check(#reply.body < 1000)
+    equal(ask_with(port, "PUT /texts/b", "Content-Encoding: gzip", reply.body).status, 201)
+    equal(ask(port, "GET /texts/b").body, text)
+    equal(ask_with(port, "PUT /texts/b", "Content-Encoding: gzip", "no gzip").status, 422)
+    equal(ask(port, "PUT /texts/b", ("x"):rep((4 << 20) + 1)).status, 413)
+    equal(ask(port, "GET /texts/c").status, 404)
+end
+
 local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
@@ -304,12 +335,17 @@ local examples = {
     {"upload", "lua", {directory}, upload},
     {"worker", "lua", {}, worker, nil, true},
     {"realm", "lua", {}, realm, nil, true},
+    {"zlib", "httpd", {}, zlib, nil, true},
     {"pages", "httpd", {}, pages, nil, true},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
 
 if wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.store'"}:wait(120) == 0 then
     examples[#examples + 1] = {"notes", "lua", {directory .. "/notes"}, notes, nil, true}
+end
+
+if wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.regex'"}:wait(120) == 0 then
+    examples[#examples + 1] = {"regex", "httpd", {}, regex, nil, true}
 end
 
 -- In the coverage flavour, scripts write the lines that ran to the folder that tools/coverage.sh reads.

@@ -202,10 +202,11 @@ choose_action(struct config_reader *reader, struct config_route *route, bool is_
 static bool
 read_route(struct config_reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {"body",   "burst", "encoded_slash", "fallback", "forwarded",
-                                        "header", "host",  "passwords",     "path",     "proxy",
-                                        "rate",   "realm", "redirect",      "root",     "script",
-                                        "status", "type",  "via",           NULL};
+    static const char *const names[] = {"body",      "burst",          "encoded_slash", "fallback",
+                                        "forwarded", "header",         "host",          "passwords",
+                                        "path",      "proxy",          "rate",          "realm",
+                                        "redirect",  "request_header", "root",          "script",
+                                        "status",    "type",           "via",           NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))

@@ -59,9 +59,10 @@ struct config_route {
     unsigned auth_line; /* the line of "passwords" */
     unsigned line;      /* the line of the route in the file, for messages */
     struct sxe_http_files *files;
-    const char *proxy;          /* the name of an upstream, or a URL */
-    struct upstream *upstream;  /* the upstream that `proxy` names */
-    struct sxe_http_proxy send; /* how requests are sent on to the upstream */
+    const char *proxy;                               /* the name of an upstream, or a URL */
+    struct upstream *upstream;                       /* the upstream that `proxy` names */
+    struct sxe_http_proxy send;                      /* how requests are sent on to the upstream */
+    const char *request_headers[CONFIG_HEADERS_MAX]; /* the lines of send.request_header */
     struct config_route *next;
 };
 

@@ -295,6 +295,26 @@ choose_upstream(struct config_reader *reader, struct config_route *route)
     return true;
 }
 
+/* Read the fields that the route sets in requests. */
+static bool
+read_request_header(struct config_reader *reader, struct config_route *route)
+{
+    struct sxe_http_proxy *send = &route->send;
+
+    send->request_header = route->request_headers;
+    if (!config_read_texts(reader, "request_header", route->request_headers, CONFIG_HEADERS_MAX,
+                           &send->request_header_number))
+        return false;
+    for (unsigned i = 0; i < send->request_header_number; i++) {
+        if (sxe_http_proxy_check(&(struct sxe_http_proxy){
+                .request_header = &route->request_headers[i], .request_header_number = 1}) < 0)
+            return config_fail(reader, "request_header", route->request_headers[i],
+                               "'Name: value' with {user}, {request_id} or {client}, and not a "
+                               "field such as Host that sxe-httpd sets itself");
+    }
+    return true;
+}
+
 bool
 config_read_proxy(struct config_reader *reader, struct config_route *route)
 {
@@ -304,13 +324,15 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
         !config_read_text(reader, "host", &send->host) ||
         !config_read_text(reader, "via", &send->via) || !read_fields_of_proxy(reader, send) ||
         !config_read_switch(reader, "encoded_slash", &send->encoded_slash) ||
-        !config_read_text(reader, "proxy", &route->proxy))
+        !read_request_header(reader, route) || !config_read_text(reader, "proxy", &route->proxy))
         return false;
     if (route->proxy == NULL)
         return (send->path == NULL && send->host == NULL && send->via == NULL &&
-                send->fields == SXE_HTTP_PROXY_X_FORWARDED && !send->encoded_slash) ||
+                send->fields == SXE_HTTP_PROXY_X_FORWARDED && !send->encoded_slash &&
+                send->request_header_number == 0) ||
                config_fail(reader, route->pattern, NULL,
-                           "path, host, via, forwarded and encoded_slash need proxy = ...");
+                           "path, host, via, forwarded, encoded_slash and request_header need "
+                           "proxy = ...");
     if (send->path != NULL && !upstream_is_path(send->path))
         return config_fail(reader, "path", send->path, UPSTREAM_PATH);
     if (sxe_http_proxy_check(&(struct sxe_http_proxy){.host = send->host}) < 0)

@@ -64,20 +64,20 @@ function crypto.random_text(length, alphabet) end
 ---@field p? integer 3
 ---@field length? integer only of crypto.scrypt: 32
 
----Derive a key from a password (RFC 7914).
+---Derive a key from a password (RFC 7914). A thread computes it; the task waits.
 ---@param password string
 ---@param salt string
 ---@param options? sxe.crypto.scrypt
----@return string key
+---@return string? key, string? why nil, "cancelled": the task was cancelled
 function crypto.scrypt(password, salt, options) end
 
----A hash of a password, with a salt of its own, to be kept.
+---A hash of a password, with a salt of its own, to be kept. A thread computes it; the task waits.
 ---@param password string
 ---@param options? sxe.crypto.scrypt
----@return string hash
+---@return string? hash, string? why nil, "cancelled": the task was cancelled
 function crypto.hash_password(password, options) end
 
----Whether this is the password of a hash.
+---Whether this is the password of a hash. A thread computes it; the task waits.
 ---@param password string
 ---@param hash string
 ---@return boolean? is_right nil: the hash is none of hash_password
@@ -112,12 +112,12 @@ function crypto.hkdf(digest, secret, options) end
 ---@field rounds? integer 600000
 ---@field length? integer that of the digest
 
----Derive a key from a password (RFC 8018).
+---Derive a key from a password (RFC 8018). A thread computes it; the task waits.
 ---@param digest sxe.crypto.digest
 ---@param password string
 ---@param salt string
 ---@param options? sxe.crypto.pbkdf2
----@return string key
+---@return string? key, string? why nil, "cancelled": the task was cancelled
 function crypto.pbkdf2(digest, password, salt, options) end
 
 ---@class sxe.crypto.sealing

@@ -291,6 +291,7 @@ function Files:send(res, name) end
 ---@field via? string "sxe"
 ---@field forwarded? "x-forwarded"|"forwarded"|"none" the fields that name the client, "x-forwarded"
 ---@field encoded_slash? boolean paths with %2F are sent on, false
+---@field request_header? string|string[] up to 8 "Name: value", with {user}, {request_id} or {client}
 
 ---@class sxe.Proxy
 ---@operator call: sxe.Proxy

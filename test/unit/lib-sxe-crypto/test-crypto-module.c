@@ -37,6 +37,9 @@ START_TEST(a_plain_state_has_it)
     luaL_requiref(L, "sxe.crypto", sxe_crypto_open, 0);
     ck_assert_int_eq(luaL_dostring(L, "return #require 'sxe.crypto'.digest('sha256', '')"), LUA_OK);
     ck_assert_int_eq(lua_tointeger(L, -1), 32);
+    ck_assert_int_eq(luaL_dostring(L, "return #require 'sxe.crypto'.scrypt('a', 'b', {n = 2})"),
+                     LUA_OK);
+    ck_assert_int_eq(lua_tointeger(L, -1), 32);
     lua_close(L);
 }
 END_TEST

@@ -242,6 +242,124 @@ START_TEST(a_request_of_such_a_route_is_a_500)
 }
 END_TEST
 
+/* ---- Fields that the route sets ---- */
+
+static const struct {
+    const char *lines[3];
+    const char *sent;
+    const char *expected;
+} rules[] = {
+    {{"X-App: shop"}, "", "X-App: shop\r\n"},
+    {{"X-App:  a b\t"}, "X-App: c\r\nx_app: d\r\nX.APP: e\r\n", "X-App: a b\r\n"},
+    {{"X-Client: <{client}>", "X-Real-IP:{client}"},
+     "X-Real-IP: 1.2.3.4\r\n",
+     "X-Client: <127.0.0.1>\r\nX-Real-IP: 127.0.0.1\r\n"},
+    /* The client has given no password, so there is no user. */
+    {{"X-User: {user}", "Authorization:"},
+     "X-User: root\r\nX_User: root\r\nAuthorization: Basic eDp5\r\n",
+     ""},
+    {{"X-Name: [{user}]", "X-Name: last"}, "", "X-Name: last\r\n"},
+};
+
+START_TEST(a_route_sets_fields)
+{
+    char sent[500], expected[500];
+    int server;
+    int peer;
+
+    proxy_site.proxy.request_header = rules[_i].lines;
+    for (unsigned i = 0; i < SXE_COUNT(rules[0].lines); i++)
+        proxy_site.proxy.request_header_number += rules[_i].lines[i] != NULL;
+    serve_proxy(usual, 1);
+    peer = client();
+    snprintf(sent, sizeof(sent), HEAD("%s"), rules[_i].sent);
+    snprintf(expected, sizeof(expected), HEAD(WHO "%s"), rules[_i].expected);
+    say(peer, sent);
+    server = take_request(0, expected);
+    close(peer);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
+START_TEST(a_field_of_the_route_replaces_one_of_the_proxy)
+{
+    static const char *const lines[] = {"X-Forwarded-For: 192.0.2.1"};
+    int server;
+    int peer;
+
+    proxy_site.proxy.request_header = lines;
+    proxy_site.proxy.request_header_number = 1;
+    serve_proxy(usual, 1);
+    peer = client();
+    say(peer, GET("/a"));
+    server = take_request(0, HEAD("Via: 1.1 sxe\r\nX-Forwarded-Proto: http\r\n"
+                                  "X-Forwarded-Host: h\r\nX-Forwarded-For: 192.0.2.1\r\n"));
+    close(peer);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
+START_TEST(a_field_that_is_too_long_is_a_431)
+{
+    static char line[80000];
+    static const char *const lines[] = {line};
+    int peer;
+
+    snprintf(line, sizeof(line), "X: %070000d", 0);
+    proxy_site.proxy.request_header = lines;
+    proxy_site.proxy.request_header_number = 1;
+    serve_proxy(usual, 1);
+    peer = client();
+    say(peer, GET("/a"));
+    EXPECT_STATUS(peer, "431 Request Header Fields Too Large", LINES(TEXT, ""),
+                  "431 Request Header Fields Too Large\n");
+    close(peer);
+    end_proxy();
+}
+END_TEST
+
+START_TEST(a_field_that_cannot_be_set_is_refused)
+{
+    static const char *const good[] = {"X:", "X: {user}{client} {request_id}",
+                                       "Authorization: Basic eDp5", "X: \xc3\xa4"};
+    static const char *const bad[] = {
+        "",
+        "X",
+        ":a",
+        "X : a",
+        "X: a\r\nY: b",
+        "X: {",
+        "X: }",
+        "X: {usr}",
+        "X: {user",
+        "Host: a",
+        "host: a",
+        "Via: a",
+        "te: a",
+        "Connection: close",
+        "Content_Length: 1",
+        "X: a\x7f",
+        "Upgrade: a",
+        "Expect: a",
+        "Transfer.Encoding: chunked",
+    };
+
+    for (unsigned i = 0; i < SXE_COUNT(good); i++) {
+        const struct sxe_http_proxy proxy = {.request_header = &good[i],
+                                             .request_header_number = 1};
+
+        ck_assert_msg(sxe_http_proxy_check(&proxy) == 0, "%s", good[i]);
+    }
+    for (unsigned i = 0; i < SXE_COUNT(bad); i++) {
+        const struct sxe_http_proxy proxy = {.request_header = &bad[i], .request_header_number = 1};
+
+        ck_assert_msg(sxe_http_proxy_check(&proxy) == -EINVAL, "%s", bad[i]);
+    }
+}
+END_TEST
+
 /* ---- The client ---- */
 
 static const struct {
@@ -743,6 +861,10 @@ head_suite(void)
     tcase_add_loop_test(to, the_start_of_a_path_is_replaced, 0, SXE_COUNT(paths));
     tcase_add_test(to, a_route_that_cannot_be_sent_on_is_refused);
     tcase_add_test(to, a_request_of_such_a_route_is_a_500);
+    tcase_add_loop_test(to, a_route_sets_fields, 0, SXE_COUNT(rules));
+    tcase_add_test(to, a_field_of_the_route_replaces_one_of_the_proxy);
+    tcase_add_test(to, a_field_that_is_too_long_is_a_431);
+    tcase_add_test(to, a_field_that_cannot_be_set_is_refused);
     tcase_add_loop_test(to, the_client_of_a_trusted_proxy_is_the_one_who_asked, 0,
                         SXE_COUNT(trusted));
     tcase_add_loop_test(to, the_servers_own_id_and_trace_are_sent_on, 0, 2);

@@ -90,6 +90,13 @@ local function test_files()
     form:keep()
   end
   wait_for_files(2)
+  local kept
+  do
+    local form <close> = read(WHOLE)
+    kept = form
+  end
+  local is_kept, words = pcall(kept.keep, kept)
+  assert(not is_kept and words:find("form:keep: the form has ended, and its files are removed", 1, true), words)
   for _, name in ipairs(file.list(root)) do file.remove(root .. "/" .. name) end
   fails(400, "ends too early", part("name=f; filename=f", "text"):rep(2), { directory = root })
   equal(#file.list(root), 0)
@@ -176,7 +183,8 @@ end
 
 local function test_options()
   for _, case in ipairs{ { { nonsense = 1 }, "no option 'nonsense'" }, { { file_max = "1" }, "integer expected, got string" },
-                         { { text_max = 1.5 }, "integer expected, got number" }, { { directory = 1 }, "string expected" } } do
+                         { { text_max = 1.5 }, "integer expected, got number" }, { { directory = 1 }, "string expected" },
+                         { { file_max = -1 }, "file_max: 0 or more expected, got -1" } } do
     local is_good, why = pcall(read, "", case[1])
     equal(is_good, false)
     assert(why:find(case[2], 1, true), why)
@@ -186,6 +194,8 @@ end
 -- A client sends a form to a server.
 local server = http.serve{ ip = "127.0.0.1", port = 0, handler = function(req)
   local form <close> = multipart.read(req, { directory = root, file_max = 200000 })
+  local is_good, why = pcall(multipart.read, req)
+  assert(not is_good and why:find("the body was read, or is being read", 1, true), why)
   return form.texts.title .. " " .. form.files.picture.name .. " " .. #file.read(form.files.picture.path)
 end }
 

@@ -42,7 +42,8 @@ serve_with_upstream(const char *text)
 
 static const char *const handlers[] = {
     "http.serve{ip = '127.0.0.1', handler = http.proxy{servers = up}}",
-    "http.serve{ip = '127.0.0.1', handler = http.router():use('', http.proxy{servers = up})}",
+    "http.serve{ip = '127.0.0.1', handler = http.router():use('', http.proxy{servers = up, "
+    "request_header = 'X-App: a'})}",
     "http.serve{ip = '127.0.0.1', handler = http.router():any('/{p...}', http.proxy{servers = "
     "{up}})}",
     "http.serve{ip = '127.0.0.1', handler = http.router():use('', http.router():use('/a', "
@@ -195,6 +196,15 @@ static const struct {
     {"{servers = '127.0.0.1:1', forwarded = 'all'}",
      "http.proxy: forwarded must be x-forwarded, forwarded or none, not 'all'"},
     {"{servers = '127.0.0.1:1', encoded_slash = 1}", "http.proxy: encoded_slash must be true or"},
+    {"{servers = '127.0.0.1:1', request_header = 1}",
+     "http.proxy: request_header must be a text such as 'X-User: {user}', or a list of up to 8"},
+    {"{servers = '127.0.0.1:1', request_header = {'A:', 'B:', 'C:', 'D:', 'E:', 'F:', 'G:', 'H:', "
+     "'I:'}}",
+     "http.proxy: request_header must be a text such as"},
+    {"{servers = '127.0.0.1:1', request_header = {1}}",
+     "http.proxy: each of request_header must be a string, not a number"},
+    {"{servers = '127.0.0.1:1', request_header = {'X: a', 'Host: b'}}",
+     "and not a field such as Host that the proxy sets itself, not 'Host: b'"},
     {"{servers = '127.0.0.1:1', tls = true}", "http.proxy: tls goes with servers that have https"},
     {"{servers = 'https://127.0.0.1:1', tls = false}", "http.proxy: tls goes with servers that"},
     {"{servers = 'https://127.0.0.1:1', tls = 1}", "tls must be true or a table of options"},
@@ -227,9 +237,10 @@ START_TEST(all_options_together)
         "connections = 4, idle = 2, connect_timeout = 1, reply_timeout = 1.5, stall_timeout = 2, "
         "idle_timeout = 3, websockets = 2, websocket_timeout = 60, check_interval = 1, "
         "check_rises = 1, check_falls = 1, path = '/x', host = 'h', via = 'v', "
-        "forwarded = 'none', encoded_slash = true} "
+        "forwarded = 'none', encoded_slash = true, request_header = {'X-App: a', 'Forwarded: "
+        "{client}'}} "
         "http.serve{ip = '127.0.0.1', handler = http.router():use('/a', p)}");
-    EXPECT_ANSWER(ASK("GET /a/b%2Fc", "X-Key: 1\r\n", ""), "200 OK", "GET /x/b%2Fc  nil nil");
+    EXPECT_ANSWER(ASK("GET /a/b%2Fc", "X-Key: 1\r\n", ""), "200 OK", "GET /x/b%2Fc  nil 127.0.0.1");
     end_script();
 }
 END_TEST

@@ -17,6 +17,31 @@ zlib_start(void)
     run_script("zlib, stream, text = require 'sxe.zlib', false, ('x'):rep(100000)");
 }
 
+/* A state in which a task makes way after each piece of the text. */
+static void
+zlib_start_with_slices(void)
+{
+    state_start_with(&(struct sxe_lua_config){
+        .tasks = 64, .slice_ms = 1, .memory_max = 1 << 28, .zlib = sxe_zlib_open});
+    count_lines("build/coverage/lua/zlib.info");
+    run_script("task, zlib = require 'sxe.task', require 'sxe.zlib'\n"
+               "text, refused, finished = ('0123456789abcdef'):rep(1 << 20), 0, false\n"
+               "stream = zlib.compressor{level = 9}");
+}
+
+static void
+until_holds(const char *expression)
+{
+    char text[100];
+
+    snprintf(text, sizeof(text), "assert(%s)", expression);
+    do {
+        turn_tasks();
+        captured.number = 0;
+    } while (load_text(text) != 0);
+    captured.number = 0;
+}
+
 START_TEST(texts_are_compressed_and_decompressed)
 {
     zlib_start();
@@ -98,6 +123,53 @@ START_TEST(other_tasks_run_while_a_text_is_compressed)
 }
 END_TEST
 
+/* The first task may get its whole text through without making way: then it tries again. */
+START_TEST(a_stream_is_for_one_task_at_a_time)
+{
+    zlib_start_with_slices();
+    run_script("task.start(function()\n"
+               "    local data\n"
+               "    repeat\n"
+               "        stream = zlib.compressor{level = 9}\n"
+               "        pcall(function() data = stream:add(text) .. stream:finish() end)\n"
+               "        task.sleep(0)\n"
+               "    until refused == 3\n"
+               "    finished = zlib.decompress(data, {max = #text}) == text\n"
+               "end)\n"
+               "task.start(function()\n"
+               "    for i, name in ipairs{'add', 'flush', 'finish'} do\n"
+               "        repeat\n"
+               "            task.sleep(0)\n"
+               "            local _, why = pcall(stream[name], stream, '')\n"
+               "        until tostring(why):find('another task uses the stream', 1, true)\n"
+               "        refused = i\n"
+               "    end\n"
+               "end)");
+    until_holds("finished");
+    state_stop();
+}
+END_TEST
+
+START_TEST(an_error_between_two_steps_closes_the_stream)
+{
+    zlib_start_with_slices();
+    run_script("task.start(function()\n"
+               "    local good, why\n"
+               "    repeat\n"
+               "        local first = task.start(function()\n"
+               "            stream = zlib.compressor{level = 9} stream:add(text) end)\n"
+               "        task.sleep(0)\n"
+               "        first:cancel()\n"
+               "        pcall(first.join, first)\n"
+               "        good, why = pcall(stream.add, stream, '')\n"
+               "    until not good\n"
+               "    finished = why:find('closed', 1, true) ~= nil\n"
+               "end)");
+    until_holds("finished");
+    state_stop();
+}
+END_TEST
+
 /* The allocation of a step may run a finalizer, which may close the stream. */
 START_TEST(a_finalizer_may_close_the_stream_of_a_step)
 {
@@ -126,6 +198,8 @@ suite(void)
     tcase_add_loop_test(c, without_memory_a_call_fails_and_the_next_works, 0, CALLS);
     tcase_add_test(c, streams_count_in_the_memory_of_the_state);
     tcase_add_test(c, other_tasks_run_while_a_text_is_compressed);
+    tcase_add_test(c, a_stream_is_for_one_task_at_a_time);
+    tcase_add_test(c, an_error_between_two_steps_closes_the_stream);
     tcase_add_test(c, a_finalizer_may_close_the_stream_of_a_step);
     return s;
 }

@@ -83,8 +83,15 @@ static const struct {
     {ROUTE("{ proxy = 'app' }"), "proxy: it is app; it must be the name of one of the upstreams"},
     {ROUTE("{ proxy = 'ftp://a:1' }"), "proxy: it is ftp://a:1; it must be the name of one"},
     {ROUTE("{ proxy = 'http://a:1', root = 'x' }"), "a route has one of root, redirect, status,"},
-    {ROUTE("{ status = 200, host = 'x' }"), "path, host, via, forwarded and encoded_slash need"},
-    {ROUTE("{ status = 200, encoded_slash = true }"), "forwarded and encoded_slash need proxy = ."},
+    {ROUTE("{ status = 200, host = 'x' }"), "path, host, via, forwarded, encoded_slash and"},
+    {ROUTE("{ status = 200, encoded_slash = true }"), "and request_header need proxy = ..."},
+    {ROUTE("{ status = 200, request_header = 'X: a' }"), "and request_header need proxy = ..."},
+    {ROUTE("{ proxy = 'http://a:1', request_header = 1 }"),
+     "request_header: it is number; it must"},
+    {ROUTE("{ proxy = 'http://a:1', request_header = { 'X: a', 'Host: b' } }"),
+     "request_header: it is Host: b; it must be 'Name: value' with {user}, {request_id} or"},
+    {ROUTE("{ proxy = 'http://a:1', request_header = 'X: {name}' }"),
+     "request_header: it is X: {name}; it must be 'Name: value'"},
     {ROUTE("{ proxy = 'http://a:1', encoded_slash = 1 }"), "encoded_slash: it is number; it must"},
     {ROUTE("{ proxy = 'http://a:1/b', path = '/c' }"), "path: it is /c; it must be in the URL or"},
     {ROUTE("{ proxy = 'http://a:1', path = 'c' }"), "path: it is c; it must be a path such as"},
@@ -122,7 +129,9 @@ static const char good[] =
     "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
     "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
     "['/c/*'] = { proxy = 'http://127.0.0.1/v2', forwarded = 'x-forwarded' },\n"
-    "['/d/*'] = { proxy = 'http://127.0.0.1/v2', encoded_slash = true } } }";
+    "['/d/*'] = { proxy = 'http://127.0.0.1/v2', encoded_slash = true,\n"
+    "request_header = { 'X-User: {user}', 'X-Id: {request_id}', 'X-Client: {client}' } },\n"
+    "['/e/*'] = { proxy = 'http://127.0.0.1/v2', request_header = 'X-App: shop' } } }";
 
 START_TEST(what_the_page_says_is_accepted)
 {

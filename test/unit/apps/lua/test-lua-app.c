@@ -373,6 +373,9 @@ START_TEST(options_that_are_wrong_are_refused)
         {"--sockets", "many", "the number of sockets (--sockets)"},
         {"--check", NULL, "sxe-lua: --check needs a script. Try --help."},
         {"--new=a", "b", "sxe-lua: --new takes one directory. Try --help."},
+        {"--new=a", "--rocks", "sxe-lua: --new goes without --rocks, --check, -e and -i. Try"},
+        {"--new=a", "-ex=1", "sxe-lua: --new goes without --rocks, --check, -e and -i. Try"},
+        {"--rocks", "-i", "sxe-lua: --rocks goes without --check, -e and -i. Try --help."},
         {"-i", NULL, "sxe-lua: -i needs a terminal. Try --help."},
         {"--nonsense", NULL, "unknown option --nonsense"},
     };
@@ -445,7 +448,7 @@ main(void)
     tcase_add_test(errors, check_only_compiles);
     tcase_add_test(errors, check_without_memory_is_said);
     tcase_add_test(errors, a_project_is_made_and_its_modules_are_listed);
-    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 8);
+    tcase_add_loop_test(errors, options_that_are_wrong_are_refused, 0, 11);
     tcase_add_test(errors, more_code_than_fits_is_refused);
     tcase_add_test(errors, versions_are_told);
     suite_add_tcase(suite, errors);
