@@ -213,9 +213,9 @@ struct sxe_http_proxy {
     unsigned request_header_number;
 };
 
-/* 0; -EINVAL: the path, host, via, fields or request_header are not as the comments above say. For programs whose
- * users choose these values: a request to an invalid struct is answered 500, after a line in the
- * log. */
+/* 0; -EINVAL: the path, host, via, fields or request_header are not as the comments above say. For
+ * programs whose users choose these values: a request to an invalid struct is answered 500, after a
+ * line in the log. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *proxy);
 
 /* The handler; request->user is the struct sxe_http_proxy. The handler sets the response's user and
