@@ -42,9 +42,8 @@ router:get("/texts/{name}", function(req, res)
   local data = texts[req.params.name] or error{ status = 404, message = "no such text" }
 
   res.headers.Vary = "Accept-Encoding"
-  if not (req.headers["accept-encoding"] or ""):find("gzip", 1, true) then return zlib.decompress(data, { max = TEXT_MAX }) end
-  res.headers["Content-Encoding"] = "gzip"
-  return data
+  if (req.headers["accept-encoding"] or ""):find("gzip", 1, true) then res.headers["Content-Encoding"] = "gzip" end
+  return res.headers["Content-Encoding"] and data or zlib.decompress(data, { max = TEXT_MAX })
 end)
 
 return router

@@ -41,7 +41,9 @@ local function take_options(options)
     if (math.type(value) or type(value)) ~= wanted then
       error("multipart.read: " .. name .. ": " .. wanted .. " expected, got " .. type(value), 3)
     end
-    if wanted == "integer" and value < 0 then error("multipart.read: " .. name .. ": 0 or more expected, got " .. value, 3) end
+    if wanted == "integer" and value < 0 then
+      error("multipart.read: " .. name .. ": 0 or more expected, got " .. value, 3)
+    end
     taken[name] = value
   end
   return taken

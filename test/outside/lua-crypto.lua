@@ -95,8 +95,8 @@ end)
 
 local TASKS = 'local task = require "sxe.task"\n'
 
--- promise: docs/crypto.md: The task waits meanwhile, as for a file, and other tasks run; the time does not count for the
--- task's limit of CPU time.
+-- promise: docs/crypto.md: The task waits meanwhile, as for a file, and other tasks run; the time does not count for
+-- the task's limit of CPU time.
 test("tasks run while passwords are hashed", function()
     -- The limit of CPU time is 20 ms, of which a hash takes ten times as much.
     local proc <close> = wire.spawn{wire.program "sxe-lua", "--cpu", "20ms", "-e", TASKS .. [[
@@ -119,8 +119,8 @@ test("tasks run while passwords are hashed", function()
     equal(proc:wait(60), 0)
 end)
 
--- promise: docs/crypto.md: If the task is cancelled, the call returns `nil, "cancelled"`. A hash that a thread has begun is
--- completed, and nobody gets it; a call that waits for a thread is dropped.
+-- promise: docs/crypto.md: If the task is cancelled, the call returns `nil, "cancelled"`. A hash that a thread has
+-- begun is completed, and nobody gets it; a call that waits for a thread is dropped.
 test("tasks that are cancelled get no hash", function()
     equal(run(TASKS .. [[
         local tasks, results = {}, {}
@@ -138,8 +138,8 @@ test("tasks that are cancelled get no hash", function()
         end)]]), "20\ttrue\ttrue\n")
 end)
 
--- promise: docs/crypto.md: Where a task cannot wait (in a callback of `table.sort`, in a finalizer), outside of a task, and
--- before the loop starts, the call computes at once.
+-- promise: docs/crypto.md: Where a task cannot wait (in a callback of `table.sort`, in a finalizer), outside of a task,
+-- and before the loop starts, the call computes at once.
 test("hashes where no task can wait", function()
     equal(run(TASKS .. [[
         local cheap = { n = 2 }

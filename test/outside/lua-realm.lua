@@ -193,8 +193,8 @@ test("the owner's limit of memory bounds all its realms together", function()
     equal(proc:wait(60), 0)
 end)
 
--- promise: docs/realms.md: no files, no `os.execute`, no `debug`, no bytecode, no finalizers, no weak tables. A string or
--- another block of memory has at most 2 MiB.
+-- promise: docs/realms.md: no files, no `os.execute`, no `debug`, no bytecode, no finalizers, no weak tables. A string
+-- or another block of memory has at most 2 MiB.
 test("a realm has nothing that leads out of it", function()
     equal(run[[
         local r <close> = assert(realm.new{ memory_max = "16M", require = { "sxe.json" } })
@@ -202,10 +202,11 @@ test("a realm has nothing that leads out of it", function()
                                "os.getenv", "os.remove", "string.dump" } do
             if r:run("return " .. name) ~= nil then print("there", name) end
         end
-        for _, text in ipairs{ "load '\\27Lua'", "setmetatable({}, { __gc = function() end })", "require 'sxe.realm'", "require 'sxe.file'",
+        for _, text in ipairs{ "load '\\27Lua'", "setmetatable({}, { __gc = function() end })",
+                               "require 'sxe.realm'", "require 'sxe.file'",
                                "return ('x'):rep((2 << 20) + 1)" } do
-            local is_good, why = r:run("local value, why = " .. text:gsub("^return ", "") .. " if why then error(why) end " ..
-                "return value")
+            local is_good, why = r:run("local value, why = " .. text:gsub("^return ", "") ..
+                " if why then error(why) end return value")
             if is_good ~= nil or not why then print("good", text) end
         end
         print(r:run "local t = setmetatable({}, { __mode = 'k' }) t[{}] = 1 collectgarbage() return next(t) ~= nil")
@@ -217,13 +218,16 @@ end)
 -- raises an error in the owner.
 test("values are copied or refused", function()
     equal(run[[
-        local r <close> = assert(realm.new{ memory_max = "128K", code = "return { echo = function(...) return ... end }" })
+        local r <close> = assert(realm.new{ memory_max = "128K",
+            code = "return { echo = function(...) return ... end }" })
         local list = { 1, { "two" } }
         list.self = list
         local copy = r:call("echo", list)
         print(copy ~= list, copy.self == copy, copy[2][1])
         print(select("#", r:call("echo", nil, nil)))
-        for _, value in ipairs{ print, coroutine.create(print), io.stdout } do print((pcall(r.call, r, "echo", value))) end
+        for _, value in ipairs{ print, coroutine.create(print), io.stdout } do
+            print((pcall(r.call, r, "echo", value)))
+        end
         local _, why, kind = r:run "local s = ('x'):rep(20000) return s, s, s, s, s, s, s, s"
         print(first(why):match "limit of 131072 bytes", kind)
         _, why, kind = r:run "return 1, load ''"
@@ -232,8 +236,8 @@ test("values are copied or refused", function()
         "result 2 is a function, which cannot be sent to another state\terror\n")
 end)
 
--- promise: docs/realms.md: Closing twice is harmless; a call of a closed realm raises an error. None of the realm's code
--- runs at its end.
+-- promise: docs/realms.md: Closing twice is harmless; a call of a closed realm raises an error. None of the realm's
+-- code runs at its end.
 test("a realm ends once, and silently", function()
     equal(run[[
         local said = 0

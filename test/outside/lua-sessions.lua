@@ -223,12 +223,15 @@ return r]])
     local page = http.ask(server, http.request "GET /")
     local cookie = "Cookie: " .. page.headers["set-cookie"]:match "^[^;]+"
     local function post(query, kind, body, ...)
-        return http.ask(server, http.request("POST /" .. query, cookie, "Content-Type: " .. kind, "Content-Length: " .. #body, ...) .. body)
+        local head = http.request("POST /" .. query, cookie, "Content-Type: " .. kind, "Content-Length: " .. #body, ...)
+        return http.ask(server, head .. body)
     end
     local token = page.body
     local query, header = "?csrf_token=" .. token, "X-CSRF-Token: " .. token
     local KIND <const>, FORM <const> = "Multipart/Form-Data; boundary=B", "application/x-www-form-urlencoded"
-    local function form(more) return (more or "") .. '--B\r\nContent-Disposition: form-data; name="t"\r\n\r\ntext\r\n--B--\r\n' end
+    local function form(more)
+        return (more or "") .. '--B\r\nContent-Disposition: form-data; name="t"\r\n\r\ntext\r\n--B--\r\n'
+    end
     equal(post(query, KIND, form()).body, "text")
     equal(post("", KIND, form(), header).body, "text")
     local field = '--B\r\nContent-Disposition: form-data; name="csrf_token"\r\n\r\n' .. token .. "\r\n"

@@ -99,7 +99,7 @@ begin_with(const char *text)
     net_start(text);
 }
 
-/* OpenSSL sets itself up in the first call, which must not happen behind a closed gate. */
+/* OpenSSL sets itself up in the first call, which must not happen while the gate is closed. */
 static void
 begin(void)
 {

@@ -183,7 +183,8 @@ end
 
 local function test_options()
   for _, case in ipairs{ { { nonsense = 1 }, "no option 'nonsense'" }, { { file_max = "1" }, "integer expected, got string" },
-                         { { text_max = 1.5 }, "integer expected, got number" }, { { directory = 1 }, "string expected" },
+                         { { text_max = 1.5 }, "integer expected, got number" },
+                         { { directory = 1 }, "string expected" },
                          { { file_max = -1 }, "file_max: 0 or more expected, got -1" } } do
     local is_good, why = pcall(read, "", case[1])
     equal(is_good, false)
