@@ -827,6 +827,11 @@ end
 
 -- ---- Rows of a cursor of the server, in a transaction ----
 
+-- A loop passes its iterator the state that rows and copy_out return. A script called the iterator without it.
+local function refuse_by_hand()
+  error("postgres: call the iterator of rows or copy_out in `for`, or with the second value that came with it", 0)
+end
+
 -- The state of such a loop. Its cursor is closed with the transaction's next query, or ends with the transaction.
 local loops = { __close = function(loop)
   if loop.name then note_cursor(loop.state, loop.name) end
@@ -863,6 +868,7 @@ local function fetch(loop)
 end
 
 local function next_fetched(loop)
+  if getmetatable(loop) ~= loops then refuse_by_hand() end
   state_of(loop.transaction)
   loop.at = loop.at + 1
   if loop.at > #loop.rows and not loop.is_last then fetch(loop) end
@@ -1068,6 +1074,7 @@ end
 
 -- The next row of a cursor.
 local function next_row(guard)
+  if getmetatable(guard) ~= guards then refuse_by_hand() end
   local cursor = guard.holder
 
   cursor.at = cursor.at + 1
@@ -1176,6 +1183,7 @@ end
 
 -- The next row of text; nil: all rows have come.
 local function next_copied(guard)
+  if getmetatable(guard) ~= guards then refuse_by_hand() end
   local cursor = guard.holder
   local of = cursor.of
   local ok, why, chunk = true, nil, nil

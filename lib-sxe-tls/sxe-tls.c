@@ -204,12 +204,23 @@ sxe_tls_protocol(const SXE *this, const char **protocol)
     return length;
 }
 
+/* Why a handshake ended without a reason that OpenSSL knows. */
+static const char *
+end_of_handshake(int error)
+{
+    return error == ECONNRESET  ? "the peer reset the connection during the handshake"
+           : error == ETIMEDOUT ? "the handshake took too long"
+                                : "";
+}
+
 const char *
 sxe_tls_failure(const SXE *this)
 {
-    const char *failure = this->io == &sxe__tls_io ? sxe__tls_of(this)->failure : NULL;
-
-    return failure == NULL ? "" : failure;
+    if (this->io != &sxe__tls_io)
+        return "";
+    if (sxe__tls_of(this)->failure != NULL)
+        return sxe__tls_of(this)->failure;
+    return this->io_shakes ? end_of_handshake(sxe_error(this)) : "";
 }
 
 bool

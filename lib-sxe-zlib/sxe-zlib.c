@@ -272,15 +272,16 @@ l_zlib_settings(lua_State *L)
 }
 
 static int
-push_checksum(lua_State *L, uLong (*sum)(uLong, const Bytef *, uInt), uLong first)
+push_checksum(lua_State *L, uLong (*sum)(uLong, const Bytef *, uInt), lua_Integer first)
 {
     size_t length;
     const char *text = luaL_checklstring(L, 1, &length);
-    uLong value = (uLong)luaL_optinteger(L, 2, (lua_Integer)first) & 0xffffffffu;
+    const lua_Integer before = luaL_optinteger(L, 2, first);
 
     luaL_argcheck(L, length <= UINT_MAX, 1, "less than 4 GiB expected");
-    value = sum(value, (const Bytef *)text, (uInt)length);
-    lua_pushinteger(L, (lua_Integer)value);
+    luaL_argcheck(L, before >= 0 && before <= UINT32_MAX, 2,
+                  "a checksum expected: an integer from 0 to 4294967295");
+    lua_pushinteger(L, (lua_Integer)sum((uLong)before, (const Bytef *)text, (uInt)length));
     return 1;
 }
 

@@ -157,6 +157,14 @@ local function add_text(code, literal)
   if literal ~= "" then code[#code + 1] = format("__p(__f,%q);", literal) end
 end
 
+-- Raise the error of Lua's compiler. The one about nesting has no place.
+local function refuse_code(name, why)
+  if find(why, "C stack overflow", 1, true) then
+    error(name .. ": its tags are nested too deeply: at most some 190 statements and parentheses in each other", 0)
+  end
+  error((gsub(gsub(why, "near '__%a'", "near what follows the tag"), "near ';'", "near the tag's end")), 0)
+end
+
 -- A template: its function, and the expressions in it.
 local function compile_text(text, name)
   local source = { text = text, name = name, expressions = {}, blocks = {} }
@@ -184,7 +192,7 @@ local function compile_text(text, name)
   if open then refuse(source, open, "block has no endblock") end
   local fn, why = load(concat(code), "@" .. name, "t")
 
-  if not fn then error((gsub(gsub(why, "near '__%a'", "near what follows the tag"), "near ';'", "near the tag's end")), 0) end
+  if not fn then refuse_code(name, why) end
   return { fn = fn, name = name, expressions = source.expressions }
 end
 

@@ -21,10 +21,12 @@
 #include "sxe-lua-socket-private.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "sxe-cidr.h"
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
+#include "sxe-http-list.h"
 #include "sxe-lua-clock.h"
 #include "sxe-lua-part-internal.h"
 
@@ -44,6 +46,39 @@ span_at(lua_State *L, int index)
 
     span.base = lua_tolstring(L, index, &span.length);
     return span;
+}
+
+static bool
+is_own_field(struct sxe_span name)
+{
+    static const char *const names[] = {"Host", "Content-Length", "Transfer-Encoding"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i]) == name.length && strncasecmp(names[i], name.base, name.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Return nil, and which part of the head cannot be sent. */
+static int
+refuse_head(lua_State *L, const struct sxe_http_request_head *head)
+{
+    for (unsigned i = 0; i < head->fields_number; i++) {
+        const struct sxe_http_pair *field = &head->fields[i];
+        const char *wrong = is_own_field(field->name)
+                                ? "the client writes this field itself: leave it out"
+                            : !sxe_http_is_token(field->name)
+                                ? "the name of a field has a character that none may have"
+                            : !sxe_http_is_field_value(field->value)
+                                ? "the value of this field has a control character"
+                                : NULL;
+
+        if (wrong != NULL)
+            return sxe__lua_fail(
+                L, lua_pushfstring(L, "client: headers: '%s': %s", field->name.base, wrong));
+    }
+    return sxe__lua_fail(L, "client: the method, the URL or a header is not valid HTTP");
 }
 
 /* write_head(method, target, host, {name, value, ...}, length): returns the bytes of a request's
@@ -75,10 +110,10 @@ write_head(lua_State *L)
     head.fields_number = (unsigned)number;
     bytes = luaL_buffinitsize(L, &room, HEAD_SIZE);
     n = sxe_http_request_write(&head, bytes, HEAD_SIZE);
+    if (n == -EMSGSIZE)
+        return sxe__lua_fail(L, "client: the request's head is larger than 65535 bytes");
     if (n < 0)
-        return sxe__lua_fail(L, n == -EMSGSIZE
-                                    ? "client: the request's head is larger than 65535 bytes"
-                                    : "client: the method, the URL or a header is not valid HTTP");
+        return refuse_head(L, &head);
     luaL_pushresultsize(&room, (size_t)n);
     return 1;
 }

@@ -5,6 +5,7 @@
 #include "sxe-lua-worker-private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -386,4 +387,25 @@ sxe__lua_worker_send_value(lua_State *L, struct sxe__lua_worker *worker,
     }
     lua_pushboolean(L, 1);
     return 1;
+}
+
+void
+sxe__lua_worker_name(lua_State *L, struct sxe__lua_worker *worker)
+{
+    const char *name = worker->plan.is_file ? worker->plan.text : "code";
+    size_t length = strlen(name);
+
+    if (lua_getfield(L, 1, "name") != LUA_TNIL) {
+        name = sxe__lua_option_text(L, "worker.new", "name");
+        length = strlen(name);
+        if (length == 0 || length >= sizeof(worker->name))
+            luaL_error(L, "worker.new: name: 1 to %d bytes expected, got %d",
+                       (int)sizeof(worker->name) - 1, (int)length);
+    }
+    /* Cut a long path before a character, not in it. */
+    if (length >= sizeof(worker->name))
+        name += length - (sizeof(worker->name) - 1);
+    while ((*name & 0xc0) == 0x80)
+        name++;
+    snprintf(worker->name, sizeof(worker->name), "%s", name);
 }

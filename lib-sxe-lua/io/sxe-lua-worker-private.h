@@ -180,6 +180,10 @@ int sxe__lua_worker_fail_new(lua_State *L);
 /* Push nil, "worker 'name': problem". */
 int sxe__lua_worker_fail(lua_State *L, const struct sxe__lua_worker *worker, const char *problem);
 
+/* Set the worker's name from the table of options at index 1: the option, or else "code" or the end
+ * of the path. Raises if the option is too long. */
+void sxe__lua_worker_name(lua_State *L, struct sxe__lua_worker *worker);
+
 /* ---- sxe-lua-worker-thread.c ---- */
 
 /* Start the thread: 0 or the error of pthread_create(3). */

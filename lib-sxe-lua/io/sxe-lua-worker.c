@@ -198,7 +198,6 @@ static void
 read_options(lua_State *L, struct sxe__lua_worker *worker)
 {
     struct sxe__lua_worker_plan *plan = &worker->plan;
-    const char *name;
 
     plan->config = *sxe__lua_config();
     plan->config.memory_max = (size_t)option_number(L, "memory", MEMORY_MIN, MEMORY_MAX, MEMORY);
@@ -208,10 +207,7 @@ read_options(lua_State *L, struct sxe__lua_worker *worker)
     plan->config.is_bare = true;
     plan->config.argc = 0;
     read_code(L, plan);
-    name = plan->is_file ? plan->text : "code";
-    if (lua_getfield(L, 1, "name") != LUA_TNIL)
-        name = sxe__lua_option_text(L, "worker.new", "name");
-    snprintf(worker->name, sizeof(worker->name), "%s", name);
+    sxe__lua_worker_name(L, worker);
     worker->contents = sxe__lua_current()->contents;
 }
 

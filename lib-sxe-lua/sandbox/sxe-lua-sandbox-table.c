@@ -97,6 +97,44 @@ remove_element(lua_State *L)
     return 1;
 }
 
+/* Add t[i] to a text. */
+static void
+add_element(lua_State *L, luaL_Buffer *text, lua_Integer i)
+{
+    lua_geti(L, 1, i);
+    if (!lua_isstring(L, -1))
+        luaL_error(L, "invalid value (%s) at index %I in table for 'concat'", luaL_typename(L, -1),
+                   i);
+    luaL_addvalue(text);
+}
+
+/* concat(t [, separator [, first [, last]]]) */
+static int
+concat_elements(lua_State *L)
+{
+    luaL_Buffer text;
+    const char *separator;
+    lua_Integer first, last;
+    size_t length;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    last = luaL_len(L, 1);
+    separator = luaL_optlstring(L, 2, "", &length);
+    first = luaL_optinteger(L, 3, 1);
+    last = luaL_optinteger(L, 4, last);
+    luaL_buffinit(L, &text);
+    for (lua_Integer i = first; i < last; i++) {
+        if (i % STEPS_A_LOOK == 0)
+            sxe__lua_watch_poll(L);
+        add_element(L, &text, i);
+        luaL_addlstring(&text, separator, length);
+    }
+    if (first <= last)
+        add_element(L, &text, last);
+    luaL_pushresult(&text);
+    return 1;
+}
+
 static int
 is_element_less(lua_State *L)
 {
@@ -162,6 +200,7 @@ sxe__lua_open_sandbox_table(lua_State *L)
 {
     lua_getglobal(L, "table");
     sxe__lua_replace(L, "move", table_move);
+    sxe__lua_replace(L, "concat", concat_elements);
     sxe__lua_replace(L, "insert", insert_element);
     sxe__lua_replace(L, "remove", remove_element);
     sxe__lua_replace(L, "sort", table_sort);

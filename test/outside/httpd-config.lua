@@ -287,6 +287,43 @@ test("a site's name that no request can have is refused, and another is not", fu
     end
 end)
 
+-- promise: docs/configuration.md: A redirect that is empty or has a blank is refused, and so is a `type` that is no media
+-- type such as `text/html` or `text/html; charset=utf-8`.
+test("a redirect that leads nowhere, and a type that is none, are refused", function()
+    for route, says in pairs{
+        ['{ redirect = "" }'] = "redirect: it is ;", ['{ redirect = "a b" }'] = "redirect: it is a b;",
+        ['{ redirect = " /a" }'] = "redirect: it is  /a;", ['{ status = 200, type = "any thing" }'] = "type: it is any thing;",
+        ['{ status = 200, type = "text" }'] = "type: it is text;", ['{ status = 200, type = "" }'] = "type: it is ;",
+        ['{ status = 200, type = "a b/c" }'] = "type: it is a b/c;", ['{ status = 200, type = "a/b/c" }'] = "type: it is a/b/c;",
+    } do
+        write("wrong.lua", 'return { routes = {\n["/"] = ' .. route .. " } }")
+        local said = run "sxe-httpd --config wrong.lua --check; echo $?"
+        check(said:find("sxe-httpd: wrong.lua:2: " .. says, 1, true) and said:find "\n2\n$", said)
+    end
+    write("good.lua", [[return { routes = { ["/a"] = { status = 200, type = "text/html ; charset=utf-8" },
+        ["/b"] = { status = 200, type = "application/vnd.x+json" }, ["/c"] = { redirect = "https://a.example/b?c=d#e" } } }]])
+    equal(run "sxe-httpd --config good.lua --check", "sxe-httpd: the configuration is good\n")
+end)
+
+-- promise: docs/configuration.md: If options do not go together, or one needs another, the message names the place of
+-- the first of them that the file or the environment has set.
+test("options that do not go together are found at their place", function()
+    for text, says in pairs{
+        ["listing = true"] = "2: listing: options for files (", ["lua_cpu = '1s'"] = "2: lua-cpu: options for a script (",
+        ["hsts = 9"] = "2: hsts: --hsts, ", ["tls_profile = 'modern'"] = "2: tls-profile: --hsts, ",
+        ["access_log_slow = 1"] = "2: access-log-slow: ", ["socket_mode = '600'"] = "2: socket-mode: ",
+        ["workers = 2,\nlua = 'x', repl = true"] = "3: repl: ", ["forwarded = 'forwarded'"] = "2: forwarded: ",
+        ["max_line = '32k',\nmax_header = '16k'"] = "2: max-line: a request line of 32768 bytes",
+        ["lua = 'x',\nroot = '.'"] = "3: root: -r does not go with --lua", ["proxy_tls_ca = 'x'"] = "2: proxy-tls-ca: ",
+    } do
+        write("wrong.lua", "return {\n" .. text .. " }")
+        local said = run "sxe-httpd --config wrong.lua --check; echo $?"
+        check(said:find("sxe-httpd: wrong.lua:" .. says, 1, true) and said:find "\n2\n$", said)
+    end
+    check(run "SXE_HSTS=9 sxe-httpd --check":find("sxe-httpd: SXE_HSTS: --hsts, ", 1, true))
+    check(run "sxe-httpd --hsts 9 --check":find("sxe-httpd: --hsts, ", 1, true))
+end)
+
 -- promise: docs/configuration.md: names the file, the line and the key. The server does not start, and its exit
 -- status is 2.
 test("the error of a path does not name methods, which the file does not have", function()

@@ -2,15 +2,13 @@
 --
 -- Cancelled tasks that compute, or that catch the error of their cancelling, in sxe-lua.
 
+local cli = require "cli"
+
 -- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
+    return cli.output_of(200, {wire.program "sxe-lua", "-e",
                                     'local task = require "sxe.task"\n' .. text,
-                                    env = {SXE_LOG_LEVEL = "error"}}
-    local output = proc:output(200)
-    equal(proc:errors(), "", "errors")
-    equal(proc:wait(60), 0, "exit status")
-    return output
+                                    env = {SXE_LOG_LEVEL = "error"}})
 end
 
 local CLOSED = 'local _ <close> = setmetatable({}, {__close = function() print "closed" end})\n'

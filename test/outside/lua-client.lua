@@ -112,6 +112,14 @@ function tries.last()
   end
   return table.concat(got, " "), seconds
 end
+function tries.fields()
+  local got = {}
+  for i, name in ipairs{"Host", "content-length", "Transfer-Encoding", "a b", ""} do
+    got[i] = select(2, client.get(base .. "/hello", {headers = {[name] = "x"}}))
+  end
+  got[#got + 1] = select(2, client.get(base .. "/hello", {headers = {a = "b\r\nc: d"}}))
+  return table.concat(got, "\n") .. "\n" .. client.get(base .. "/hello", {headers = {a = "b"}}).status
+end
 function tries.empty_parts()
   return client.post(base .. "/show", {timeout = 0.1, body = function() return "" end})
 end
@@ -295,6 +303,17 @@ local function try(name)
     local server <close> = require "script".start(APP)
     return server:ask("/try/" .. name .. "/" .. server.port)
 end
+
+-- promise: docs/http-client.md: A call with one of them in `headers`, or with a name or a value that no field can have,
+-- returns nil and a message that names the field.
+test("a field that cannot be sent is named", function()
+    equal(try "fields", "client: headers: 'Host': the client writes this field itself: leave it out\n" ..
+        "client: headers: 'content-length': the client writes this field itself: leave it out\n" ..
+        "client: headers: 'Transfer-Encoding': the client writes this field itself: leave it out\n" ..
+        "client: headers: 'a b': the name of a field has a character that none may have\n" ..
+        "client: headers: '': the name of a field has a character that none may have\n" ..
+        "client: headers: 'a': the value of this field has a control character\n200")
+end)
 
 -- promise: docs/http-client.md: A status of 404 or 500 is a response, and no error.
 test("a response of any status is a response", function() equal(try "status", "404") end)

@@ -1,13 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- sxe.crypto as docs/crypto.md promises it, by processes of sxe-lua.
 
+local cli = require "cli"
+
 local function run(text, ...)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
-        "local c, e = require 'sxe.crypto', require 'sxe.encoding'\n" .. text, ...}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+    return cli.output_of(120, {wire.program "sxe-lua", "-e",
+        "local c, e = require 'sxe.crypto', require 'sxe.encoding'\n" .. text, ...})
 end
 
 local has_crypto = wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.crypto'"}:wait(120) == 0

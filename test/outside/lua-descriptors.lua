@@ -2,6 +2,8 @@
 --
 -- What programs that a script runs find open: nothing of the script's modules.
 
+local cli = require "cli"
+
 local has_store = wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.store'"}:wait(120) == 0
 
 local function new_place()
@@ -51,11 +53,7 @@ local function run(text)
     local script <close> = assert(io.open(path, "w"))
     script:write(("local place, has_store = %q, %s\n"):format(place, has_store), OPENS, text, "\nos.exit(0)\n")
     script:close()
-    local proc <close> = wire.spawn{"env", "SXE_LOG_LEVEL=2", wire.program "sxe-lua", path}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+    return cli.output_of(120, {"env", "SXE_LOG_LEVEL=2", wire.program "sxe-lua", path})
 end
 
 -- Has the shell that runs it print what its descriptors are, beside the standard ones.

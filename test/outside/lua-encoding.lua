@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- sxe.encoding, by docs/crypto.md, in sxe-lua.
 
+local cli = require "cli"
+
 local function run(text, ...)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", "local e = require 'sxe.encoding'\n" .. text, ...}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+    return cli.output_of(120, {wire.program "sxe-lua", "-e", "local e = require 'sxe.encoding'\n" .. text, ...})
 end
 
 -- promise: docs/crypto.md: The base64 decoder is strict, in both alphabets: it accepts exactly one text for each

@@ -122,6 +122,23 @@ end]], "--lua-sandbox")
     end
 end)
 
+-- promise: docs/lua.md: It cannot delay other requests by more than 100 ms of CPU time, or take more memory than its
+-- limit.
+test("a join of a list without end does not hang in a sandbox", function()
+    local server <close> = script.start([[
+local empty = setmetatable({}, {__index = table.concat})
+local endless = setmetatable({}, {__len = function() return 1 << 53 end, __index = empty})
+return function(req)
+    if req.path == "/hang" then return table.concat(endless) end
+    return table.concat({1, "b", 3.5}, "-") .. table.concat({1, 2, 3}, "", 2, 3)
+end]], "--lua-sandbox")
+    local sock <close> = server:connect()
+    sock:timeout(PATIENCE)
+    sock:send "GET /hang HTTP/1.1\r\nHost: a\r\n\r\n"
+    equal(sock:read_reply().status, 500)
+    server:await "1-b-3.523"
+end)
+
 -- promise: docs/lua.md: Deep recursion ends as in plain Lua, "stack overflow", or at `cpu_ms`.
 test("recursion ends with a stack overflow", function()
     local server <close> = script.start([[

@@ -1,14 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- JSON in sxe-lua: numbers at the limits of integers and floats, random numbers, and tables that are not lists.
 
+local cli = require "cli"
+
 -- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", 'local json = require "sxe.json"\n' .. text,
-                                    env = {SXE_LOG_LEVEL = "error"}}
-    local output = proc:output(200)
-    equal(proc:errors(), "", "errors")
-    equal(proc:wait(60), 0, "exit status")
-    return output
+    return cli.output_of(200, {wire.program "sxe-lua", "-e", 'local json = require "sxe.json"\n' .. text,
+                                    env = {SXE_LOG_LEVEL = "error"}})
 end
 
 -- promise: docs/lua-handlers.md: Decoding returns the same numbers: integers are written with all digits, floats with

@@ -2,6 +2,8 @@
 --
 -- sxe.postgres by docs/postgres.md, with a real server, and pgbouncer, if they are installed.
 
+local cli = require "cli"
+
 if not os.execute(wire.program "sxe-lua" .. " -e 'require \"sxe.postgres\"' >/dev/null 2>&1") then
     print("skipped: queries of PostgreSQL, because sxe-lua was built without libpq")
     return
@@ -146,7 +148,7 @@ end
 
 -- Run a script whose `db` is a pool; open{...} makes others.
 local function run(text, env)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "--sockets", "100", "-e", ([[
+    return cli.output_of(120, {wire.program "sxe-lua", "--sockets", "100", "-e", ([[
 local postgres, task, json = require "sxe.postgres", require "sxe.task", require "sxe.json"
 local SOCKETS, PORT = "%s", %d
 local function open(options)
@@ -156,11 +158,7 @@ local function open(options)
   return postgres.new(options)
 end
 local db = open()
-]]):format(directory, port) .. text, env = env}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+]]):format(directory, port) .. text, env = env})
 end
 
 -- The text with tabs in place of " | ".
@@ -390,6 +388,22 @@ end
 print(one:query "SELECT 5 n"[1].n)
 print(pcall(function() for row in one:rows "SELECT 10 / (5 - g) n FROM generate_series(1, 9) g" do print(row.n) end end))
 ]], "true\t200000\ttrue\n5\nfalse\tdivision by zero\n")
+end)
+
+-- promise: docs/postgres.md: A script that calls the iterator itself passes it the second value of `db:rows`, or the
+-- call raises an error; that value is a `<close>` variable, because it has the connection until it is closed.
+test("an iterator that a script calls itself", function()
+    equal(run[[
+local one <close> = open{ max = 1 }
+do
+  local next_row, state <close> = one:rows "SELECT generate_series(1, 2) n"
+  print(pcall(next_row))
+  print(select(2, pcall(next_row, {})) == select(2, pcall(next_row)))
+  print(next_row(state).n, next_row(state).n, next_row(state))
+end
+print(one:query "SELECT 5 n"[1].n)
+]], "false\tpostgres: call the iterator of rows or copy_out in `for`, or with the second value that came with it\n" ..
+    "true\n1\t2\tnil\n5\n")
 end)
 
 -- promise: docs/postgres.md: over a cursor in the server, so that the loop may send other queries

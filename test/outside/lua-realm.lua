@@ -3,6 +3,8 @@
 -- Realms, by docs/realms.md, in sxe-lua and sxe-httpd: thousands at once, faults of each kind between calls that
 -- succeed, functions of the owner, realms in tasks and workers.
 
+local cli = require "cli"
+
 local FIRST = [[
 local realm, task = require "sxe.realm", require "sxe.task"
 local function first(text) return (tostring(text):match("[^\n]*")) end
@@ -10,11 +12,7 @@ local function first(text) return (tostring(text):match("[^\n]*")) end
 
 -- Run a script in sxe-lua; it must exit with 0 and log no error. Returns what it prints.
 local function run(text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}}
-    local output = proc:output(200)
-    equal(proc:errors(), "", text)
-    equal(proc:wait(60), 0, text)
-    return output
+    return cli.output_of(200, {wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}})
 end
 
 -- promise: docs/realms.md: A fault of a realm is a result for its owner, never the end of the process.

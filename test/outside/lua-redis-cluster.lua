@@ -3,6 +3,9 @@
 -- redis.cluster, by docs/redis.md, with a cluster of six real servers; and examples/lua/cluster-hits.lua with a server
 -- that this test plays.
 
+local cli = require "cli"
+local servers = require "redis-server"
+
 local build = os.getenv("SXE_BUILD") or "build/release"
 local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
 
@@ -41,57 +44,22 @@ end)
 
 -- ---- The real servers ----
 
-local program = wire.has "redis-server"
-if not program or not wire.has "redis-cli" then
-    print("skipped: a cluster of real servers, because redis-server or redis-cli is not installed")
-    return
-end
+if not servers.are_installed "a cluster of real servers" then return end
 
-local directory = os.tmpname()
-os.remove(directory)
-assert(os.execute("mkdir " .. directory))
-
-local function read(path)
-    local file <close> = io.open(path)
-    return file and file:read("a") or ""
-end
-
--- Redis cannot choose free ports itself, so the test tries two that were free a moment ago.
 local function start_node(n)
-    for _ = 1, 20 do
-        local one, two = wire.listen("127.0.0.1", 0), wire.listen("127.0.0.1", 0)
-        local port, bus = one:port(), two:port()
-        local path = directory .. "/" .. n .. "-" .. port
-        one:close()
-        two:close()
-        assert(os.execute("mkdir " .. path))
-        local proc = wire.spawn{program, "--port", tostring(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
-            "--cluster-port", tostring(bus), "--cluster-node-timeout", "2000", "--save", "", "--dir", path,
-            "--requirepass", "secret", "--masterauth", "secret", "--repl-diskless-sync-delay", "0",
-            "--logfile", path .. "/log"}
-        local said = ""
-        require "httpd".wait_until(function()
-            said = read(path .. "/log")
-            return said:find("Ready to accept", 1, true) or said:find("Failed listening", 1, true) or
-                said:find("Could not create", 1, true)
-        end, "redis-server listens, or cannot")
-        if said:find("Ready to accept", 1, true) then return {proc = proc, port = port} end
-        proc:signal("KILL")
-    end
-    error("no ports are free")
+    return servers.start(n, function(_, port, bus)
+        return {"--port", tostring(port), "--cluster-enabled", "yes", "--cluster-port", tostring(bus),
+            "--cluster-node-timeout", "2000", "--save", "", "--requirepass", "secret", "--masterauth", "secret",
+            "--repl-diskless-sync-delay", "0"}
+    end)
 end
 
-local function cli(...)
-    local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "secret", "--no-auth-warning", ...}
-    local output = proc:output(120)
-    equal(proc:wait(120), 0, "redis-cli: " .. output)
-    return output
-end
+local function ask(...) return servers.cli("secret", ...) end
 
 -- Six servers, three of which are masters; closing the cluster kills them.
 local clusters = {__close = function(cluster)
     for _, node in ipairs(cluster) do node.proc:signal("KILL") end
-    os.execute("rm -rf " .. directory .. "/*")
+    servers.remove_files()
 end}
 
 local function start_cluster()
@@ -100,13 +68,13 @@ local function start_cluster()
         cluster[n] = start_node(n)
         addresses[n] = "127.0.0.1:" .. cluster[n].port
     end
-    cli("--cluster", "create", addresses[1], addresses[2], addresses[3], addresses[4], addresses[5], addresses[6],
+    ask("--cluster", "create", addresses[1], addresses[2], addresses[3], addresses[4], addresses[5], addresses[6],
         "--cluster-replicas", "1", "--cluster-yes")
     for n = 1, 6 do
         require "httpd".wait_until(function()
-            local nodes = cli("-p", tostring(cluster[n].port), "cluster", "nodes")
+            local nodes = ask("-p", tostring(cluster[n].port), "cluster", "nodes")
             return select(2, nodes:gsub("slave %x", "")) == 3 and
-                cli("-p", tostring(cluster[n].port), "cluster", "info"):find("cluster_state:ok", 1, true)
+                ask("-p", tostring(cluster[n].port), "cluster", "info"):find("cluster_state:ok", 1, true)
         end, "node " .. n .. " knows three replicas")
     end
     return cluster
@@ -114,7 +82,7 @@ end
 
 -- Run a script with a client of the cluster, `db`; returns what it prints.
 local function run(cluster, text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "--sockets", "400", "-e", ([[
+    return cli.output_of(300, {wire.program "sxe-lua", "--sockets", "400", "-e", ([[
 local redis, task, spawn = require "sxe.redis", require "sxe.task", require "sxe.spawn"
 local function open(options)
   options.seeds, options.password = {"127.0.0.1:%d", "127.0.0.1:%d"}, "secret"
@@ -124,11 +92,7 @@ end
 local db, PORT, VICTIM = open{}, %d, %d
 local function cli(...) return spawn{"redis-cli", "-a", "secret", "--no-auth-warning", "-p", tostring(PORT), ...} end
 ]]):format(cluster[1].port, cluster[2].port, cluster[1].port, cluster[3].proc:pid()) .. text,
-        env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}}
-    local output = proc:output(300)
-    equal(proc:errors(), "")
-    equal(proc:wait(300), 0)
-    return output
+        env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}})
 end
 
 local cluster <close> = start_cluster()
@@ -226,31 +190,7 @@ end)
 
 -- Numbered commands of each kind until `is_over`, a tenth of them cancelled. Each task must get the reply to its own
 -- command, and no INCR may be carried out twice.
-local LOAD <const> = [[
-local wrong, good, cut, failed, number = 0, 0, 0, 0, 0
-local function echo(to, key, id) return to:eval("return ARGV[1]", 1, key, id) end
-local kinds = {
-  function(id) return echo(db, "a" .. id, id) end,
-  function(id)
-    local list, why = echo(echo(db:pipeline(), "b" .. id, "1" .. id), "c" .. id, id):exec()
-    if not list then return nil, why end
-    for i = 1, 2 do if type(list[i]) == "table" then return nil, list[i].error end end
-    return list[1] == "1" .. id and list[2] or list[1]
-  end,
-  function(id)
-    local list, why = db:transaction(function(t)
-      local said = echo(t, "d" .. id, "2" .. id)
-      if said and said ~= "2" .. id then error("wrong " .. said) end
-      t:multi()
-      echo(t, "d" .. id, id)
-    end, {watch = {"d" .. id}})
-    return list and list[1], why
-  end,
-  function(id)
-    local n, why = db:incr("once" .. id)
-    return n == 1 and id or n, why
-  end,
-}
+local LOAD <const> = servers.KINDS .. [[
 local function load(least, is_over)
   local workers = {}
   for i = 1, 20 do

@@ -3,55 +3,25 @@
 -- redis.new with Sentinels, by docs/redis.md, with a real master, its replica and a real Sentinel.
 
 local httpd = require "httpd"
+local servers = require "redis-server"
 
-local program = wire.has "redis-server"
-if not program or not wire.has "redis-cli" then
-    print("skipped: a master that a real Sentinel watches, because redis-server or redis-cli is not installed")
-    return
-end
+if not servers.are_installed "a master that a real Sentinel watches" then return end
 
-local directory = os.tmpname()
-os.remove(directory)
-assert(os.execute("mkdir " .. directory))
-
-local function read(path)
-    local file <close> = io.open(path)
-    return file and file:read("a") or ""
-end
-
--- Redis cannot choose a free port itself, so the test tries one that was free a moment ago. lines(port) is the file of
--- settings.
+-- Start a server with lines of a file of settings, and further options. Its log says `ready`.
 local function start(name, ready, lines, ...)
-    for _ = 1, 20 do
-        local one = wire.listen("127.0.0.1", 0)
-        local port = one:port()
-        local path = directory .. "/" .. name .. "-" .. port
-        local file = assert(io.open(path .. ".conf", "w"))
-        one:close()
-        file:write(("port %d\nbind 127.0.0.1\nlogfile %s.log\ndir %s\n"):format(port, path, directory), lines)
-        file:close()
-        local proc = wire.spawn{program, path .. ".conf", ...}
-        local said = ""
-        httpd.wait_until(function()
-            said = read(path .. ".log")
-            return said:find(ready, 1, true) or said:find("Failed listening", 1, true)
-        end, name .. " listens, or cannot")
-        if said:find(ready, 1, true) then return {proc = proc, port = port} end
-        proc:signal("KILL")
-    end
-    error("no port is free")
+    local more = {...}
+    return servers.start(name, function(path, port)
+        local file <close> = assert(io.open(path .. "/conf", "w"))
+        file:write(lines)
+        return {path .. "/conf", "--port", tostring(port), table.unpack(more)}
+    end, ready)
 end
 
-local function cli(port, ...)
-    local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "secret", "--no-auth-warning", "-p", tostring(port), ...}
-    local output = proc:output(120)
-    equal(proc:wait(120), 0, "redis-cli: " .. output)
-    return output
-end
+local function ask(port, ...) return servers.cli("secret", "-p", tostring(port), ...) end
 
 local groups = {__close = function(group)
     for _, server in pairs(group) do server.proc:signal("KILL") end
-    os.execute("rm -rf " .. directory .. "/*")
+    servers.remove_files()
 end}
 
 local function start_group()
@@ -67,10 +37,10 @@ sentinel auth-pass mine secret
 sentinel down-after-milliseconds mine 1000
 sentinel failover-timeout mine 5000
 ]]):format(group.master.port), "--sentinel")
+    servers.await_replica(group.master.port)
     httpd.wait_until(function()
-        return cli(group.master.port, "info", "replication"):find("state=online", 1, true) and
-            cli(group.replica.port, "info", "replication"):find("master_link_status:up", 1, true)
-    end, "the replica has its master's data")
+        return ask(group.replica.port, "info", "replication"):find("master_link_status:up", 1, true)
+    end, "the replica is linked to its master")
     httpd.wait_until(function()
         local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "word", "--no-auth-warning", "-p",
             tostring(group.sentinel.port), "sentinel", "replicas", "mine"}
@@ -148,4 +118,3 @@ print(select(3, redis.new(options):get "a"))
     equal(proc:output(300), "true\nWRONGPASS\nWRONGPASS\n")
     equal(proc:wait(300), 0, proc:errors())
 end)
-os.remove(directory)

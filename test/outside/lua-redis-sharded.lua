@@ -3,7 +3,9 @@
 -- redis.sharded, by docs/redis-sharding.md, with real servers that are killed and stopped; and
 -- examples/lua/sharded-hits.lua with a server that this test plays.
 
+local cli = require "cli"
 local httpd = require "httpd"
+local servers = require "redis-server"
 local build = os.getenv("SXE_BUILD") or "build/release"
 local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
 
@@ -71,47 +73,41 @@ local ring, modulo = open "ring", open "modulo"
     equal(ran.output, table.concat(wanted))
 end)
 
+-- promise: docs/redis-sharding.md: Addresses are `"host:port"` or `"[IPv6]:port"`. An address without a port, such as
+-- `"localhost"`, has the port 6379.
+test("addresses with and without a port", function()
+    local ran = cli.run("sxe-lua", "-e", [[
+local redis = require "sxe.redis"
+local function try(...)
+  local good, db = pcall(redis.sharded, { groups = { { name = "a", masters = { ... } } } })
+  if not good then print(db) return end
+  for _, server in ipairs(db:state()[1].servers) do print(server.address) end
+end
+try("localhost", "[::1]", "[::1]:7001", "a.example:1")
+try("localhost", "localhost:6379")
+for _, wrong in ipairs{ "localhost:", "::1", "[::1", "", ":1", "a b", "a:0", "a:65536", "a:1x" } do try(wrong) end]])
+    local wrong <const> = "redis.sharded: the group 'a': a server is \"host:port\" or \"[IPv6]:port\", not '%s'\n"
+    local lines = "localhost:6379\n[::1]:6379\n[::1]:7001\na.example:1\n" ..
+        "redis.sharded: the group 'a': localhost:6379 is there twice\n"
+    for _, text in ipairs{"localhost:", "::1", "[::1", "", ":1", "a b", "a:0", "a:65536", "a:1x"} do
+        lines = lines .. wrong:format(text)
+    end
+    equal(ran.errors, "")
+    equal(ran.output, lines)
+end)
+
 -- ---- The real servers ----
 
-local program = wire.has "redis-server"
-if not program or not wire.has "redis-cli" then
-    print("skipped: groups of real servers, because redis-server or redis-cli is not installed")
-    return
-end
+if not servers.are_installed "groups of real servers" then return end
 
-local directory = os.tmpname()
-os.remove(directory)
-assert(os.execute("mkdir " .. directory))
-
-local function read(path)
-    local file <close> = io.open(path)
-    return file and file:read("a") or ""
-end
-
--- A server that keeps each command in a file before it replies. Redis cannot choose a free port itself, so the test tries
--- one that was free a moment ago.
+-- A server that keeps each command in a file before it replies.
 local function start(name, ...)
-    for _ = 1, 20 do
-        local one = wire.listen("127.0.0.1", 0)
-        local port = one:port()
-        local path = directory .. "/" .. name .. "-" .. port
-        one:close()
-        assert(os.execute("mkdir " .. path))
-        local command = {program, "--port", tostring(port), "--bind", "127.0.0.1", "--save", "", "--dir", path,
-            "--appendonly", "yes", "--appendfsync", "always", "--requirepass", "secret", "--masterauth", "secret",
-            "--repl-diskless-sync-delay", "0", "--logfile", path .. "/log", "--pidfile", path .. "/pid", ...}
-        local proc = wire.spawn(command)
-        local said = ""
-        httpd.wait_until(function()
-            said = read(path .. "/log")
-            return said:find("Ready to accept", 1, true) or said:find("Failed listening", 1, true)
-        end, name .. " listens, or cannot")
-        if said:find("Ready to accept", 1, true) then
-            return {proc = proc, port = port, path = path, command = "'" .. table.concat(command, "' '") .. "'"}
-        end
-        proc:signal("KILL")
-    end
-    error("no port is free")
+    local more = {...}
+    return servers.start(name, function(path, port)
+        return {"--port", tostring(port), "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+            "--requirepass", "secret", "--masterauth", "secret", "--repl-diskless-sync-delay", "0",
+            "--pidfile", path .. "/pid", table.unpack(more)}
+    end)
 end
 
 -- Two groups: red has a master and its replica, blue two masters. Closing them kills all servers, also those that a script
@@ -120,7 +116,7 @@ local groups = {__close = function(all)
     for _, server in pairs(all) do
         os.execute("kill -9 " .. server.proc:pid() .. " $(cat " .. server.path .. "/pid 2>/dev/null) 2>/dev/null")
     end
-    os.execute("rm -rf " .. directory .. "/*")
+    servers.remove_files()
 end}
 
 local function start_groups()
@@ -128,17 +124,13 @@ local function start_groups()
     all.master = start("master")
     all.replica = start("replica", "--replicaof", "127.0.0.1", tostring(all.master.port))
     all.first, all.second = start("first"), start("second")
-    httpd.wait_until(function()
-        local proc <close> = wire.spawn{wire.has "redis-cli", "-a", "secret", "--no-auth-warning", "-p",
-            tostring(all.master.port), "info", "replication"}
-        return proc:output(120):find("state=online", 1, true)
-    end, "the replica has its master's data")
+    servers.await_replica(all.master.port)
     return all
 end
 
 -- Run a script with a client of the groups, `db`; returns what it prints.
 local function run(all, text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "--sockets", "400", "-e", ([[
+    return cli.output_of(300, {wire.program "sxe-lua", "--sockets", "400", "-e", ([[
 local redis, task = require "sxe.redis", require "sxe.task"
 local MASTER, REPLICA, FIRST, SECOND = %d, %d, %d, %d
 local PIDS = { master = %d, first = %d }
@@ -158,11 +150,7 @@ local function signal(name, pid) assert(os.execute("kill -" .. name .. " " .. pi
 local function group(db, n) return db:state()[n] end
 ]]):format(all.master.port, all.replica.port, all.first.port, all.second.port, all.master.proc:pid(),
            all.first.proc:pid(), all.first.command .. " >/dev/null 2>&1 &") .. text,
-        env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}}
-    local output = proc:output(300)
-    equal(proc:errors(), "")
-    equal(proc:wait(300), 0)
-    return output
+        env = {SXE_LOG_LEVEL = "error", PATH = os.getenv "PATH"}})
 end
 
 -- promise: docs/redis-sharding.md: A command goes to the group of its keys.
@@ -219,30 +207,7 @@ test("kill -9, a restart, a stall and hand-backs under ten thousand numbered com
     local all <close> = start_groups()
     equal(run(all, [[
 local db = open{ check_timeout = 0.5 }
-local wrong, good, cut, failed, number = 0, 0, 0, 0, 0
-local function echo(to, key, id) return to:eval("return ARGV[1]", 1, key, id) end
-local kinds = {
-  function(id) return echo(db, "a" .. id, id) end,
-  function(id)
-    local list, why = echo(echo(db:pipeline(), "b" .. id, "1" .. id), "c" .. id, id):exec()
-    if not list then return nil, why end
-    for i = 1, 2 do if type(list[i]) == "table" then return nil, list[i].error end end
-    return list[1] == "1" .. id and list[2] or list[1]
-  end,
-  function(id)
-    local list, why = db:transaction(function(t)
-      local said = echo(t, "d" .. id, "2" .. id)
-      if said and said ~= "2" .. id then error("wrong " .. said) end
-      t:multi()
-      echo(t, "d" .. id, id)
-    end, { watch = { "d" .. id } })
-    return list and list[1], why
-  end,
-  function(id)
-    local n, why = db:incr("once" .. id)
-    return n == 1 and id or n, why
-  end,
-}
+]] .. servers.KINDS .. [[
 local is_over, workers = false, {}
 for i = 1, 20 do
   workers[i] = task.start(function()
@@ -294,4 +259,3 @@ for _, port in ipairs{ MASTER, FIRST, SECOND } do
 end
 print(wrong, twice, good > number // 4, counted > 0)]]), "handed back\n0\t0\ttrue\ttrue\n")
 end)
-os.remove(directory)

@@ -2,6 +2,8 @@
 --
 -- Commands of sxe.redis, by docs/redis.md, to a server in the same process; and to a real server, if it is installed.
 
+local cli = require "cli"
+
 -- GET /try/NAME calls the function NAME and replies with its result as text. The test's Redis server replies to GET
 -- with the key, delays the reply to LATE until the gate opens, never replies to NEVER, stops reading at DEAF, and
 -- closes the connection at GONE.
@@ -316,17 +318,13 @@ local function start_redis()
 end
 
 local function run(text, env)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", [[
+    return cli.output_of(120, {wire.program "sxe-lua", "-e", [[
 local redis, task = require "sxe.redis", require "sxe.task"
 local function open(options)
   options.unix, options.timeout = "]] .. path .. [[", options.timeout or 60
   return redis.new(options)
 end
-]] .. text, env = env}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+]] .. text, env = env})
 end
 
 -- promise: docs/redis.md: | `unix` | the path of the server's socket, in place of host and port | |

@@ -1,13 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- sxe.regex as docs/regex.md promises it, by processes of sxe-lua and sxe-httpd.
 
+local cli = require "cli"
+
 local function run(text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
-        "local regex = require 'sxe.regex'\n" .. text}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+    return cli.output_of(120, {wire.program "sxe-lua", "-e",
+        "local regex = require 'sxe.regex'\n" .. text})
 end
 
 local has_regex = wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.regex'"}:wait(120) == 0

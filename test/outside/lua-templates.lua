@@ -58,6 +58,22 @@ test("a value that is nil, or has no text, is an error", function()
     equal(render(server, "{{ nmae or '' }}{{ n }}{{ true }}"), "7true")
 end)
 
+-- promise: docs/templates.md: Statements and parentheses may be nested some 190 levels deep; a template with more is
+-- refused when it is compiled.
+test("a template that is nested too deeply is refused, and the message names it", function()
+    local server <close> = script.start(COMPILES)
+    for before, after in pairs{["{% if n then %}"] = "{% end %}", ["{% do %}"] = "{% end %}"} do
+        equal(render(server, before:rep(150) .. "x" .. after:rep(150)), "x")
+        for _, depth in ipairs{250, 10000} do
+            local text, status = render(server, before:rep(depth) .. "x" .. after:rep(depth))
+            check(status == 400 and text:find "^t%.html: its tags are nested too deeply", text)
+        end
+    end
+    equal(render(server, "{{ " .. ("("):rep(150) .. "n" .. (")"):rep(150) .. " }}"), "7")
+    local text = render(server, "{{ " .. ("("):rep(1000) .. "n" .. (")"):rep(1000) .. " }}")
+    check(text:find "^t%.html: its tags are nested too deeply", text)
+end)
+
 -- promise: docs/templates.md: Errors name the template and its line. Syntax errors are raised when a template is
 -- compiled, all others when it runs.
 test("an error names its line, after tags, comments and texts of many lines", function()

@@ -3,6 +3,7 @@
 -- Workers, by docs/workers.md, in sxe-lua and sxe-httpd: many calls in odd orders, ends that come at a bad time, values
 -- of any shape.
 
+local cli = require "cli"
 local httpd = require "httpd"
 local script = require "script"
 
@@ -14,11 +15,7 @@ local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
 
 -- Run a script in sxe-lua; it must exit with 0 and log no error. Returns what it prints.
 local function run(text)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}}
-    local output = proc:output(200)
-    equal(proc:errors(), "", text)
-    equal(proc:wait(60), 0, text)
-    return output
+    return cli.output_of(200, {wire.program "sxe-lua", "-e", FIRST .. text, env = {SXE_LOG_LEVEL = "error"}})
 end
 
 -- promise: docs/workers.md: Calls of many tasks may be in progress at once.
@@ -231,6 +228,25 @@ test("a message without memory keeps no other one back", function()
             end]=] }
         for i = 1, 3 do w:send(("x"):rep(8 << 20)) w:send(("x"):rep(i)) end
         for i = 1, 6 do print(w:receive()) end]], "dropped\n1\ndropped\n2\ndropped\n3\n")
+end)
+
+-- promise: docs/workers.md: the name in messages, of 1 to 31 bytes; of a longer path the end
+test("a worker's name is whole, or the end of a path", function()
+    equal(run[=[
+local directory = os.tmpname()
+os.remove(directory)
+local path = directory .. "/" .. ("\u{e9}"):rep(40) .. ".lua"
+os.execute("mkdir " .. directory)
+local file = assert(io.open(path, "w"))
+file:write "error 'mine'"
+file:close()
+local w <close> = worker.new{file = path}
+print(#w.name <= 31, utf8.len(w.name) ~= nil, path:sub(-#w.name) == w.name, (select(2, w:call()):find(w.name, 1, true)) ~= nil)
+os.execute("rm -r " .. directory)
+print(pcall(worker.new, {code = "", name = ("x"):rep(32)}))
+local good <close> = worker.new{code = "", name = ("x"):rep(31)}
+print(#good.name)
+]=], "true\ttrue\ttrue\ttrue\nfalse\tworker.new: name: 1 to 31 bytes expected, got 32\n31\n")
 end)
 
 -- promise: docs/workers.md: A message has at most 64 MiB, and tables are at most 100 deep: beyond that `call` and

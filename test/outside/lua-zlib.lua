@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- sxe.zlib as docs/zlib.md promises it, by processes of sxe-lua, beside the program gzip.
 
+local cli = require "cli"
+
 local function run(text, ...)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", "local zlib = require 'sxe.zlib'\n" .. text, ...}
-    local output = proc:output(120)
-    equal(proc:errors(), "")
-    equal(proc:wait(120), 0)
-    return output
+    return cli.output_of(120, {wire.program "sxe-lua", "-e", "local zlib = require 'sxe.zlib'\n" .. text, ...})
 end
 
 -- promise: docs/zlib.md: Data of gzip may be several files of gzip, one after the other.
@@ -106,4 +104,15 @@ for _, make in ipairs{zlib.compressor, zlib.decompressor} do
   stream:close()
   print((pcall(stream.add, stream, "")), (pcall(stream.finish, stream)), stream:close())
 end]], "false\tfalse\nfalse\tfalse\n")
+end)
+
+-- promise: docs/zlib.md: A `crc` or `sum` that is no number of 32 bits raises an error.
+test("a checksum of earlier parts has 32 bits", function()
+    equal(run[[
+local text = ("some text"):rep(1000)
+for _, name in ipairs{"crc32", "adler32"} do
+  local good = true
+  for at = 0, #text, 777 do good = good and zlib[name](text:sub(at + 1), zlib[name](text:sub(1, at))) == zlib[name](text) end
+  print(good, (pcall(zlib[name], "", -1)), (pcall(zlib[name], "", 1 << 32)), (pcall(zlib[name], "", 0.5)))
+end]], ("true\tfalse\tfalse\tfalse\n"):rep(2))
 end)

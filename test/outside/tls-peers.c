@@ -23,9 +23,10 @@ static char key[2][PATH_MAX];
 static struct sxe_tls_pair pairs[2];
 static SXE *listeners[3];
 static struct sxe_tls *servers[3];
-static unsigned closes; /* how many closes the server still waits for */
-static int error;       /* the error in the last on_close */
-static bool was_ended;  /* whether the client of the last on_close had sent close_notify */
+static unsigned closes;  /* how many closes the server still waits for */
+static int error;        /* the error in the last on_close */
+static char failure[64]; /* and its sxe_tls_failure */
+static bool was_ended;   /* whether the client of the last on_close had sent close_notify */
 static SSL_CTX *context;
 
 /* ---- Certificates ---- */
@@ -84,6 +85,7 @@ static void
 count_close(SXE *this)
 {
     error = sxe_error(this);
+    snprintf(failure, sizeof(failure), "%s", sxe_tls_failure(this));
     was_ended = sxe_tls_has_ended(this);
     if (--closes == 0)
         sxe_stop();
@@ -499,6 +501,21 @@ say_nothing(void)
     return recv(fd, &byte, 1, 0) <= 0; /* the connection has ended */
 }
 
+/* Send the beginning of a record, and reset the connection. */
+static int
+reset_handshake(void)
+{
+    static const unsigned char begin_of_record[] = {22, 3, 1, 1, 0};
+    const struct linger now = {.l_onoff = 1};
+    int fd = dial(0);
+
+    if (write(fd, begin_of_record, sizeof(begin_of_record)) != sizeof(begin_of_record) ||
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)) < 0)
+        return 0;
+    close(fd);
+    return 1;
+}
+
 /* promise: docs/tls.md: A handshake has 10 seconds (`handshake_timeout_ms`). */
 START_TEST(a_client_that_says_nothing_is_closed)
 {
@@ -507,6 +524,21 @@ START_TEST(a_client_that_says_nothing_is_closed)
     serve(0, (struct sxe_tls_config){.handshake_timeout_ms = 1}, NULL);
     ck_assert_int_eq(run_with(say_nothing, 1), 1);
     ck_assert_int_eq(error, ETIMEDOUT);
+    ck_assert_str_eq(failure, "the handshake took too long");
+    finish();
+}
+END_TEST
+
+/* promise: docs/tls.md: A handshake that the peer ended by a reset is ECONNRESET, and one that took
+ * too long is ETIMEDOUT; `sxe_tls_failure` says so, too. */
+START_TEST(a_handshake_that_is_reset_says_so)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, NULL);
+    ck_assert_int_eq(run_with(reset_handshake, 1), 1);
+    ck_assert_int_eq(error, ECONNRESET);
+    ck_assert_str_eq(failure, "the peer reset the connection during the handshake");
     finish();
 }
 END_TEST
@@ -724,6 +756,7 @@ main(void)
         a_client_that_asks_gets_the_staple,
         a_flood_of_empty_records_ends_a_connection,
         a_client_that_says_nothing_is_closed,
+        a_handshake_that_is_reset_says_so,
         a_server_knows_whether_a_client_said_that_it_ended,
         a_reply_that_is_cut_is_an_error,
         close_notify_follows_all_output,

@@ -44,17 +44,15 @@ httpd_is_complete(const struct httpd_options *options)
 {
     const struct sxe_http_files_config *files = &options->files;
     const char *missing = httpd_tls_missing(options);
-    const char *place = missing == NULL ? "" : config_place_of("tls-cert");
 
-    if (missing == NULL) {
+    if (missing == NULL)
         missing = chroot_missing(options);
-        place = missing == NULL ? "" : config_place_of("chroot");
-    }
     if (missing == NULL && files->root == NULL && options->config.sites == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
          files->ranges_max != 0 || files->no_ranges))
-        missing = "options for files need a directory to serve: add -r DIR";
+        missing = "options for files (--listing, --index, --sniff, --dot-files, --type, "
+                  "--cache-control, --max-ranges) need a directory to serve: add -r DIR";
     else if (options->http.forwarding != SXE_HTTP_FORWARDING_NONE && options->http.trusted == NULL)
         missing = "--forwarded needs proxies that are believed: add --trust-from NETS";
     else if (options->access_log == NULL && options->access_log_format_given)
@@ -74,7 +72,10 @@ httpd_is_complete(const struct httpd_options *options)
     else if (options->workers > 0 && options->is_repl)
         missing = "--repl is a shell in a single process: leave out -w";
     else if (options->script == NULL && options->is_script_described)
-        missing = "options for a script need a script: add --lua FILE";
+        missing =
+            "options for a script (--dev, --repl, --strict, --loose, --lua-memory, --lua-cpu, "
+            "--lua-tasks, --lua-sockets, --lua-coverage, --lua-sandbox) need a script: add "
+            "--lua FILE";
     else if (options->script != NULL && files->root != NULL)
         missing = "-r does not go with --lua: serve the files in the script, with "
                   "http.static(\"DIR\")";
@@ -87,7 +88,7 @@ httpd_is_complete(const struct httpd_options *options)
         return has_script_for(options->config.sites);
     if (missing == NULL)
         return true;
-    fprintf(stderr, "sxe-httpd: %s%s. Try --help.\n", place, missing);
+    fprintf(stderr, "sxe-httpd: %s%s. Try --help.\n", config_place_in(missing), missing);
     return false;
 }
 
@@ -103,8 +104,8 @@ httpd_fit_line(struct sxe_http_limits *head)
     if (head->line_max <= head->head_max)
         return true;
     fprintf(stderr,
-            "sxe-httpd: a request line of %u bytes (--max-line) does not fit into a head of %u "
+            "sxe-httpd: %sa request line of %u bytes (--max-line) does not fit into a head of %u "
             "(--max-header). Try --help.\n",
-            head->line_max, head->head_max);
+            config_place_in("--max-line --max-header"), head->line_max, head->head_max);
     return false;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command-line.h"
+#include "config-origin.h"
 #include "config-sites.h"
 #include "options-check.h"
 #include "options-table.h"
@@ -145,8 +146,10 @@ httpd_add_hsts(struct httpd_options *options)
     n = snprintf(options->fields + used, room, "Strict-Transport-Security: max-age=%lu\r\n",
                  options->tls.hsts_ms / 1000);
     if ((size_t)n >= room) {
-        fprintf(stderr, "sxe-httpd: no room for the field of --hsts: all --header together have 4 "
-                        "KiB. Try --help.\n");
+        fprintf(stderr,
+                "sxe-httpd: %sno room for the field of --hsts: all --header together have 4 KiB. "
+                "Try --help.\n",
+                config_place_in("--hsts --header"));
         return false;
     }
     options->http.fields = options->fields;
@@ -211,8 +214,9 @@ httpd_tls_missing(const struct httpd_options *options)
     if (tls->staples > tls->certificates)
         return "each --tls-staple belongs to a --tls-cert: give at most as many, in the same order";
     if (!tls->is_dev && tls->certificates == 0 && has_lone_option(tls))
-        return "--hsts, --http-redirect and options of TLS need a certificate: add --tls-cert and "
-               "--tls-key, or --tls-dev";
+        return "--hsts, --http-redirect, --tls-client, --tls-client-ca, --tls-memory, "
+               "--tls-profile "
+               "and --tls-staple need a certificate: add --tls-cert and --tls-key, or --tls-dev";
     if ((proxy_tls->certificate == NULL) != (proxy_tls->key == NULL))
         return "--proxy-tls-cert and --proxy-tls-key need each other: give a certificate and its "
                "key";

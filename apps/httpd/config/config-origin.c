@@ -4,6 +4,7 @@
  */
 #include "config-origin.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,21 +213,56 @@ value_of(unsigned row)
     return NULL;
 }
 
+static const char *
+place_of_row(unsigned row)
+{
+    const struct value *value = value_of(row);
+    char name[CONFIG_KEY_SIZE];
+
+    config.place[0] = '\0';
+    if (config.origins[row] == CONFIG_ENVIRONMENT)
+        config_be_at_variable(config_variable_of(row_at(row), name));
+    else if (config.origins[row] == CONFIG_OF_FILE && value != NULL)
+        config_be_at(value->line, row_at(row)->option.name);
+    return config.place;
+}
+
 const char *
 config_place_of(const char *name)
 {
-    char variable[CONFIG_KEY_SIZE];
-    const struct value *value;
     unsigned row = 0;
 
     while (!config_row_is_settable(row_at(row)) || strcmp(row_at(row)->option.name, name) != 0)
         row++;
-    value = value_of(row);
+    return place_of_row(row);
+}
+
+/* Whether a message has the option of the row here: "--name", or "-x" for its letter. */
+static bool
+is_named_here(const char *message, unsigned row)
+{
+    const struct option *option = &row_at(row)->option;
+    const size_t length = strspn(message, "-abcdefghijklmnopqrstuvwxyz");
+
+    if (!config_row_is_settable(row_at(row)))
+        return false;
+    if (message[1] != '-')
+        return length == 2 && message[1] == option->val;
+    return strlen(option->name) + 2 == length && memcmp(message + 2, option->name, length - 2) == 0;
+}
+
+const char *
+config_place_in(const char *message)
+{
     config.place[0] = '\0';
-    if (config.origins[row] == CONFIG_ENVIRONMENT)
-        config_be_at_variable(config_variable_of(row_at(row), variable));
-    else if (config.origins[row] == CONFIG_OF_FILE && value != NULL)
-        config_be_at(value->line, name);
+    for (const char *p = message; *p != '\0' && config.place[0] == '\0'; p++) {
+        if (*p != '-' || (p > message && isalpha((unsigned char)p[-1])))
+            continue;
+        for (unsigned row = 0; row < config.line->number && config.place[0] == '\0'; row++) {
+            if (is_named_here(p, row))
+                (void)place_of_row(row);
+        }
+    }
     return config.place;
 }
 

@@ -59,6 +59,10 @@ const char *config_place(void);
  * if a flag or the default gives the value. Valid until the next call. */
 const char *config_place_of(const char *name);
 
+/* The place of the first option that the message names (--name, or -x) and that the environment or
+ * the file has set; "": all of them come from the command line. */
+const char *config_place_in(const char *message);
+
 /* Print each option with its value and origin, in the form of a file that --config can read. */
 void config_print(void);
 

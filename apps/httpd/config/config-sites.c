@@ -158,15 +158,54 @@ has_names(const char *pattern, const char *redirect)
     return true;
 }
 
+/* Whether the text can be a URL or a path in Location: it is not empty, and has no blank. */
+static bool
+is_target(const char *redirect)
+{
+    return *redirect != '\0' && redirect[strcspn(redirect, " ")] == '\0' &&
+           sxe_http_is_field_value((struct sxe_span){redirect, strlen(redirect)});
+}
+
+/* Whether the text is a media type, with or without parameters (RFC 9110, 8.3.1). */
+static bool
+is_media_type(const char *type)
+{
+    const size_t main = strcspn(type, "/");
+    const char *rest = type[main] == '\0' ? "" : type + main + 1;
+    const size_t sub = strcspn(rest, "; ");
+
+    return sxe_http_is_token((struct sxe_span){type, main}) &&
+           sxe_http_is_token((struct sxe_span){rest, sub}) &&
+           (rest[sub] == '\0' || rest[sub + strspn(rest + sub, " ")] == ';') &&
+           sxe_http_is_field_value((struct sxe_span){type, strlen(type)});
+}
+
+/* Check the texts that go into the head of the reply. False after a message. */
+static bool
+are_texts_good(const struct config_reader *reader, const struct config_route *route)
+{
+    if (route->type != NULL && !is_media_type(route->type))
+        return config_fail(reader, "type", route->type,
+                           "a media type such as text/html, or text/html; charset=utf-8");
+    if (route->redirect == NULL)
+        return true;
+    if (!is_target(route->redirect))
+        return config_fail(reader, "redirect", route->redirect,
+                           "a URL or a path, not empty, without blanks and control characters");
+    if (!names_its_server(route->redirect))
+        return config_fail(
+            reader, "redirect", route->redirect,
+            "a path such as /people/{id}, or a URL with a {name} only after its server");
+    return has_names(route->pattern, route->redirect) ||
+           config_fail(reader, "redirect", route->redirect, "one with {name}s of the path only");
+}
+
 /* Choose the action of the route by its keys. False after a message. */
 static bool
 choose_action(struct config_reader *reader, struct config_route *route, bool is_script)
 {
     const int actions = (route->root != NULL) + (route->redirect != NULL) + is_script +
                         (route->proxy != NULL) + (route->status != 0 && route->redirect == NULL);
-    const struct sxe_span type = {route->type, route->type == NULL ? 0 : strlen(route->type)};
-    const struct sxe_span to = {route->redirect,
-                                route->redirect == NULL ? 0 : strlen(route->redirect)};
 
     reader->line = route->line;
     if (actions != 1)
@@ -175,16 +214,8 @@ choose_action(struct config_reader *reader, struct config_route *route, bool is_
     if (route->fallback != NULL && (route->root == NULL || *route->fallback != '/'))
         return config_fail(reader, "fallback", route->fallback,
                            "a path such as /index.html, in a route with root");
-    if (!sxe_http_is_field_value(type) || !sxe_http_is_field_value(to))
-        return config_fail(reader, route->pattern, NULL,
-                           "type and redirect have to be valid values of a header");
-    if (route->redirect != NULL && !names_its_server(route->redirect))
-        return config_fail(
-            reader, "redirect", route->redirect,
-            "a path such as /people/{id}, or a URL with a {name} only after its server");
-    if (route->redirect != NULL && !has_names(route->pattern, route->redirect))
-        return config_fail(reader, "redirect", route->redirect,
-                           "one with {name}s of the path only");
+    if (!are_texts_good(reader, route))
+        return false;
     reader->sites->has_passwords |= route->auth.file != NULL;
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT

@@ -142,21 +142,32 @@ access_log_open(const char *path, const struct log_format *format, bool has_ids)
 
 /* ---- Dropped lines ---- */
 
+/* The warnings are about the file, so they have no request's id: a request that ends while another
+ * one's handler runs would get the id of that one. */
+
 static void
 drop_line(struct access_log *log)
 {
+    const int error = errno;
+    const char *request = sxe_log_set_request(NULL);
+
     if (log->dropped++ == log->reported)
         SXE_WARN("the access log %s cannot be written: %s; lines are dropped until it can",
-                 log->path, strerror(errno));
+                 log->path, strerror(error));
+    sxe_log_set_request(request);
 }
 
 static void
 report_drops(struct access_log *log)
 {
+    const char *request;
+
     if (log->dropped == log->reported)
         return;
+    request = sxe_log_set_request(NULL);
     SXE_WARN("the access log %s has lost %llu lines, because it could not be written", log->path,
              (unsigned long long)(log->dropped - log->reported));
+    sxe_log_set_request(request);
     log->reported = log->dropped;
 }
 

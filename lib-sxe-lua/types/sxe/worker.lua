@@ -9,7 +9,7 @@ local worker = {}
 ---@class sxe.worker.options
 ---@field code? string|fun(): any either code or file
 ---@field file? string
----@field name? string at most 31 bytes
+---@field name? string 1 to 31 bytes
 ---@field memory? integer bytes; 64 MiB
 ---@field cpu_ms? integer of computing in one call without a wait; no limit
 ---@field calls? integer that are served at a time; 64

@@ -88,6 +88,14 @@ runs_out_of_memory(const char *text, uint64_t after)
     return is_touched;
 }
 
+/* Run text again and again, each time with the next allocation failing, until none fails. */
+static inline void
+run_without_memory(const char *text)
+{
+    for (uint64_t after = 0; runs_out_of_memory(text, after); after++)
+        captured.number = 0;
+}
+
 /* The number of threads of this process. */
 static inline unsigned
 number_of_threads(void)

@@ -108,8 +108,7 @@ starve(const char *script)
 static inline void
 starve_lua(const char *script)
 {
-    for (uint64_t after = 0; runs_out_of_memory(script, after); after++)
-        captured.number = 0;
+    run_without_memory(script);
     run_script(script);
 }
 

@@ -5,11 +5,10 @@
 #include "http-client-peer.h"
 
 #include <errno.h>
-#include <sched.h>
 
-#include "fake-time.h"
 #include "named-hosts.h"
 #include "sweep.h"
+#include "virtual-turns.h"
 
 static char failure[1024];
 
@@ -62,27 +61,10 @@ stop_name(void)
     hosts_close();
 }
 
-/* A turn that takes no time of the virtual clock, for loops that wait for the look-up's thread. */
-static void
-turn_in_no_time(void)
-{
-    fake_time_poll_ns = 1;
-    turn(1);
-    fake_time_poll_ns = 0;
-    sched_yield();
-}
-
 static void
 await(enum sxe_state state, unsigned number)
 {
     while (sxe_number_in_state(state) != number && event_count() == 0)
-        turn_in_no_time();
-}
-
-static void
-await_done(void)
-{
-    while (event_count() == 0)
         turn_in_no_time();
 }
 
@@ -216,7 +198,7 @@ START_TEST(a_name_that_cannot_be_connected_to_fails_calls)
 
     serve_name(names[_i].name, (struct sxe_http_client_config){0});
     get_told(a);
-    await_done();
+    await_event();
     EXPECT_DONE(a, names[_i].result, "");
     ck_assert_str_eq(failure, names[_i].failure);
     ck_assert_uint_eq(links_in(SXE__HTTP_LINK_FREE), 16);
@@ -236,7 +218,7 @@ START_TEST(a_private_address_is_refused_if_only_public_ones_are_wanted)
 
     serve_name("oo", (struct sxe_http_client_config){.public_only = true});
     get_told(a);
-    await_done();
+    await_event();
     EXPECT_DONE(a, -EACCES, "");
     ck_assert_str_eq(failure, "oo: the address is not public");
     ck_assert(!somebody_connects_to(0) && !somebody_connects_to(1));
@@ -260,7 +242,7 @@ START_TEST(a_call_that_waited_is_told_why_it_fails)
     serve_name("none", (struct sxe_http_client_config){.connections_max = 1});
     get_told(a);
     get_told(b);
-    await_done();
+    await_event();
     EXPECT_DONE(a, -EADDRNOTAVAIL, "");
     EXPECT_DONE(b, -EADDRNOTAVAIL, "");
     ck_assert_str_eq(failure, "none: Name or service not known");
@@ -277,7 +259,7 @@ START_TEST(a_proxy_without_an_address_is_named)
     client = sxe_http_client_new(&config);
     plan_start_with(0, NULL);
     get_told(a);
-    await_done();
+    await_event();
     EXPECT_DONE(a, -EADDRNOTAVAIL, "");
     ck_assert_str_eq(failure, "the proxy none:3128: Name or service not known");
     stop_name();
@@ -317,7 +299,7 @@ START_TEST(tls_that_cannot_be_prepared_fails_the_call)
 {
     serve_name("oo", (struct sxe_http_client_config){.tls = tls, .use_tls = use});
     get_told(a);
-    await_done();
+    await_event();
     EXPECT_DONE(a, -ENOMEM, "");
     stop_name();
 }

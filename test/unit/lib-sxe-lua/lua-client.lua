@@ -126,6 +126,15 @@ local cases = {
     end })
     equal(a:json().body, "xxx")
   end,
+  function() -- fields that cannot be sent are named
+    for name, why in pairs{ Host = "'Host': the client writes this field itself", ["a b"] = "'a b': the name of a field",
+      ["content-length"] = "'content-length': the client writes", ["Transfer-encoding"] = "'Transfer-encoding': the client writes" } do
+      fails("client: headers: " .. why, client.get(base .. "/show", { headers = { [name] = "x" } }))
+    end
+    fails("client: headers: 'a': the value of this field has a control character",
+      client.get(base .. "/show", { headers = { a = "x\0y" } }))
+    fails("the method, the URL or a header is not valid HTTP", client.request{ url = base .. "/show", method = "a b" })
+  end,
   function()
     for where, target in pairs{ near = "/a/b/show", root = "/show", far = "/show", net = "/show" } do
       local seen
@@ -300,7 +309,7 @@ local cases = {
     fails("not a host", client.get("http://a b/"))
     fails("not a host", client.get("http://a:0/"))
     fails("this program has no TLS", client.get("https://127.0.0.1:1/"))
-    fails("not valid HTTP", client.get(base, { headers = { ["a b"] = "c" } }))
+    fails("the name of a field has a character that none may have", client.get(base, { headers = { ["a b"] = "c" } }))
     fails("larger than", client.get(base, { headers = { a = ("b"):rep(70000) } }))
     local many = {}
     for i = 1, 101 do many["x" .. i] = i end

@@ -148,6 +148,28 @@ until(const char *expression)
     ck_assert_msg(number(expression) != 0, "%s never came true", expression);
 }
 
+/* Check that a script has set `done` to true; else it has set it to what is wrong. Then end, and
+ * close the sockets before the state, because HTTP servers are deleted with it. */
+static inline void
+net_finish(void)
+{
+    run_script("assert(done == true, done)");
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_stop();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+}
+
+/* Run a whole script, which sets `done` at its end. */
+static inline void
+net_run(const char *text)
+{
+    net_start(text);
+    for (unsigned i = 0; i < 100000 && number("done") == 0; i++)
+        turn_slowly(1);
+    net_finish();
+}
+
 /* Run a script while its 1st, 2nd, 3rd ... allocation fails, until no allocation fails. After each
  * run, `cleanup` is run to close what is left, and no socket may be in use. */
 static inline void

@@ -139,7 +139,7 @@ local cases = {
     call:cancel()
     fails("cancelled", call:join())
     answer = nil
-    fails("the URL or a header is not valid HTTP",
+    fails("the value of this field has a control character",
       client.get(url "good", { proxy = BASE, headers = { ["proxy-authorization"] = "a\r\nb: c" } }))
     fails("client: the proxy 127.0.0.1:1: connect: Connection refused", client.get("http://a.example", { proxy = "127.0.0.1:1" }))
     local closing <close> = tcp.serve("127.0.0.1", 0, function(conn) conn:read() end)

@@ -65,6 +65,8 @@ local function check_expressions()
   fails("{{ -- only\n }}", nil, "t.html:1: an expression of Lua expected between the braces")
   fails("x\n{% return %}after", nil, "t.html:2: <eof> expected near what follows the tag")
   fails("x\n{% local y = %}{{ 1 }}", nil, "t.html:2: unexpected symbol near the tag's end")
+  fails(("{% if x then %}"):rep(300), nil, "t.html: its tags are nested too deeply: at most some 190 statements and parentheses " ..
+    "in each other")
   fails("x\n{{ 1, 2 }}", nil, "t.html:2: ')' expected near ','")
   for _, text in ipairs{ "{{ x", "{{ '}}", "{{ '\n' }}", '{{ "\\', "{{ [[ }}", "{{ --[[ }}", "{{ -- }", "{{ { }}", "{{ } }}" } do
     fails("\n" .. text, nil, "t.html:2: '{{' has no '}}'")

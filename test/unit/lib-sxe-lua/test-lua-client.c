@@ -30,12 +30,7 @@ START_TEST(calls_get_their_answers_or_the_reason)
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
         turn_unheard();
     captured.number = 0;
-    run_script("assert(done == true, done)");
-    /* HTTP servers are deleted with the state, so their sockets must be closed first. */
-    ck_assert_int_eq(sxe_fini(), 0);
-    state_stop();
-    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
-    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+    net_finish();
 }
 END_TEST
 

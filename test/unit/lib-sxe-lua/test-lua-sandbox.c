@@ -196,12 +196,23 @@ START_TEST(functions_of_tables_are_as_ever)
                "    for to = -1, 7 do same('move', 2, 4, to) same('move', n, 3, to, {}) end\n"
                "    same('move', 2, 3, n) if n <= 0 then same('move', n, math.maxinteger, 1) end\n"
                "end\n"
+               "for _, s in ipairs{'', ', ', 5} do\n"
+               "    same('concat', s) same('concat', s, 2) same('concat', s, 2, 4)\n"
+               "    same('concat', s, 3, 3) same('concat', s, 4, 3)\n"
+               "    same('concat', s, math.maxinteger, math.mininteger)\n"
+               "    same('concat', s, math.maxinteger)\n"
+               "    for _, last in ipairs{6, math.maxinteger} do\n"
+               "        local _, why = pcall(table.concat, {1, 2, 3, 4, 5}, s, last - 1, last)\n"
+               "        assert(why:find('invalid value %(nil%) at index %d+ in table'), why)\n"
+               "    end\n"
+               "end\n"
+               "same('concat') same('concat', {}) same('concat', '', {}) same('concat', '', 1, {})\n"
                "same('insert') same('insert', 1, 2, 3) same('insert', {}, 2) same('remove')\n"
                "same('remove', 'x') same('move', 1) same('move', 1, 2, 3, 'x') same('sort')\n"
                "same('sort', function(a, b) return a > b end) same('sort', 'x')\n"
                "local t = {10, 20} table.move(t, 1, 2, 2, t) assert(t[1] == 10 and t[2] == 10 and "
                "t[3] == 20)\n"
-               "for _, name in ipairs{'insert', 'remove', 'move', 'sort'} do\n"
+               "for _, name in ipairs{'concat', 'insert', 'remove', 'move', 'sort'} do\n"
                "    local _, a = pcall(table[name], 'x') local _, b = pcall(stock[name], 'x')\n"
                "    assert(not pcall(table[name]) and shown(a) == shown(b))\n"
                "end\n"
@@ -306,6 +317,7 @@ static const char *const long_ones[] = {
     "1)",
     "table.remove(setmetatable({}, {__len = function() return 300 end}), 1)",
     "table.sort({3, 2, 1})",
+    "table.concat(setmetatable({}, {__len = function() return 300 end, __index = rawlen}), '')",
     "assert(load('return 1'))",
     "string.gsub(('x'):rep(5000), 'y', '')",
     "string.find(('x'):rep(5000), 'y*z')",

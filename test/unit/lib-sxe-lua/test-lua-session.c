@@ -34,12 +34,7 @@ START_TEST(sessions_are_those_of_their_clients)
         turn_slowly(1);
         usleep(100); /* the kernel may need the CPU to deliver bytes, and virtual time gives none */
     }
-    run_script("assert(done == true, done)");
-    /* HTTP servers are deleted with the state, so their sockets must be closed first. */
-    ck_assert_int_eq(sxe_fini(), 0);
-    state_stop();
-    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
-    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+    net_finish();
     fake_time_stop();
 }
 END_TEST

@@ -203,8 +203,10 @@ static const char *const stories[] = {
     "fails('cannot open', assert(worker.new{file = '/none/x.lua'}):call 'x')\n"
     "local path = os.tmpname() local f = io.open(path, 'w') f:write 'return {f = function() return "
     "arg[0] end}' f:close()\n"
-    "local w = worker.new{file = path} assert(w:call 'f' == nil and w.name == path:sub(1, 31))\n"
-    "os.remove(path)",
+    "local w = worker.new{file = path} assert(w:call 'f' == nil and w.name == path:sub(-31))\n"
+    "os.remove(path)\n"
+    "local w = worker.new{file = '/' .. ('\\u{e9}'):rep(20)}\n"
+    "assert(w.name == ('\\u{e9}'):rep(15)) w:stop()",
 
     /* servers at a port that is in use */
     "local tcp = require 'sxe.tcp' task.sleep(0) local s = tcp.serve('127.0.0.1', 0, spin)\n"
@@ -224,6 +226,8 @@ static const char *const stories[] = {
     "raises('cpu_ms: 1 to', worker.new, {code = '', cpu_ms = '5'})\n"
     "raises('calls: 1 to 512 expected, got 513', worker.new, {code = '', calls = 513})\n"
     "raises('name must be a string', worker.new, {code = '', name = 5})\n"
+    "raises('name: 1 to 31 bytes expected, got 32', worker.new, {code = '', name = ('x'):rep(32)})\n"
+    "raises('name: 1 to 31 bytes expected, got 0', worker.new, {code = '', name = ''})\n"
     "raises('code must be a string', worker.new, {code = 5})\n"
     "raises('worker.new: code is a function of C', worker.new, {code = print})\n"
     "raises('sxe.worker', new('').call, 1)\n"

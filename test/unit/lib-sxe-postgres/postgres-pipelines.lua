@@ -406,6 +406,7 @@ local function cursors_fail()
     local kept, loop
     db:transaction(function(tx) kept, loop = tx:rows("numbers", 3) end)
     fails("the transaction is over", pcall(kept, loop))
+    fails("call the iterator of rows or copy_out in `for`", pcall(kept))
     -- The cursors cannot be closed.
     fails("cannot", db:transaction(function(tx)
       for _ in tx:rows("numbers", 3) do break end

@@ -626,6 +626,11 @@ local function rows_come_in_portions()
       for _ in db:rows "many" do db:close() end
     end))
     fails("closed", pcall(db:rows "many", select(2, db:rows "many")))
+    for _, state in ipairs{ 1, "text", {}, setmetatable({}, {}) } do
+      fails("call the iterator of rows or copy_out in `for`", pcall((db:rows "many"), state))
+      fails("call the iterator of rows or copy_out in `for`", pcall((db:copy_out "COPY out"), state))
+    end
+    fails("call the iterator of rows or copy_out in `for`", pcall((db:rows "many")))
     wait_for(function() return server.count "cancel" > 0 end)
   end)
 end

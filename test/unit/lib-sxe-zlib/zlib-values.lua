@@ -108,3 +108,8 @@ assert(zlib.crc32 "123456789" == 0xcbf43926 and zlib.crc32 "" == 0 and zlib.adle
 assert(zlib.crc32("6789", zlib.crc32 "12345") == 0xcbf43926)
 assert(zlib.adler32 "Wikipedia" == 0x11e60398 and zlib.adler32("pedia", zlib.adler32 "Wiki") == 0x11e60398)
 fails("string expected", zlib.crc32)
+assert(zlib.crc32("", 0xffffffff) == 0xffffffff and zlib.crc32("", 0) == 0)
+for _, sum in ipairs{ -1, 1 << 32, math.maxinteger, math.mininteger } do
+  fails("a checksum expected: an integer from 0 to 4294967295", zlib.crc32, "a", sum)
+  fails("a checksum expected: an integer from 0 to 4294967295", zlib.adler32, "a", sum)
+end

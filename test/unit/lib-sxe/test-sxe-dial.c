@@ -5,12 +5,10 @@
  */
 #include "sxe-private.h"
 
-#include <sched.h>
-
-#include "fake-time.h"
 #include "named-hosts.h"
 #include "sweep.h"
 #include "sxe-dial.h"
+#include "virtual-turns.h"
 
 static struct sxe_dial dial;
 static struct sxe_dial second;
@@ -62,28 +60,11 @@ stop_dialling(void)
     hosts_close();
 }
 
-/* A turn that takes no time of the virtual clock, for loops that wait for the look-up's thread. */
-static void
-turn_in_no_time(void)
-{
-    fake_time_poll_ns = 1;
-    turn(1);
-    fake_time_poll_ns = 0;
-    sched_yield();
-}
-
 /* Turn until a number of attempts are under way. */
 static void
 await_attempts(unsigned number)
 {
     while (opened < number || sxe_number_in_state(SXE_STATE_CONNECTING) < number)
-        turn_in_no_time();
-}
-
-static void
-await_one_event(void)
-{
-    while (event_count() == 0)
         turn_in_no_time();
 }
 
@@ -98,7 +79,7 @@ wait_delay(void)
 static void
 expect_dialled(const struct sxe_dial *of, int result)
 {
-    await_one_event();
+    await_event();
     EXPECT("dialled", of, result);
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CONNECTING), 0);
     ck_assert_uint_eq(CONTEXT->spares_used, 0);
@@ -419,7 +400,7 @@ dial_once(const struct strike *strike)
     sweep_arm(strike);
     result = sxe_dial(&dial, "rxoo", port);
     if (result == 0) {
-        await_one_event();
+        await_event();
         ck_assert_str_eq(event_pop()->name, "dialled");
     }
     touched = sweep_disarm();

@@ -9,6 +9,16 @@ function cli.run(name, ...)
     return {status = proc:wait(20), output = output, errors = proc:errors()}
 end
 
+-- Run a command, a table as wire.spawn takes it, for at most so many seconds. Its status must be 0 and it must print no
+-- errors. Returns its output.
+function cli.output_of(seconds, command)
+    local proc <close> = wire.spawn(command)
+    local output = proc:output(seconds)
+    equal(proc:errors(), "")
+    equal(proc:wait(seconds), 0)
+    return output
+end
+
 -- Check that a command line is refused: status 2, and a message that contains `words`.
 function cli.check_refused(words, name, ...)
     local ran = cli.run(name, ...)

@@ -885,12 +885,17 @@ START_TEST(f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on)
     capture_log();
     add_lines(FIT);
     write_error = ENOSPC;
+    ck_assert_ptr_null(sxe_log_set_request("of-another"));
     add_lines(3);
     ck_assert_uint_eq(access_log_dropped(access_log), 3);
     ck_assert(logged("cannot be written: No space left on device; lines are dropped until it can"));
     write_error = 0;
     access_log_flush(access_log);
     ck_assert(logged("has lost 3 lines, because it could not be written"));
+    ck_assert(!logged("of-another"));
+    SXE_WARN("the request goes on");
+    ck_assert(logged("of-another"));
+    ck_assert_str_eq(sxe_log_set_request(NULL), "of-another");
     add_lines(2);
     end_log();
     check_lines_in(path, FIT + 2);
