@@ -99,7 +99,7 @@ remove_element(lua_State *L)
 
 /* Add t[i] to a text. */
 static void
-add_element(lua_State *L, luaL_Buffer *text, lua_Integer i)
+join_element(lua_State *L, luaL_Buffer *text, lua_Integer i)
 {
     lua_geti(L, 1, i);
     if (!lua_isstring(L, -1))
@@ -126,11 +126,11 @@ concat_elements(lua_State *L)
     for (lua_Integer i = first; i < last; i++) {
         if (i % STEPS_A_LOOK == 0)
             sxe__lua_watch_poll(L);
-        add_element(L, &text, i);
+        join_element(L, &text, i);
         luaL_addlstring(&text, separator, length);
     }
     if (first <= last)
-        add_element(L, &text, last);
+        join_element(L, &text, last);
     luaL_pushresult(&text);
     return 1;
 }

@@ -44,6 +44,10 @@ test("lines of several workers in a FIFO are whole, and those that are missing a
     local server <const> = httpd.start("-w", tostring(WORKERS), "--access-log", path)
     local next_number = ask(server, 1) -- more than a FIFO holds, and nobody reads
     local reader = wire.spawn{"sh", "-c", ("cat %s >%s/lines"):format(path, directory)}
+    httpd.wait_until(function() -- a FIFO that nobody has open loses its lines when the server ends
+        local file <close> = io.open(directory .. "/lines")
+        return file and file:seek "end" > 0
+    end, "lines that the reader has read")
     next_number = ask(server, next_number)
     server:stop()
     equal(reader:wait(60), 0)

@@ -160,7 +160,7 @@ has_names(const char *pattern, const char *redirect)
 
 /* Whether the text can be a URL or a path in Location: it is not empty, and has no blank. */
 static bool
-is_target(const char *redirect)
+is_location(const char *redirect)
 {
     return *redirect != '\0' && redirect[strcspn(redirect, " ")] == '\0' &&
            sxe_http_is_field_value((struct sxe_span){redirect, strlen(redirect)});
@@ -189,7 +189,7 @@ are_texts_good(const struct config_reader *reader, const struct config_route *ro
                            "a media type such as text/html, or text/html; charset=utf-8");
     if (route->redirect == NULL)
         return true;
-    if (!is_target(route->redirect))
+    if (!is_location(route->redirect))
         return config_fail(reader, "redirect", route->redirect,
                            "a URL or a path, not empty, without blanks and control characters");
     if (!names_its_server(route->redirect))
