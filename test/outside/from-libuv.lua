@@ -42,5 +42,5 @@ test("the program of the page compiles and echoes", function()
         sock:close()
         check(proc:pid())
     end
-    os.execute(("rm -f %s %s.c"):format(program, program))
+    os.execute("rm -f " .. program .. "*") -- the compiler of the coverage flavour leaves more files
 end)
