@@ -214,13 +214,16 @@ start_block(void)
     return http;
 }
 
-/* The log must have no error, except in blocks that log, or that show the reply to an error. */
+/* The log must have no error, except in blocks that log, or that show the reply to an error. A busy
+ * machine may block the loop. */
 static void
 expect_silence(const char *text)
 {
-    if (strstr(text, "log.") == NULL && strstr(text, "SXEL") == NULL &&
-        strstr(text, "error(") == NULL && strstr(text, "--> 500") == NULL)
-        ck_assert_msg(captured.number == 0, "%s", log_line(0));
+    if (strstr(text, "log.") != NULL || strstr(text, "SXEL") != NULL ||
+        strstr(text, "error(") != NULL || strstr(text, "--> 500") != NULL)
+        return;
+    for (unsigned i = 0; i < captured.number; i++)
+        ck_assert_msg(strstr(log_line(i), "loop blocked") != NULL, "%s", log_line(i));
 }
 
 /* Copy a script, and put the file that it names in a place of this process's own. Returns its path,
