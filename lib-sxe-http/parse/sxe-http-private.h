@@ -118,9 +118,11 @@ bool sxe__http_host(const char *host, size_t length);
 
 struct sxe_http_response;
 
-/* sxe__http_lines returns the field lines that were added to a reply; sxe__http_add_lines copies
- * them into another reply without a second check: 0 or -ENOBUFS. */
+/* sxe__http_lines returns the field lines that were added to a reply; sxe__http_has_line: whether
+ * one of them has the name; sxe__http_add_lines copies them into another reply without a second
+ * check: 0 or -ENOBUFS. */
 struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
+bool sxe__http_has_line(const struct sxe_http_response *response, struct sxe_span name);
 SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 
 /* Like sxe_http_write, but the data has any length, and stays borrowed until on_done. */

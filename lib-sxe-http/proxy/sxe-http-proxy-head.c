@@ -395,6 +395,38 @@ sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
 
 /* ---- The reply ---- */
 
+/* Fields that describe the body of a reply. */
+static const char *const body_fields[] = {
+    "Accept-Ranges",
+    "Content-Digest",
+    "Content-Disposition",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Location",
+    "Content-Range",
+    "Content-Type",
+    "Digest",
+    "ETag",
+    "Last-Modified",
+    "Repr-Digest",
+};
+
+void
+sxe__http_proxy_remove_body_fields(struct sxe_http_response *response)
+{
+    for (size_t i = 0; i < SXE_COUNT(body_fields); i++)
+        sxe_http_remove_field(response, body_fields[i]);
+}
+
+/* Whether the handler's field replaces the upstream's of the same name. Two lines would be read in
+ * two ways, but each Set-Cookie is a cookie of its own, and caches need all of Vary. */
+static bool
+is_replaced(const struct sxe_http_response *response, struct sxe_span name)
+{
+    return sxe__http_has_line(response, name) && !has_field_name(name, "Set-Cookie") &&
+           !has_field_name(name, "Vary");
+}
+
 int
 sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_http_parser *reply,
                            const char *data, struct sxe__http_proxy_head *made)
@@ -409,7 +441,7 @@ sxe__http_proxy_add_fields(struct sxe_http_response *response, const struct sxe_
         const struct sxe_span value = value_of_sent(&reply->fields[i], data);
 
         if (is_about_connection(&named, name) || has_field_name(name, "Date") ||
-            (id != NULL && has_field_name(name, id)))
+            (id != NULL && has_field_name(name, id)) || is_replaced(response, name))
             continue;
         to = mempcpy(to, name.base, name.length);
         to = mempcpy(to, ": ", 2);

@@ -191,8 +191,11 @@ SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
                                            const struct sxe_http_request *request, bool is_tunnel,
                                            struct sxe__http_proxy_head *made);
 
-/* Add the fields of an upstream's reply to our reply. 0; -ENOBUFS: there is no room; -EINVAL:
- * Connection names too many fields. */
+/* Remove the handler's fields that describe a body, because an error of the proxy follows. */
+void sxe__http_proxy_remove_body_fields(struct sxe_http_response *response);
+
+/* Add the fields of an upstream's reply to our reply, except for those that the handler has set. 0;
+ * -ENOBUFS: there is no room; -EINVAL: Connection names too many fields. */
 SXE_MUST_USE int sxe__http_proxy_add_fields(struct sxe_http_response *response,
                                             const struct sxe_http_parser *reply, const char *data,
                                             struct sxe__http_proxy_head *made);

@@ -99,27 +99,35 @@ sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
 /* Find the first line with that name between `at` and `end`, with its CR LF. length 0: there is
  * none. */
 static struct sxe_span
-find_header_line(const char *at, const char *end, const char *name)
+find_header_line(const char *at, const char *end, struct sxe_span name)
 {
-    size_t length = strlen(name);
-
     while (at < end) {
         const char *next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
 
-        if ((size_t)(next - at) > length && at[length] == ':' &&
-            sxe__http_is_same(at, name, length))
+        if ((size_t)(next - at) > name.length && at[name.length] == ':' &&
+            sxe__http_is_same(at, name.base, name.length))
             return (struct sxe_span){at, (size_t)(next - at)};
         at = next;
     }
     return (struct sxe_span){end, 0};
 }
 
+bool
+sxe__http_has_line(const struct sxe_http_response *response, struct sxe_span name)
+{
+    const struct sxe_span lines = sxe__http_lines(response);
+
+    return find_header_line(lines.base, lines.base + lines.length, name).length > 0;
+}
+
 struct sxe_span
 sxe_http_added_field(const struct sxe_http_response *response, const char *name)
 {
     struct sxe_span lines = sxe__http_lines(response);
-    struct sxe_span line = find_header_line(lines.base, lines.base + lines.length, name);
-    size_t before = strlen(name) + 2;
+    size_t length = strlen(name);
+    struct sxe_span line =
+        find_header_line(lines.base, lines.base + lines.length, (struct sxe_span){name, length});
+    size_t before = length + 2;
 
     if (line.length == 0)
         return (struct sxe_span){NULL, 0};
@@ -137,7 +145,8 @@ sxe_http_remove_field(struct sxe_http_response *response, const char *name)
     if (name == NULL)
         slot->fields_used = 0;
     while (name != NULL && slot->fields_used > 0) {
-        line = find_header_line(lines, lines + slot->fields_used, name);
+        line = find_header_line(lines, lines + slot->fields_used,
+                                (struct sxe_span){name, strlen(name)});
         if (line.length == 0)
             break;
         slot->fields_used -= (uint32_t)line.length;

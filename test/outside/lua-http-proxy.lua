@@ -106,6 +106,60 @@ test("a proxy of a script sets fields", function()
     check(head:find "\r\nX%-Id: %x+\r\nX%-Client: 127.0.0.1\r\n" and not head:find "1.2.3.4", head)
 end)
 
+-- How often the head of a reply has a field, in lower case.
+local function count_fields(head, name)
+    return select(2, head:lower():gsub("\r\n" .. name:gsub("%-", "%%-") .. ": ", ""))
+end
+
+local SETS_HEADERS <const> = [[return function(req, res)
+    res.headers["Content-Type"] = "text/x"
+    res.headers.ETag = '"mine"'
+    res.headers["Content-Encoding"] = "x-mine"
+    res.headers["Cache-Control"] = "no-store"
+    res.headers["Set-Cookie"] = { "a=1", "b=2" }
+    res.headers.Vary = "Cookie"
+    return app(req, res)
+end]]
+
+-- promise: docs/proxy.md: A header that the handler has set replaces the upstream's headers of that name, but `Set-Cookie` and
+-- `Vary` of both are sent.
+test("headers of a handler replace those of the upstream", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream, SETS_HEADERS)
+    local client <close> = server:connect()
+    client:send(request "GET /a")
+    local sock <close> = upstream:accept()
+    head_of(sock)
+    sock:send("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nETag: \"a\"\r\nCache-Control: public\r\nX-App: 1\r\n"
+        .. "Set-Cookie: c=3\r\nVary: Accept\r\nContent-Length: 1\r\n\r\na")
+    local head = head_of(client)
+    equal(client:recv(1), "a")
+    for _, line in ipairs{"Content-Type: text/x", 'ETag: "mine"', "Cache-Control: no-store", "Content-Encoding: x-mine",
+                          "X-App: 1"} do
+        check(head:find("\r\n" .. line .. "\r\n", 1, true), head)
+        equal(count_fields(head, line:match("^[^:]+"):lower()), 1, head)
+    end
+    equal(count_fields(head, "set-cookie"), 3, head)
+    equal(count_fields(head, "vary"), 2, head)
+end)
+
+-- promise: docs/proxy.md: An error of the proxy is sent without the handler's headers that describe a body, such as
+-- `Content-Type`, `Content-Encoding` and `ETag`.
+test("an error of the proxy has no headers for another body", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream, SETS_HEADERS)
+    local client <close> = server:connect()
+    client:send(request "GET /a")
+    local sock <close> = upstream:accept()
+    head_of(sock)
+    sock:send "nonsense\r\n\r\n"
+    local head = head_of(client)
+    check(head:find("^HTTP/1.1 502 ") and head:find("\r\nContent-Type: text/plain; charset=utf-8\r\n", 1, true), head)
+    for name, count in pairs{["content-type"] = 1, ["content-encoding"] = 0, etag = 0, ["cache-control"] = 1} do
+        equal(count_fields(head, name), count, head)
+    end
+end)
+
 test("a reply that is cut, a client that leaves, a server that is not there", function()
     local upstream <close> = wire.listen("127.0.0.1", 0)
     for _, way in ipairs(WAYS) do

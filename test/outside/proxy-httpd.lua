@@ -127,6 +127,31 @@ test("an early reply is passed on", function()
     equal(client:read_reply().status, 413)
 end)
 
+-- promise: docs/proxy.md: A reply that begins while more than 64 KiB of the request's body are unread, or while the end of
+-- a chunked body is unread, says `Connection: close`.
+test("a connection that closes after an early reply says so, and others are kept", function()
+    local upstream <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(upstream)
+    for framing, is_kept in pairs{["Content-Length: 200000"] = false, ["Transfer-Encoding: chunked"] = false,
+                                  ["Content-Length: 60000"] = true} do
+        local client <close> = server:connect()
+        client:send(request("POST /a", framing) .. "3\r\nabc\r\n")
+        local sock <close> = upstream:accept()
+        head_of(sock)
+        sock:send(ok "no")
+        local reply = client:read_reply()
+        equal(reply.body, "no")
+        equal(reply.headers.connection, not is_kept and "close" or nil, framing)
+        if is_kept then
+            client:send(("x"):rep(60000 - 8) .. request "GET /b")
+            local other <close> = upstream:accept()
+            check(head_of(other):find "^GET /b ")
+            other:send(ok "b")
+            equal(client:read_reply().body, "b")
+        end
+    end
+end)
+
 -- promise: docs/proxy.md: The same happens if the upstream closes its connection after the reply, with the rest of
 -- the request unread.
 test("an early reply of an upstream that closes is passed on", function()

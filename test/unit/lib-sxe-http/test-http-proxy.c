@@ -218,11 +218,81 @@ START_TEST(an_early_reply_of_a_server_that_closes_is_passed_on)
     }
     ck_assert_int_eq(send(server, CLOSED_413, strlen(CLOSED_413), 0), (ssize_t)strlen(CLOSED_413));
     close(server);
-    EXPECT_STATUS(peer, "413 Content Too Large", LINES("", ""), "no");
+    EXPECT_STATUS(peer, "413 Content Too Large", LINES("", "Connection: close\r\n"), "no");
     ck_assert_uint_eq(state_of(0).failures, 0);
     close(peer);
     end_proxy();
     drop_content();
+}
+END_TEST
+
+/* The server drops 64 KiB of the rest of a body, but does not know how long a chunked body is. */
+static const struct {
+    const char *request;
+    const char *lines; /* of the reply */
+} early[] = {
+    {POST("Content-Length: 65539\r\n", "hel"), ""},
+    {POST("Content-Length: 65540\r\n", "hel"), "Connection: close\r\n"},
+    {POST("Transfer-Encoding: chunked\r\n", "3\r\nhel\r\n"), "Connection: close\r\n"},
+    {POST("Transfer-Encoding: chunked\r\n", "3\r\nhel\r\n0\r\n\r\n"), ""},
+};
+
+START_TEST(an_early_reply_says_whether_the_connection_closes)
+{
+    int server;
+    int peer;
+
+    serve_proxy(usual, 1);
+    peer = client();
+    say(peer, early[_i].request);
+    server = accept_proxy(0);
+    say(server, OK_HEAD(2) "no");
+    EXPECT_STATUS(peer, "200 OK", LINES("", early[_i].lines), "no");
+    close(peer);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
+/* ---- Fields of a handler ---- */
+
+static enum sxe_http_verdict
+handle_with_fields(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    static const char *const fields[][2] = {
+        {"Content-Type", "text/x"}, {"ETag", "\"mine\""}, {"Cache-Control", "no-store"},
+        {"Set-Cookie", "a=1"},      {"Vary", "Cookie"},
+    };
+
+    for (unsigned i = 0; i < SXE_COUNT(fields); i++)
+        ck_assert_int_eq(sxe_http_add_field(response, fields[i][0], fields[i][1]), 0);
+    return sxe_http_proxy_send(request->user, request, response);
+}
+
+START_TEST(fields_of_a_handler_replace_those_of_the_upstream)
+{
+    int server;
+    int peer;
+
+    serve_proxy_with(usual, 1, (struct sxe_http_config){.handler = handle_with_fields}, NULL);
+    peer = client();
+    say(peer, GET("/a"));
+    server = accept_proxy(0);
+    say(server, "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nETag: \"a\"\r\nX-App: 1\r\n"
+                "Cache-Control: public\r\nCache-Control: max-age=60\r\nSet-Cookie: b=2\r\n"
+                "Vary: Accept\r\nContent-Length: 1\r\n\r\na");
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Type: text/x\r\nETag: \"mine\"\r\n"
+                       "Cache-Control: no-store\r\nSet-Cookie: a=1\r\nVary: Cookie\r\nX-App: 1\r\n"
+                       "Set-Cookie: b=2\r\nVary: Accept\r\nContent-Length: 1\r\n\r\na");
+    say(peer, GET("/b"));
+    PEER_EXPECT(server, SENT("GET /a") SENT("GET /b"));
+    say(server, "nonsense\r\n\r\n");
+    EXPECT_STATUS(peer, "502 Bad Gateway",
+                  LINES("Cache-Control: no-store\r\nSet-Cookie: a=1\r\nVary: Cookie\r\n" TEXT, ""),
+                  "502 Bad Gateway\n");
+    close(peer);
+    close(server);
+    end_proxy();
 }
 END_TEST
 
@@ -613,10 +683,13 @@ proxy_suite(void)
     tcase_add_test(requests, a_slow_upstream_makes_the_client_wait);
     tcase_add_test(requests, an_early_reply_ends_the_request);
     tcase_add_loop_test(requests, an_early_reply_of_a_server_that_closes_is_passed_on, 0, 2);
+    tcase_add_loop_test(requests, an_early_reply_says_whether_the_connection_closes, 0,
+                        SXE_COUNT(early));
     tcase_add_test(requests, a_body_that_goes_wrong_resets_the_upstream);
     tcase_add_loop_test(requests, when_the_client_is_gone_the_upstream_is_reset, 0, 3);
     tcase_add_loop_test(replies, a_slow_reader_makes_the_upstream_wait, 0, 2);
     tcase_add_test(replies, a_reply_that_ends_while_its_reader_is_slow_is_whole);
+    tcase_add_test(replies, fields_of_a_handler_replace_those_of_the_upstream);
     tcase_add_test(times, an_upstream_that_does_not_reply_is_a_504);
     tcase_add_test(times, an_upstream_that_is_not_reached_in_time_is_a_504);
     tcase_add_test(times, a_reply_that_stalls_resets_the_client);
