@@ -93,8 +93,8 @@ check_hash(lua_State *L)
 {
     struct hash *hash = luaL_checkudata(L, 1, CLASS);
 
-    luaL_argcheck(L, hash->digest != NULL || hash->mac != NULL, 1,
-                  "the digest is finished or closed");
+    if (hash->digest == NULL && hash->mac == NULL)
+        luaL_error(L, "the digest is finished or closed");
     return hash;
 }
 

@@ -53,7 +53,8 @@ check_key(lua_State *L)
 {
     struct key *key = luaL_checkudata(L, 1, CLASS);
 
-    luaL_argcheck(L, key->pkey != NULL, 1, "the key is closed");
+    if (key->pkey == NULL)
+        luaL_error(L, "the key is closed");
     return key;
 }
 
@@ -312,7 +313,8 @@ sign_text(lua_State *L)
     uint8_t signature[SIGNATURE_MAX];
     EVP_MD_CTX *context;
 
-    luaL_argcheck(L, key->is_private, 1, "a private key expected");
+    if (!key->is_private)
+        return luaL_error(L, "a private key expected");
     context = new_signing(key->pkey, &manner, true);
     if (context == NULL || EVP_DigestSign(context, signature, &size, text, length) != 1 ||
         /* when OpenSSL 3.0 lacks memory, ECDSA returns success and a size of -1 */

@@ -420,6 +420,17 @@ compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t 
     return regex->data == NULL ? PCRE2_ERROR_HEAP_FAILED : 0;
 }
 
+/* The cache, and patterns that were dropped, may have the memory. */
+static void
+free_garbage(lua_State *L)
+{
+    for (lua_Integer generation = 1; generation <= 2; generation++) {
+        lua_pushnil(L);
+        lua_rawseti(L, lua_upvalueindex(3), generation);
+    }
+    (void)lua_gc(L, LUA_GCCOLLECT);
+}
+
 int
 sxe__regex_l_compile(lua_State *L)
 {
@@ -449,8 +460,8 @@ sxe__regex_l_compile(lua_State *L)
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_setmetatable(L, -2);
     error = compile_code(regex, &pattern, options, &at);
-    if (error == PCRE2_ERROR_HEAP_FAILED) { /* dropped patterns may have the memory */
-        (void)lua_gc(L, LUA_GCCOLLECT);
+    if (error == PCRE2_ERROR_HEAP_FAILED) {
+        free_garbage(L);
         error = compile_code(regex, &pattern, options, &at);
     }
     return error == 0 ? finish_regex(L, regex, &pattern) : refuse_compiled(L, error, at);

@@ -51,7 +51,8 @@ struct sxe__regex {
 void sxe__regex_push_engine(lua_State *L);
 
 /* compile(pattern [, flags]): an object; or nil, message, byte. The engine is the first upvalue,
- * the class the second. */
+ * the class the second, and the third the generations of the cache (sxe-regex.lua), which this
+ * function forgets if memory is missing. */
 int sxe__regex_l_compile(lua_State *L);
 
 /* Push the metatable of compiled patterns, without methods. */

@@ -194,14 +194,28 @@ l_regex_groups(lua_State *L)
     return 2;
 }
 
+/* size(regex, pattern): bytes of the compiled pattern, without machine code, and of its text */
+static int
+l_regex_size(lua_State *L)
+{
+    const struct sxe__regex *regex = sxe__regex_check(L, 1);
+    size_t size = 0, length;
+
+    (void)luaL_checklstring(L, 2, &length);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
+    lua_pushinteger(L, (lua_Integer)(size + length));
+    return 1;
+}
+
 /* ---- The module ---- */
 
-/* Push a table of functions for sxe-regex.lua, and the methods of the class. */
+/* Push a table of functions for sxe-regex.lua, the methods of the class, and the table of the
+ * cache's generations. */
 static void
 push_native(lua_State *L)
 {
     static const luaL_Reg native[] = {
-        {"step", l_regex_step}, {"groups", l_regex_groups}, {NULL, NULL}};
+        {"step", l_regex_step}, {"groups", l_regex_groups}, {"size", l_regex_size}, {NULL, NULL}};
     static const luaL_Reg methods[] = {
         {"match", l_regex_match}, {"find", l_regex_find}, {NULL, NULL}};
 
@@ -212,8 +226,11 @@ push_native(lua_State *L)
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__index");
     lua_insert(L, -3);
-    lua_pushcclosure(L, sxe__regex_l_compile, 2);
-    lua_setfield(L, -3, "compile");
+    lua_createtable(L, 2, 0);
+    lua_pushvalue(L, -1);
+    lua_insert(L, -4);
+    lua_pushcclosure(L, sxe__regex_l_compile, 3);
+    lua_setfield(L, -4, "compile");
 }
 
 int
@@ -221,6 +238,6 @@ sxe_regex_open(lua_State *L)
 {
     sxe__lua_push_part(L, &regex_part);
     push_native(L);
-    lua_call(L, 2, 1);
+    lua_call(L, 3, 1);
     return 1;
 }

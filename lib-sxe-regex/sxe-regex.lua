@@ -2,19 +2,29 @@
 --
 -- The module sxe.regex (docs/regex.md), on the functions of sxe-regex.c. A loop over matches is here, and not in C, so
 -- that functions of scripts may wait and raise in it, and so that the watchdog may end it.
-local native, methods = ...
-local compile, groups_of, step = native.compile, native.groups, native.step
+local native, methods, generations = ...
+local compile, groups_of, size_of, step = native.compile, native.groups, native.size, native.step
 local find_method, match_method = methods.find, methods.match
 local concat, error, find, format, gsub = table.concat, error, string.find, string.format, string.gsub
 local match, sub = string.match, string.sub
-local math_type, next, tonumber, type = math.type, next, tonumber, type
+local math_type, next, tointeger, tonumber, type = math.type, next, math.tointeger, tonumber, type
 
-local CACHE_MAX <const> = 128 -- patterns of a generation of the cache, which has two
+-- of a generation of the cache, which has two
+local CACHE_MAX <const> = 128 -- patterns
+local CACHE_BYTES_MAX <const> = 262144 -- bytes of compiled patterns and their texts
 
 -- ---- Arguments ----
 
 local function check_text(value, call)
   if type(value) ~= "string" then error(format("regex: %s: a text expected, got %s", call, type(value)), 3) end
+end
+
+-- Check the arguments of regex.find and regex.match, which count them otherwise than the methods.
+local function check_search(subject, init, call)
+  if type(subject) ~= "string" and type(subject) ~= "number" then
+    error(format("regex: %s: a text expected, got %s", call, type(subject)), 3)
+  end
+  if init ~= nil and not tointeger(init) then error(format("regex: %s: init: an integer expected", call), 3) end
 end
 
 -- Returns the most matches: all, if the caller names no number.
@@ -155,15 +165,31 @@ end
 
 -- ---- The module ----
 
--- Compiled patterns by their flags and text. If the young ones are many, they become the old ones, and those that were
--- old and not used meanwhile are forgotten.
-local young, old, count = {}, {}, 0
+-- The first generation has young patterns, by their flags and texts. If these are many, or large, they become the
+-- second generation, and the old ones, which were not used meanwhile, are forgotten. `compile` takes both generations
+-- away when memory is missing.
+local count, bytes = 0, 0
 
 local function keep(re, pattern, flags)
-  if count == CACHE_MAX then young, old, count = {}, young, 0 end
+  local size = size_of(re, pattern)
+
+  if count == CACHE_MAX or bytes + size > CACHE_BYTES_MAX then
+    generations[2], generations[1] = generations[1], nil
+  end
+  local young = generations[1]
+
+  if not young then
+    young, count, bytes = {}, 0, 0
+    generations[1] = young
+  end
   local same = young[flags] or {}
-  young[flags], same[pattern], count = same, re, count + 1
+  young[flags], same[pattern], count, bytes = same, re, count + 1, bytes + size
   return re
+end
+
+local function look_up(generation, pattern, flags)
+  local same = generation and generation[flags]
+  return same and same[pattern]
 end
 
 -- A compiled pattern of a text or of itself; nil, why, byte.
@@ -173,12 +199,10 @@ local function get(pattern, flags)
     return pattern
   end
   flags = flags or ""
-  local same = young[flags]
-  local re = same and same[pattern]
+  local re = look_up(generations[1], pattern, flags)
 
   if re then return re end
-  same = old[flags]
-  re = same and same[pattern]
+  re = look_up(generations[2], pattern, flags)
   if re then return keep(re, pattern, flags) end
   local why, at
   re, why, at = compile(pattern, flags)
@@ -189,12 +213,14 @@ end
 local regex = { compile = compile }
 
 function regex.match(subject, pattern, flags, init)
+  check_search(subject, init, "match")
   local re, why, at = get(pattern, flags)
   if not re then return nil, why, at end
   return match_method(re, subject, init)
 end
 
 function regex.find(subject, pattern, flags, init)
+  check_search(subject, init, "find")
   local re, why, at = get(pattern, flags)
   if not re then return nil, why, at end
   return find_method(re, subject, init)

@@ -23,7 +23,10 @@ SXE__LUA_PART(zlib, "lib-sxe-zlib/sxe-zlib.lua");
 #define CLASS "sxe.zlib.stream"
 
 enum {
-    PIECE = 65536, /* bytes that a step takes and makes at most; some 2 ms */
+    PIECE = 65536, /* bytes that a step takes and makes at most; some 3 ms */
+    ROOM = 3 * PIECE, /* what a step needs, and some: a buffer, its text, the window of inflate */
+    COMPRESSOR_KIB = 270,
+    DECOMPRESSOR_KIB = 40,
     SIZE_PLACE = 16,
     LEVEL = 6,
     LEVEL_MAX = 9,
@@ -39,6 +42,7 @@ struct stream {
     lua_Integer made, max; /* bytes of output: until now, and at most */
     int bits;              /* the format, as zlib names it */
     int level;
+    size_t piece; /* bytes that a step takes at most */
     bool is_compressor;
     bool is_open;
     bool has_ended; /* decompressing: the last byte was the last of a text */
@@ -68,6 +72,21 @@ zlib_free(voidpf user, voidpf memory)
 
     memcpy(&bytes, piece, sizeof(bytes));
     (void)stream->alloc(stream->alloc_user, piece, bytes, 0);
+}
+
+/* Lua collects garbage when memory is missing, but then it calls no finalizers, and streams that
+ * are garbage keep their memory. So collect them before that, if there is not much memory left. */
+static void
+make_room(lua_State *L)
+{
+    void *user;
+    const lua_Alloc alloc = lua_getallocf(L, &user);
+    void *room = alloc(user, NULL, 0, ROOM);
+
+    if (room == NULL)
+        (void)lua_gc(L, LUA_GCCOLLECT);
+    else
+        (void)alloc(user, room, ROOM, 0);
 }
 
 /* ---- Streams ---- */
@@ -100,7 +119,26 @@ begin_zlib(struct stream *stream)
     return inflateInit2(&stream->z, stream->bits);
 }
 
-/* new(is_compressor, bits, level or max): a stream */
+/* High levels compare each byte with up to 256, 1024 and 4096 places. */
+static size_t
+piece_of_level(int level)
+{
+    static const size_t pieces[] = {PIECE / 2, PIECE / 8, PIECE / 32};
+
+    return level <= LEVEL ? PIECE : pieces[level - LEVEL - 1];
+}
+
+/* Lua's collector does not see the memory of zlib. So have it do a step as large as if Lua had
+ * allocated that memory; but not if the script has stopped the collector. */
+static void
+count_stream(lua_State *L, bool is_compressor)
+{
+    if (lua_gc(L, LUA_GCISRUNNING))
+        (void)lua_gc(L, LUA_GCSTEP, is_compressor ? COMPRESSOR_KIB : DECOMPRESSOR_KIB);
+}
+
+/* new(is_compressor, bits, level or max, is_kept): a stream. is_kept: it may become garbage before
+ * it is closed */
 static int
 new_stream(lua_State *L)
 {
@@ -112,7 +150,10 @@ new_stream(lua_State *L)
     *stream = (struct stream){.is_compressor = lua_toboolean(L, 1),
                               .bits = (int)lua_tointeger(L, 2),
                               .level = (int)lua_tointeger(L, 3),
-                              .max = lua_tointeger(L, 3)};
+                              .max = lua_tointeger(L, 3),
+                              .piece = PIECE};
+    if (stream->is_compressor)
+        stream->piece = piece_of_level(stream->level);
     stream->alloc = lua_getallocf(L, &stream->alloc_user);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_setmetatable(L, -2);
@@ -124,6 +165,9 @@ new_stream(lua_State *L)
     if (result != Z_OK)
         return luaL_error(L, "not enough memory");
     stream->is_open = true;
+    if (lua_toboolean(L, 4))
+        count_stream(L, stream->is_compressor);
+    make_room(L);
     return 1;
 }
 
@@ -185,13 +229,14 @@ l_zlib_step(lua_State *L)
     char *room;
     bool is_last;
 
-    luaL_checktype(L, 2, LUA_TSTRING);
     text = lua_tolstring(L, 2, &length);
-    room = luaL_buffinitsize(L, &output, PIECE); /* before the check: it may run finalizers */
-    luaL_argcheck(L, stream->is_open, 1, "the stream is closed");
+    make_room(L);
+    room = luaL_buffinitsize(L, &output, PIECE);
+    if (!stream->is_open) /* asked now: a finalizer that ran in here may have closed it */
+        return luaL_error(L, "zlib: the stream is closed");
     at = (size_t)lua_tointeger(L, 3);
-    is_last = length - at <= PIECE;
-    part = is_last ? length - at : PIECE;
+    is_last = length - at <= stream->piece;
+    part = is_last ? length - at : stream->piece;
     stream->z.next_in = (Bytef *)(uintptr_t)(text + at);
     stream->z.avail_in = (uInt)part;
     stream->z.next_out = (Bytef *)room;
@@ -214,13 +259,18 @@ l_zlib_step(lua_State *L)
     return 3;
 }
 
-/* is_compressor(stream) */
+/* kind(value): "compressor", "decompressor"; false for a closed stream; nil for other values */
 static int
-l_zlib_is_compressor(lua_State *L)
+l_zlib_kind(lua_State *L)
 {
-    const struct stream *stream = luaL_checkudata(L, 1, CLASS);
+    const struct stream *stream = luaL_testudata(L, 1, CLASS);
 
-    lua_pushboolean(L, stream->is_compressor);
+    if (stream == NULL)
+        lua_pushnil(L);
+    else if (!stream->is_open)
+        lua_pushboolean(L, false);
+    else
+        lua_pushstring(L, stream->is_compressor ? "compressor" : "decompressor");
     return 1;
 }
 
@@ -319,7 +369,7 @@ int
 sxe_zlib_open(lua_State *L)
 {
     static const luaL_Reg native[] = {{"step", l_zlib_step},
-                                      {"is_compressor", l_zlib_is_compressor},
+                                      {"kind", l_zlib_kind},
                                       {"close", close_stream},
                                       {"settings", l_zlib_settings},
                                       {"crc32", l_crc32},

@@ -3,8 +3,8 @@
 -- The module sxe.zlib (docs/zlib.md), on the functions of sxe-zlib.c. A step takes and makes at most 64 KiB; the loop
 -- over steps is here, so that other tasks run between them.
 local native, methods = ...
-local close, is_compressor, new = native.close, native.is_compressor, native.new
-local concat, error, setmetatable, settings, step = table.concat, error, setmetatable, native.settings, native.step
+local close, kind_of, new, settings, step = native.close, native.kind, native.new, native.settings, native.step
+local concat, error, format, pcall, setmetatable, type = table.concat, error, string.format, pcall, setmetatable, type
 
 local NO_FLUSH <const>, SYNC_FLUSH <const>, FINISH <const> = 0, 2, 4
 
@@ -18,8 +18,27 @@ function Use:__close(why)
   if why ~= nil then close(self.stream) end
 end
 
-local function check_free(stream)
+-- Errors name the line that called the module, two levels above these functions.
+
+local function check_text(text, call)
+  if type(text) ~= "string" then error(format("%s: a string expected, got %s", call, type(text)), 3) end
+end
+
+-- Returns the kind of the stream.
+local function check_stream(stream, call)
+  local kind = kind_of(stream)
+
+  if kind == nil then error(format("%s: a stream of sxe.zlib expected, got %s", call, type(stream)), 3) end
+  if not kind then error(format("%s: the stream is closed", call), 3) end
   if is_busy[stream] then error("zlib: another task uses the stream", 3) end
+  return kind
+end
+
+local function check_options(options, is_compressor, call)
+  local good, bits, number = pcall(settings, options, is_compressor, call)
+
+  if not good then error(bits, 3) end
+  return bits, number
 end
 
 -- Compress or decompress a text: the output; or nil, why, and the stream is closed.
@@ -35,8 +54,10 @@ local function run(stream, text, flush)
   repeat
     part, at, is_full = step(stream, text, at, flush)
     if not part then return nil, at end
-    count = count + 1
-    parts[count] = part
+    if part ~= "" then
+      count = count + 1
+      parts[count] = part
+    end
   until at == #text and not is_full
   return concat(parts)
 end
@@ -46,19 +67,23 @@ end
 methods.close = close
 
 function methods.add(stream, text)
-  check_free(stream)
+  check_stream(stream, "zlib: add")
+  check_text(text, "zlib: add")
   return run(stream, text, NO_FLUSH)
 end
 
 function methods.flush(stream)
-  if not is_compressor(stream) then error("zlib: flush: a stream that compresses expected", 2) end
-  check_free(stream)
+  if check_stream(stream, "zlib: flush") ~= "compressor" then
+    error("zlib: flush: a stream that compresses expected", 2)
+  end
   return run(stream, "", SYNC_FLUSH)
 end
 
 function methods.finish(stream, text)
-  check_free(stream)
-  local output, why = run(stream, text or "", FINISH)
+  check_stream(stream, "zlib: finish")
+  if text == nil then text = "" end
+  check_text(text, "zlib: finish")
+  local output, why = run(stream, text, FINISH)
 
   close(stream)
   if not output then return nil, why end
@@ -70,23 +95,29 @@ end
 local zlib = { crc32 = native.crc32, adler32 = native.adler32 }
 
 function zlib.compressor(options)
-  return new(true, settings(options, true, "zlib.compressor"))
+  local bits, level = check_options(options, true, "zlib.compressor")
+
+  return new(true, bits, level, true)
 end
 
 function zlib.decompressor(options)
-  return new(false, settings(options, false, "zlib.decompressor"))
+  local bits, max = check_options(options, false, "zlib.decompressor")
+
+  return new(false, bits, max, true)
 end
 
 function zlib.compress(text, options)
-  local stream <close> = new(true, settings(options, true, "zlib.compress"))
+  check_text(text, "zlib.compress")
+  local stream <close> = new(true, check_options(options, true, "zlib.compress"))
 
   return run(stream, text, FINISH)
 end
 
-function zlib.decompress(text, options)
-  local stream <close> = new(false, settings(options, false, "zlib.decompress"))
+function zlib.decompress(data, options)
+  check_text(data, "zlib.decompress")
+  local stream <close> = new(false, check_options(options, false, "zlib.decompress"))
 
-  return run(stream, text, FINISH)
+  return run(stream, data, FINISH)
 end
 
 return zlib

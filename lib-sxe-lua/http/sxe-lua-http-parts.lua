@@ -82,6 +82,19 @@ local function read_text(read_until, stop, most, what)
   return concat(parts)
 end
 
+-- The lines of a part's head, each between "\r\n".
+local function read_head(read_until)
+  local what, head = "the head of a part", "\r\n"
+
+  while true do
+    local line = read_text(read_until, "\r\n", HEAD_MAX, what)
+
+    if line == "" then return head end
+    head = head .. line .. "\r\n"
+    if #head > HEAD_MAX + 4 then refuse(413, format("%s: more than %d bytes", what, HEAD_MAX)) end
+  end
+end
+
 -- The text in quotes that begins at `at`, and where it ends. \" and \\ are escapes, but \" at the very end is not: some
 -- clients escape nothing.
 local function quoted_text(value, at)
@@ -170,8 +183,7 @@ end
 
 -- Read a part. Returns how many bytes of files and of texts the form may still have.
 local function read_part(form, read_until, stop, options, files_left, texts_left)
-  local head = "\r\n" .. read_text(read_until, "\r\n\r\n", HEAD_MAX, "the head of a part") .. "\r\n"
-  local name, label, kind = fields_of(head)
+  local name, label, kind = fields_of(read_head(read_until))
   local part = { field = name, name = label, type = kind }
 
   if label == "" then -- browsers send this when no file was chosen

@@ -82,7 +82,7 @@ local function read_decoded(self)
       text, why, code = self.raw(self)
       if not text then return nil, why, code end
       if text == "" and c.is_whole(self.inflate) then return "" end
-      if text == "" then return nil, "client: the compressed body ended before its data did", EBADMSG end
+      if text == "" then return nil, "client: the compressed body is incomplete, or bytes follow it", EBADMSG end
       self.packed = text
     end
     data, why, code = c.inflate(self.inflate, self.packed)

@@ -91,6 +91,18 @@ end]]),
         "true\tfalse\tfalse\nfalse\tnil\nnil\tnil\nnil\nnil\nnil\nnil\n")
 end)
 
+-- promise: docs/crypto.md: A password of up to 64 bytes is the same password with zero bytes at its end, and a longer
+-- one is the same as its SHA-256 of 32 bytes: so scrypt is in all programs, since it begins with HMAC. Zero bytes
+-- elsewhere count.
+test("zero bytes at the end of a password do not count", function()
+    equal(run[[
+local long = ("a"):rep(65)
+for _, pair in ipairs{{"", "\0"}, {"x", "x\0\0"}, {long, c.digest("sha256", long)},
+                      {"x", "\0x"}, {"x", "x\0y"}, {long, long .. "\0"}} do
+  print((c.verify_password(pair[2], c.hash_password(pair[1], {n = 2}))))
+end]], "true\ntrue\ntrue\nfalse\nfalse\nfalse\n")
+end)
+
 local TASKS = 'local task = require "sxe.task"\n'
 
 -- promise: docs/crypto.md: The task waits meanwhile, as for a file, and other tasks run; the time does not count for

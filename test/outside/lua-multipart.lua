@@ -17,12 +17,31 @@ return function(req)
 end
 ]]
 
-local function start(work, ...)
+-- The first form is not closed, the second one is in a coroutine that is dropped.
+local CARELESS = [[
+local multipart, forms = require "sxe.multipart", 0
+return function(req)
+  forms = forms + 1
+  if forms == 1 then return tostring(#multipart.read(req, { directory = arg[1] }).parts) end
+  coroutine.wrap(function()
+    local form <close> = multipart.read(req, { directory = arg[1] })
+    coroutine.yield(#form.parts)
+  end)()
+  collectgarbage()
+  return "dropped"
+end
+]]
+
+local function start_with(handler, work, ...)
     local arguments = { ... }
     table.move({ "--", work:path "files" }, 1, 2, #arguments + 1, arguments)
     work:write("files/.keep", "")
     os.remove(work:path "files/.keep")
-    return script.start(HANDLER, table.unpack(arguments))
+    return script.start(handler, table.unpack(arguments))
+end
+
+local function start(work, ...)
+    return start_with(HANDLER, work, ...)
 end
 
 local function part(fields, bytes)
@@ -106,6 +125,17 @@ test("a server that stops or reloads leaves no files of forms that are being rea
         wait_for_files(work, 0)
         if signal == "TERM" then server.proc:wait() end
         equal(count_files(work), 0)
+    end
+end)
+
+-- promise: docs/lua-handlers.md: Without `<close>`, or in a coroutine that is dropped, the files of a form that was read
+-- are left, too.
+test("the files of a form that nobody closes are left", function()
+    local work <close> = project.start()
+    local server <close> = start_with(CARELESS, work)
+    for files, reply in ipairs{"1", "dropped"} do
+        equal(send(server, FILE .. "--B--").body, reply)
+        equal(count_files(work), files)
     end
 end)
 

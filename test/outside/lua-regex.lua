@@ -154,6 +154,20 @@ for i = 0, 255 do
 end]], "")
 end)
 
+-- promise: docs/regex.md: It keeps fewer if they are large: with their texts, the patterns have at most 512 KiB. The
+-- cache is emptied when memory is missing for a pattern.
+test("the cache of large patterns leaves memory to others", function()
+    for _, memory in ipairs{"1m", "2m", "4m", "8m"} do
+        local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", memory, "-e", [[
+local regex = require "sxe.regex"
+for i = 1, 400 do assert(not regex.find("zz", i .. ("(?:[a-z]+\\d|[^x])"):rep(800))) end
+collectgarbage() collectgarbage()
+print(#("x"):rep(200000))]]}
+        equal(proc:output(120), "200000\n")
+        equal(proc:wait(120), 0)
+    end
+end)
+
 -- promise: docs/regex.md: A state makes at most 16 MiB of it: further patterns are interpreted until earlier ones are
 -- collected.
 if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then

@@ -75,8 +75,11 @@ for _, object in ipairs{ crypto.new_digest "sha256", crypto.new_hmac("sha256", "
   object:add("a", "ignored")
   fails("string expected, got no value", object.add, object)
   assert(#object:finish() == 32)
-  fails("finished or closed", object.finish, object)
-  fails("finished or closed", object.add, object, "a")
+  fails("the digest is finished or closed", object.finish, object)
+  fails("the digest is finished or closed", object.add, object, "a")
+  local line = debug.getinfo(1, "l").currentline + 1
+  local good, why = pcall(function() return (object:finish()) end)
+  assert(not good and why:find(("crypto%%-values.lua:%d: the digest is finished or closed$"):format(line)), why)
   assert(object:close() == nil and object:close() == nil)
   fails("sxe.crypto.hash expected", object.add, {}, "a")
   fails("sxe.crypto.hash expected", object.close, "a")

@@ -91,7 +91,17 @@ same("2 2", regex.find("a\0b", "\0"))
 same("2 1", regex.find("ab", [[a\K]]))
 m = regex.match("key=value", [[(?<key>\w+)=(?<value>\w+)]])
 same("key=value key value key value", m[0], m[1], m[2], m.key, m.value)
-fails("string expected", regex.find, nil, "a")
+for _, call in ipairs{ "find", "match" } do
+  fails("regex: " .. call .. ": a text expected, got nil", regex[call], nil, "a")
+  fails("regex: " .. call .. ": init: an integer expected", regex[call], "a", "a", "", {})
+  fails("regex: " .. call .. ": init: an integer expected", regex[call], "a", "a", nil, 1.5)
+end
+do
+  local line = debug.getinfo(1, "l").currentline
+  fails(("regex-values.lua:%d: regex: find"):format(line + 1), function() return (regex.find(nil, "a")) end)
+end
+same("1 1", regex.find(12, "1", nil, "1"))
+same("2 2", regex.find("12", 2))
 fails("sxe.regex expected", regex.compile "a".find, "a", "a")
 fails("has its flags already", regex.find, "a", regex.compile "a", "i")
 same("1 1", regex.find("a", regex.compile "a"))

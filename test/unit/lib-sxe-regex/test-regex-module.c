@@ -84,6 +84,42 @@ START_TEST(compiled_patterns_count_in_the_memory_of_the_state)
 }
 END_TEST
 
+static size_t
+memory_after_collection(void)
+{
+    run_script("collectgarbage() collectgarbage()");
+    return sxe_lua_memory(lua, NULL);
+}
+
+/* Each pattern takes some 40 KiB. */
+START_TEST(the_cache_of_patterns_has_a_size)
+{
+    size_t before;
+
+    regex_start();
+    run_script("function large(i) return ('(?:[a-z]+\\\\d|[^x])'):rep(800) .. i end\n"
+               "for i = 1, 100 do regex.find('z', i) end");
+    before = memory_after_collection();
+    run_script("for i = 1, 300 do assert(not regex.find('z', large(i))) end");
+    ck_assert_uint_lt(memory_after_collection() - before, 640 << 10);
+    ck_assert_uint_gt(memory_after_collection() - before, 128 << 10);
+    state_stop();
+}
+END_TEST
+
+START_TEST(the_cache_of_patterns_is_emptied_when_memory_is_missing)
+{
+    state_start_with(&(struct sxe_lua_config){
+        .tasks = 64, .memory_max = 1 << 20, .regex = sxe_regex_open});
+    run_script("regex, all = require 'sxe.regex', {}\n"
+               "function large(i) return ('(?:[a-z]+\\\\d|[^x])'):rep(800) .. i end\n"
+               "for i = 1, 40 do assert(not regex.find('z', large(i))) end");
+    run_script("for i = 1, 8 do all[i] = regex.compile(large(i)) end");
+    run_script("for i = 1, 40 do assert(not regex.find('z', large(i))) end");
+    state_stop();
+}
+END_TEST
+
 /* ---- Tasks ---- */
 
 START_TEST(a_replacement_may_wait_and_others_may_use_the_pattern_meanwhile)
@@ -167,6 +203,8 @@ suite(void)
     tcase_add_loop_test(c, without_memory_a_call_fails_and_the_next_works, 0, CALLS);
     tcase_add_test(c, without_memory_the_module_is_not_opened);
     tcase_add_test(c, compiled_patterns_count_in_the_memory_of_the_state);
+    tcase_add_test(c, the_cache_of_patterns_has_a_size);
+    tcase_add_test(c, the_cache_of_patterns_is_emptied_when_memory_is_missing);
     tcase_add_test(c, a_replacement_may_wait_and_others_may_use_the_pattern_meanwhile);
     tcase_add_test(c, the_cpu_budget_counts_while_a_pattern_matches);
     tcase_add_test(c, a_finalizer_at_the_end_cannot_use_patterns_that_are_gone);

@@ -98,6 +98,41 @@ START_TEST(streams_count_in_the_memory_of_the_state)
 }
 END_TEST
 
+/* Each limit leaves another rest of memory when streams that were dropped have the others. */
+START_TEST(streams_that_are_garbage_leave_room_for_other_calls)
+{
+    for (size_t kib = 2048; kib < 4096; kib += 100) {
+        state_start_with(&(struct sxe_lua_config){
+            .tasks = 64, .memory_max = kib << 10, .zlib = sxe_zlib_open});
+        run_script("local zlib = require 'sxe.zlib'\n"
+                   "local data = zlib.compress(('a text'):rep(10000))\n"
+                   "for i = 1, 100 do\n"
+                   "    assert(zlib.compressor():add 'x')\n"
+                   "    assert(zlib.decompressor():add(data))\n"
+                   "end\n"
+                   "collectgarbage 'stop'\n"
+                   "for i = 1, 100 do\n"
+                   "    assert(zlib.compressor():add 'x')\n"
+                   "    assert(zlib.decompressor():add(data))\n"
+                   "end");
+        state_stop();
+    }
+}
+END_TEST
+
+/* The collector counts the memory of streams as if it were Lua's. */
+START_TEST(streams_that_are_garbage_are_collected_soon)
+{
+    zlib_start();
+    run_script("collectgarbage() collectgarbage()\n"
+               "local weak, count = setmetatable({}, {__mode = 'k'}), 0\n"
+               "for i = 1, 200 do weak[zlib.compressor()] = true end\n"
+               "for _ in pairs(weak) do count = count + 1 end\n"
+               "assert(count < 100, count)");
+    state_stop();
+}
+END_TEST
+
 /* The slice is so short that the task makes way after each piece. */
 START_TEST(other_tasks_run_while_a_text_is_compressed)
 {
@@ -196,6 +231,8 @@ suite(void)
     tcase_add_test(c, a_program_without_it_says_so);
     tcase_add_loop_test(c, without_memory_a_call_fails_and_the_next_works, 0, CALLS);
     tcase_add_test(c, streams_count_in_the_memory_of_the_state);
+    tcase_add_test(c, streams_that_are_garbage_leave_room_for_other_calls);
+    tcase_add_test(c, streams_that_are_garbage_are_collected_soon);
     tcase_add_test(c, other_tasks_run_while_a_text_is_compressed);
     tcase_add_test(c, a_stream_is_for_one_task_at_a_time);
     tcase_add_test(c, an_error_between_two_steps_closes_the_stream);

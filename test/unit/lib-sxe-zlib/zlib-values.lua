@@ -86,9 +86,56 @@ fails("the stream is closed", into.add, into, "")
 into:close()
 into:close()
 fails("a stream that compresses expected", zlib.decompressor().flush, zlib.decompressor())
-fails("string expected", zlib.compressor().add, zlib.compressor(), 12)
-fails("string expected", zlib.compress)
-fails("sxe.zlib.stream expected", zlib.compressor().add, "a", "b")
+fails("zlib: add: a string expected, got number", zlib.compressor().add, zlib.compressor(), 12)
+fails("zlib: finish: a string expected, got boolean", zlib.compressor().finish, zlib.compressor(), false)
+fails("zlib.compress: a string expected, got nil", zlib.compress)
+fails("zlib.decompress: a string expected, got nil", zlib.decompress)
+for _, call in ipairs{ "add", "flush", "finish" } do
+  fails("zlib: " .. call .. ": a stream of sxe.zlib expected, got string", zlib.compressor()[call], "a", "b")
+  fails("zlib: " .. call .. ": the stream is closed", into[call], into, "b")
+end
+
+-- Errors name the line of the caller.
+do
+  local line = debug.getinfo(1, "l").currentline
+  for i, f in ipairs{
+    function() return (into:add "") end,
+    function() return (into:finish "") end,
+    function() return (into:flush()) end,
+    function() return (zlib.compress()) end,
+    function() return (zlib.compress("", { level = 10 })) end,
+    function() return (zlib.decompress("", { size = 10 })) end,
+    function() return (zlib.compressor{ format = "zip" }) end,
+    function() return (zlib.decompressor{ max = -1 }) end,
+  } do
+    fails(("zlib-values.lua:%d: zlib"):format(line + 1 + i), f)
+  end
+end
+
+-- ---- Steps: high levels take small pieces ----
+
+local function upvalue(f, wanted)
+  for i = 1, math.huge do
+    local name, value = debug.getupvalue(f, i)
+    if name == wanted then return value, i end
+    assert(name, wanted)
+  end
+end
+
+local text_64k = long:sub(1, 65536)
+local run = upvalue(zlib.compressor().add, "run")
+local step, place = upvalue(run, "step")
+for level, pieces in pairs{ [1] = 1, [6] = 1, [7] = 2, [8] = 8, [9] = 32 } do
+  local steps, out <const> = 0, zlib.compressor{ level = level, format = "raw" }
+  debug.setupvalue(run, place, function(...)
+    steps = steps + 1
+    return step(...)
+  end)
+  local data = out:add(text_64k)
+  debug.setupvalue(run, place, step)
+  assert(steps == pieces, level .. ": " .. steps)
+  assert(zlib.decompress(data .. out:finish(), { format = "raw" }) == text_64k)
+end
 
 -- ---- Options ----
 
