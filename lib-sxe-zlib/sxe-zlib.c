@@ -23,7 +23,7 @@ SXE__LUA_PART(zlib, "lib-sxe-zlib/sxe-zlib.lua");
 #define CLASS "sxe.zlib.stream"
 
 enum {
-    PIECE = 65536, /* bytes that a step takes and makes at most; some 3 ms */
+    PIECE = 65536,    /* bytes that a step takes and makes at most; some 3 ms */
     ROOM = 3 * PIECE, /* what a step needs, and some: a buffer, its text, the window of inflate */
     COMPRESSOR_KIB = 270,
     DECOMPRESSOR_KIB = 40,

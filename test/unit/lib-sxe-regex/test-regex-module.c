@@ -109,8 +109,8 @@ END_TEST
 
 START_TEST(the_cache_of_patterns_is_emptied_when_memory_is_missing)
 {
-    state_start_with(&(struct sxe_lua_config){
-        .tasks = 64, .memory_max = 1 << 20, .regex = sxe_regex_open});
+    state_start_with(
+        &(struct sxe_lua_config){.tasks = 64, .memory_max = 1 << 20, .regex = sxe_regex_open});
     run_script("regex, all = require 'sxe.regex', {}\n"
                "function large(i) return ('(?:[a-z]+\\\\d|[^x])'):rep(800) .. i end\n"
                "for i = 1, 40 do assert(not regex.find('z', large(i))) end");

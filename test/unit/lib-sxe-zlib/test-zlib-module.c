@@ -102,8 +102,8 @@ END_TEST
 START_TEST(streams_that_are_garbage_leave_room_for_other_calls)
 {
     for (size_t kib = 2048; kib < 4096; kib += 100) {
-        state_start_with(&(struct sxe_lua_config){
-            .tasks = 64, .memory_max = kib << 10, .zlib = sxe_zlib_open});
+        state_start_with(
+            &(struct sxe_lua_config){.tasks = 64, .memory_max = kib << 10, .zlib = sxe_zlib_open});
         run_script("local zlib = require 'sxe.zlib'\n"
                    "local data = zlib.compress(('a text'):rep(10000))\n"
                    "for i = 1, 100 do\n"
