@@ -336,8 +336,8 @@ set_group_names(lua_State *L, const struct sxe__regex *regex)
 
 /* Make machine code, which is up to ten times as large as the compiled pattern, and which the
  * state's allocator does not count. False: there is none, since the pattern is large, the state has
- * its machine code, a confined process may make none, or there may be thousands of such states, since
- * it is a realm. Then the pattern is interpreted. */
+ * its machine code, a confined process may make none, or there may be thousands of such states,
+ * since it is a realm. Then the pattern is interpreted. */
 static bool
 make_machine_code(lua_State *L, struct sxe__regex *regex, size_t size)
 {
