@@ -224,8 +224,8 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_handle(struct sxe_http_request *
                                                        struct sxe_http_response *response);
 
 /* Like sxe_http_proxy_handle, for a handler that decides itself whether to pass a request on.
- * Fields that the handler added to the response replace the upstream's of the same names, except for
- * Set-Cookie and Vary, of which both are sent. An error of the proxy is sent without the added
+ * Fields that the handler added to the response replace the upstream's of the same names, except
+ * for Set-Cookie and Vary, of which both are sent. An error of the proxy is sent without the added
  * fields that describe a body, such as Content-Type and ETag. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_proxy_send(const struct sxe_http_proxy *proxy,
                                                      struct sxe_http_request *request,

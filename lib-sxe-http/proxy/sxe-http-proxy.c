@@ -122,6 +122,14 @@ log_passage_failure(const struct sxe__http_passage *passage, const char *reason,
     sxe__http_unname_lines(passage->request->http, outer);
 }
 
+/* Answer with an error of the proxy; the handler's fields do not describe its body. */
+static enum sxe_http_verdict
+answer_with_error(struct sxe_http_response *response, unsigned status)
+{
+    sxe__http_proxy_remove_body_fields(response);
+    return sxe_http_reply_status(response, status);
+}
+
 /* Answer the client with an error, or reset its connection if the reply has begun. */
 static void
 fail_passage(struct sxe__http_passage *passage, const char *reason)
@@ -137,8 +145,7 @@ fail_passage(struct sxe__http_passage *passage, const char *reason)
     }
     snprintf(outcome, sizeof(outcome), "is answered %u", status);
     log_passage_failure(passage, reason, outcome);
-    sxe__http_proxy_remove_body_fields(passage->response);
-    (void)sxe_http_reply_status(leave_passage(passage), status);
+    (void)answer_with_error(leave_passage(passage), status);
 }
 
 /* ---- The request's body ---- */
@@ -432,25 +439,25 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
     struct sxe__http_passage *passage = &passages[id];
 
     if (sxe_http_method(request) == SXE_HTTP_TRACE)
-        return sxe_http_reply_status(response, 501);
+        return answer_with_error(response, 501);
     if (sxe_http_proxy_check(proxy) < 0) {
         SXE_WARN(
             "%s: the route's path, host, via, fields or request_header cannot be sent: the request "
             "is answered 500",
             proxy->upstream->name);
-        return sxe_http_reply_status(response, 500);
+        return answer_with_error(response, 500);
     }
     if (!proxy->encoded_slash && has_two_readings(request))
-        return sxe_http_reply_status(response, 400);
+        return answer_with_error(response, 400);
     if (sxe__http_is_websocket(request) && proxy->upstream->tunnels != NULL &&
         !sxe__http_has_tunnel(proxy->upstream)) {
         SXE_WARN("%s: there are tunnels_max WebSockets: the request is answered 503",
                  proxy->upstream->name);
-        return sxe_http_reply_status(response, 503);
+        return answer_with_error(response, 503);
     }
     if (id == SXE_POOL_NO_INDEX) {
         SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
-        return sxe_http_reply_status(response, 503);
+        return answer_with_error(response, 503);
     }
     sxe_pool_move(passages, id, SXE__HTTP_PASSAGE_FREE, SXE__HTTP_PASSAGE_BUSY);
     *passage = (struct sxe__http_passage){.proxy = proxy, .request = request, .response = response};

@@ -155,8 +155,13 @@ test("an error of the proxy has no headers for another body", function()
     sock:send "nonsense\r\n\r\n"
     local head = head_of(client)
     check(head:find("^HTTP/1.1 502 ") and head:find("\r\nContent-Type: text/plain; charset=utf-8\r\n", 1, true), head)
+    client:send(request "GET /a%2Fb")
+    equal(client:recv(16), "502 Bad Gateway\n")
+    local refused = head_of(client)
+    check(refused:find "^HTTP/1.1 400 ", refused)
     for name, count in pairs{["content-type"] = 1, ["content-encoding"] = 0, etag = 0, ["cache-control"] = 1} do
         equal(count_fields(head, name), count, head)
+        equal(count_fields(refused, name), count, refused)
     end
 end)
 
