@@ -85,7 +85,7 @@ local function drop(node)
     for i = #list, 1, -1 do
       local link = list[i]
 
-      if not link.is_opening and (list == node.links or link.is_spare) then core.retire(link) end
+      if link and not link.is_opening and (list == node.links or link.is_spare) then core.retire(link) end
     end
   end
   core.tell_waiting(node)

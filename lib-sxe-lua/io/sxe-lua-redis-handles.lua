@@ -9,7 +9,8 @@
 --   subscription   a link of its own, which is closed at the end; the task that wants a message reads it
 local Db, core = ...
 local json = require "sxe.json"
-local c, POOL, end_link, new_holder = core.c, core.POOL, core.end_link, core.new_holder
+local c, POOL, end_link = core.c, core.POOL, core.end_link
+local new_guard, new_holder = core.new_guard, core.new_holder
 local encode, methods_of, wait_of = core.commands.encode, core.commands.methods_of, core.commands.wait_of
 local is_special = core.commands.is_special
 local exchange, exchange_shared, left_of = core.exchange, core.exchange_shared, core.left_of
@@ -159,7 +160,8 @@ end
 -- Try the transaction once. Returns nil alone if a watched key changed.
 local function attempt(pool, fn, watch)
   local deadline = c.now() + pool.options.timeout
-  local holder <close> = new_holder()
+  local guard <close> = new_guard()
+  local holder = guard.holder
   local link, why, code = take(pool, choose_own, deadline, holder)
   local ok
 

@@ -348,7 +348,8 @@ local transactions = core.transactions_of(call_in)
 -- Try the transaction once, as route() calls it. Returns nothing if a watched key changed. A field of the transaction
 -- that is nil would be read as a command of that name (transactions_of): fields without a value are false.
 local function attempt(router, way)
-  local holder <close> = core.new_holder()
+  local guard <close> = core.new_guard()
+  local holder = guard.holder
   local transaction <close> = setmetatable({ router = router, way = way, holder = holder, link = false, list = false,
     key = way.key, is_over = false, why = false, code = false, is_unsent = false, refused = false, refusal = false },
     transactions)

@@ -443,12 +443,13 @@ local choose_own = atomic(function(pool, holder)
   for i = #owned, 1, -1 do
     local link = owned[i]
 
-    if link.is_spare and c.is_idle(link.conn) then
+    if link and link.is_spare and c.is_idle(link.conn) then
       holder.link = link
       link.is_spare = nil
       return link
     end
-    if link.is_spare then end_link(link, "closed") end -- the server closed it
+    -- The server closed it. Its end takes memory, so the collector may end others, too.
+    if link and link.is_spare then end_link(link, "closed") end
   end
   if #owned < pool.options.handles then return new_link(pool, owned, holder) end
   return nil, pool.changed
@@ -461,7 +462,8 @@ end
 
 local collect_after = 0
 
--- Collect garbage, which closes the links of forgotten subscriptions. At most a tenth of the time is spent on this.
+-- Collect garbage, which closes the links of forgotten subscriptions, and of transactions whose coroutines were dropped.
+-- At most a tenth of the time is spent on this.
 local function collect_links()
   local began = c.now()
 
@@ -505,7 +507,7 @@ end
 
 -- A holder keeps a link that its task opens or uses alone. At its end other tasks may use the link; but it is closed if
 -- it is not open yet, if a reply is missing, or if the server keeps a state for it.
-local holders = { __close = c.insist(function(holder)
+local function end_holder(holder)
   local link = holder.link
 
   if not link or link.is_ended then return end
@@ -513,10 +515,22 @@ local holders = { __close = c.insist(function(holder)
   if link.pool.is_closed then return retire(link) end
   if link.list == link.pool.owned then link.is_spare = true end
   tell_waiting(link.pool)
-end) }
+  holder.link = nil
+end
+
+local holders = { __close = c.insist(end_holder) }
 
 local function new_holder()
   return setmetatable({}, holders)
+end
+
+-- Only the coroutine of a transaction refers to the guard of its holder: if a function yields, and its coroutine is
+-- dropped, the collector finds the guard.
+local end_guard = c.insist(function(guard) end_holder(guard.holder) end)
+local guards = { __close = end_guard, __gc = end_guard }
+
+local function new_guard()
+  return setmetatable({ holder = {} }, guards)
 end
 
 -- Exchange in a shared link. If the bytes were certainly not sent, another link sends them.
@@ -640,7 +654,8 @@ core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, OPTIONS = OPTIONS, begin = beg
   choose_link = choose_link, choose_own = choose_own, close_pool = close_pool, commands = commands,
   command_methods = command_methods, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
   exchange_shared = exchange_shared, finish = finish, holders = holders, left_of = left_of, new_call = new_call,
-  new_holder = new_holder, new_pool = new_pool, retire = retire, take = take, tell_waiting = tell_waiting }
+  new_guard = new_guard, new_holder = new_holder, new_pool = new_pool, retire = retire, take = take,
+  tell_waiting = tell_waiting }
 
 c.add_handles(Db, core)
 c.add_sentinels(core)

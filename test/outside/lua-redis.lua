@@ -167,6 +167,13 @@ function tries.memory()
   local _, why = db:promise()
   return why .. " " .. tostring(collectgarbage("count") - before < 1000)
 end
+function tries.dropped()
+  local db = open{handles = 2, timeout = 60}
+  for _ = 1, 5 do
+    coroutine.wrap(function() db:transaction(function(t) t:get("a") coroutine.yield() end) end)()
+  end
+  return #assert(db:transaction(function(t) t:get("a") end))
+end
 function tries.flood()
   local hasty, db, list = open{timeout = 0.05}, open{timeout = 60}, {}
   local function await_end() while ended < floods do task.sleep(0.001) end end
@@ -255,6 +262,10 @@ test("rubbish ends a connection, and not the client", function() equal(try "rubb
 test("pushes without end outlast no timeout, and their connections are dropped", function()
     equal(try "flood", "timeout timeout timeout timeout timeout cancelled")
 end)
+
+-- promise: docs/redis.md: A coroutine that yields in the function of a transaction and is dropped executes nothing either,
+-- and the collector closes its connection.
+test("a transaction of a coroutine that is dropped keeps no connection", function() equal(try "dropped", "0") end)
 
 -- promise: docs/redis.md: Memory grows with the bytes that arrived, not with the lengths that the server announces.
 test("a length that the server announces takes no memory", function() equal(try "memory", "timeout true") end)

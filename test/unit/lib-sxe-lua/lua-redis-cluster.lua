@@ -621,6 +621,16 @@ local cases = {
       fails_in_time("Connection refused", dead:transaction(function(t) t:multi() t:get "b" end))
     end)
   end,
+  function() -- transactions of coroutines that were dropped give their connections back
+    local db <close> = open{ handles = 2 }
+    local kept = {}
+    for i = 1, 5 do
+      coroutine.wrap(function()
+        assert(db:transaction(function(t) t:get("b") kept[i] = t coroutine.yield() end, { watch = { "b" } }))
+      end)()
+    end
+    equal(#assert(db:transaction(function(t) t:get("b") end)), 0)
+  end,
   function() -- a transaction that gets no connection in time
     with_short_timeout({ handles = 1 }, function(db)
       local results

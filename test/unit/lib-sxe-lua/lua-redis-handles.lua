@@ -206,6 +206,20 @@ local cases = {
     for _ = 1, 5 do assert(task.start(function() assert(db:subscribe{ "a" }) end):join() == nil) end
     equal(#assert(db:transaction(function(t) t:get "a" end)), 0)
   end,
+  function() -- transactions of coroutines that were dropped give their connections back
+    local db <close> = open{ handles = 2 }
+    local kept = {}
+    local before = gone
+    for i = 1, 5 do
+      coroutine.wrap(function()
+        return db:transaction(function(t) t:get "a" kept[i] = t coroutine.yield() end, { watch = { "a" } })
+      end)()
+    end
+    equal(#assert(db:transaction(function(t) t:get "a" end)), 0)
+    collectgarbage()
+    await(function() return gone - before >= 5 end)
+    fails("closed", kept[5]:get "a")
+  end,
   function() -- a blocking command has its own connection, which the next one uses again
     local db <close> = open{ handles = 1 }
     local impatient <close> = open{ handles = 1, timeout = 0.02 }

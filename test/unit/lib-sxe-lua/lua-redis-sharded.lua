@@ -274,6 +274,16 @@ local cases = {
     equal(list[1].error, "redis: the connection ended before the reply")
     equal(list[2], B)
   end,
+  function() -- transactions of coroutines that were dropped give their connections back
+    local db <close> = open{ handles = 2 }
+    local kept = {}
+    for i = 1, 5 do
+      coroutine.wrap(function()
+        assert(db:transaction(function(t) t:get(A) kept[i] = t coroutine.yield() end, { watch = { A } }))
+      end)()
+    end
+    equal(#assert(db:transaction(function(t) t:get(A) end)), 0)
+  end,
   function() -- transactions, subscriptions, blocking commands
     local db <close> = open()
     local mark = #log
