@@ -75,7 +75,7 @@ open_hll_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
                                     .state = state,
                                     .fd = fd};
 
-    if (spec->precision != 0 &&
+    if ((spec->precision != 0 || (fd == NULL && spec->file == NULL)) &&
         (spec->precision < SXE_HLL_PRECISION_MIN || spec->precision > SXE_HLL_PRECISION_MAX)) {
         errno = -sxe__sketch_refuse(
             why, EINVAL, "HyperLogLog %s: the precision is %u, but must be from %u to %u",

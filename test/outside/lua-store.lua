@@ -261,6 +261,44 @@ print(db:get "k")]], other_path), "other\n")
     os.remove(link .. "-lock")
 end)
 
+-- promise: docs/store.md: A process that is killed while it copies leaves a file, whose name is the path, a dot and 16
+-- hexadecimal digits; remove it.
+test("a copy that was killed leaves one file, and a later copy does not need it", function()
+    local path, removed <close> = new_path()
+    local left, copies = nil, 0
+    local function look()
+        local list = io.popen("ls " .. path .. ".copy." .. ("[0-9a-f]"):rep(16) .. " 2>/dev/null")
+        left = list:read "l"
+        list:close()
+        return left
+    end
+    equal(run([[
+local db = assert(store.open(path, { sync = "none" }))
+for i = 1, 20 do assert(db:put("k" .. i, ("x"):rep(1000000))) end
+print "written"]], path), "written\n")
+    repeat -- the copy may be complete just when its process is killed
+        local copying <close> = start([[
+local db = assert(store.open(path, { sync = "none" }))
+while true do assert(db:copy(path .. ".copy")) end]], path)
+        require "httpd".wait_until(look, "a copy is under way")
+        copying:signal "KILL"
+        copying:wait(120)
+        copies = copies + 1
+    until look() or copies == 100
+    check(os.remove(left))
+    equal(run([[print(assert(store.open(path)):copy(path .. ".copy"))]], path), "true\n")
+    equal(look(), nil)
+end)
+
+-- promise: docs/store.md: An empty file becomes a store.
+test("an empty file becomes a store", function()
+    local path, removed <close> = new_path()
+    assert(io.open(path, "w")):close()
+    equal(run([[
+do local db <close> = assert(store.open(path)) assert(db:put("k", "v")) end
+print(assert(store.open(path)):get "k")]], path), "v\n")
+end)
+
 -- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as an incomplete copy, with code
 -- 117.
 test("a file whose end is missing is no store, and one whose last pages were never written is", function()

@@ -93,6 +93,8 @@ START_TEST(impossible_specs_are_refused)
     SXE_HLL_SPEC spec = {.name = "test", .precision = 3};
 
     refused(&spec, EINVAL, "the precision is 3, but must be from 4 to 18");
+    spec.precision = 0; /* as in a file, but there is none */
+    refused(&spec, EINVAL, "the precision is 0, but must be from 4 to 18");
     spec = (SXE_HLL_SPEC){.precision = 19};
     refused(&spec, EINVAL, "without a name");
     ck_assert_ptr_null(sxe_hll_open(&spec, NULL));
