@@ -150,7 +150,7 @@ add_change(char *at, const MDB_val *key, const MDB_val *value, bool is_condition
     return at + value->mv_size;
 }
 
-/* The deadline of the timeout at a stack index, which no text gives, although Lua would convert it. */
+/* The deadline of the timeout at a stack index. Lua would convert a text; that is refused. */
 static uint64_t
 deadline_of(lua_State *L, int argument)
 {

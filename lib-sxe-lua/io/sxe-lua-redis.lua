@@ -462,8 +462,8 @@ end
 
 local collect_after = 0
 
--- Collect garbage, which closes the links of forgotten subscriptions, and of transactions whose coroutines were dropped.
--- At most a tenth of the time is spent on this.
+-- Collect garbage, which closes the links of forgotten subscriptions, and of transactions whose coroutines were
+-- dropped. At most a tenth of the time is spent on this.
 local function collect_links()
   local began = c.now()
 

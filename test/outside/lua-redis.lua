@@ -265,7 +265,9 @@ end)
 
 -- promise: docs/redis.md: A coroutine that yields in the function of a transaction and is dropped executes nothing either,
 -- and the collector closes its connection.
-test("a transaction of a coroutine that is dropped keeps no connection", function() equal(try "dropped", "0") end)
+test("a transaction of a coroutine that is dropped keeps no connection", function()
+    equal(try "dropped", "0")
+end)
 
 -- promise: docs/redis.md: Memory grows with the bytes that arrived, not with the lengths that the server announces.
 test("a length that the server announces takes no memory", function() equal(try "memory", "timeout true") end)

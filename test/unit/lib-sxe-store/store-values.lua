@@ -26,7 +26,8 @@ refuses("string expected, got number", db.put, db, "k", 1)
 refuses("string expected, got nil", db.put, db, "k", nil)
 refuses("string expected, got boolean", db.cas, db, "k", nil, true)
 refuses("a timeout in seconds expected", db.put, db, "k", "v", -1)
-for call, arguments in pairs{ put = { "k", "v" }, del = { "k" }, cas = { "k", "v", "w" }, sync = {}, resize = { 1 << 30 } } do
+local timed = { put = { "k", "v" }, del = { "k" }, cas = { "k", "v", "w" }, sync = {}, resize = { 1 << 30 } }
+for call, arguments in pairs(timed) do
   arguments[#arguments + 1] = "1"
   refuses("a timeout in seconds expected", db[call], db, table.unpack(arguments))
 end
