@@ -41,6 +41,10 @@
  * WebSockets: a request for WebSocket (RFC 6455) is sent on as such, and if the address answers 101
  * the bytes of both sides pass, until one side ends. Other protocols are not asked for.
  *
+ * FastCGI: an upstream with `fastcgi` speaks FastCGI, for example with php-fpm. Balance, health,
+ * timeouts and rules are the same; there are no checks, no TLS and no WebSockets. `scripts` says
+ * where the scripts are.
+ *
  * Limits: SXE_HTTP_UPSTREAM_ADDRESSES addresses; interim replies (1xx) and trailers are not passed
  * on. Make the server's routes with SXE_HTTP_ROUTE_STREAM, or its config.stream true: otherwise
  * bodies come whole, up to its body_max. sxe_http_upstream_new reserves all memory: two heads for
@@ -137,6 +141,10 @@ struct sxe_http_upstream_config {
     uint32_t check_rises;
     /* how many checks in a row must fail to have an address left out; 3 */
     uint32_t check_falls;
+    bool fastcgi; /* the addresses speak FastCGI; not with check_path or tls */
+    /* with fastcgi: ask the addresses to keep connections. A process of php-fpm serves nobody else
+     * while such a connection is open */
+    bool fastcgi_keep;
     struct sxe_http_limits limits; /* for a reply's head. head_max 0: SXE_HTTP_LIMITS; otherwise
                                       line_max is 1 to head_max, fields_max 1 to 255 */
     struct sxe_tls *tls;           /* as in struct sxe_http_client_config; NULL: no TLS */
@@ -149,7 +157,7 @@ struct sxe_http_upstream_config {
 /* Before sxe_init: make the clients of an upstream and allocate their memory. NULL with errno:
  * ENOMEM; EINVAL: no or too many addresses, an invalid address, an address with port 0, a balance
  * that is not in the enum, a hash_field that is missing or is no token, limits out of their bounds,
- * or a connections_max or tunnels_max that is too large. */
+ * a connections_max or tunnels_max that is too large, or fastcgi with check_path or tls. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
 sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
 
@@ -186,6 +194,31 @@ enum sxe_http_proxy_fields {
     SXE_HTTP_PROXY_NO_FIELDS
 };
 
+/* ---- Scripts of FastCGI ---- */
+
+struct sxe_http_scripts;
+
+/* Texts are copied, each has 1 to 1023 bytes. */
+struct sxe_http_scripts_config {
+    const char *root;   /* the directory below which the scripts are */
+    const char *suffix; /* how the names of scripts end; NULL: ".php" */
+    const char *index;  /* the script of a path that ends with a slash; NULL: "index.php" */
+    /* the script of paths that lead to no script, "/index.php"; NULL: they are answered 404 */
+    const char *fallback;
+    /* the directory is on another machine or in a container, so that scripts are not looked for:
+     * the first segment of the path that has the suffix is the script */
+    bool is_remote;
+};
+
+/* Open the directory of scripts. NULL with errno: EINVAL: a text is missing or too long, index or
+ * fallback does not end with the suffix, or fallback does not begin with a slash; otherwise why the
+ * directory cannot be opened. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_http_scripts *
+sxe_http_scripts_new(const struct sxe_http_scripts_config *config);
+
+/* Call this after sxe_fini. NULL is allowed. */
+SXE_PUBLIC void sxe_http_scripts_delete(struct sxe_http_scripts *scripts);
+
 /* How a route sends requests on. The server borrows the struct as long as the server runs. */
 struct sxe_http_proxy {
     struct sxe_http_upstream *upstream;
@@ -211,6 +244,13 @@ struct sxe_http_proxy {
      * Upgrade, Via, and other braces. */
     const char *const *request_header;
     unsigned request_header_number;
+    /* for an upstream with fastcgi: the scripts; the part of the path from the {rest...} of the
+     * route's pattern on leads to them. NULL: the application has no scripts, and gets the path as
+     * PATH_INFO */
+    const struct sxe_http_scripts *scripts;
+    /* with scripts: the handler of GET and HEAD requests whose path leads to no script, and has no
+     * segment with the suffix; for example, one that sends files. NULL: none */
+    sxe_http_handler without_script;
 };
 
 /* 0; -EINVAL: the path, host, via, fields or request_header are not as the comments above say. For

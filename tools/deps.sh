@@ -129,6 +129,7 @@ probe_peers() {
     want lua5.4 command -v lua5.4
     want postgresql sh -c 'ls /usr/lib/postgresql/*/bin/initdb'
     want pgbouncer command -v pgbouncer
+    want php-fpm sh -c 'ls /usr/sbin/php-fpm*'
     want luarocks command -v luarocks
     # Packages that tests use in tasks. Each is named by a module of Lua 5.4.
     probe_packages

@@ -77,6 +77,27 @@ on_part_sent(SXE *s, int result)
     sxe__http_link_job(link)->wanted.on_room(&exchange);
 }
 
+/* Write a part as records of STDIN; the last part ends the stream. */
+static int
+write_input_records(SXE *s, const char *data, size_t length, bool last)
+{
+    char head[SXE_HTTP_FASTCGI_HEAD];
+    int result = 0;
+
+    while (result == 0 && length > 0) {
+        const size_t size = length < SXE__HTTP_STDIN_MAX ? length : SXE__HTTP_STDIN_MAX;
+
+        sxe__http_records_put_input(head, size);
+        result = sxe_write(s, head, sizeof(head));
+        if (result == 0)
+            result = sxe_write(s, data, (unsigned)size);
+        data += size;
+        length -= size;
+    }
+    sxe__http_records_put_input(head, 0);
+    return result == 0 && last ? sxe_write(s, head, sizeof(head)) : result;
+}
+
 static int
 write_body_part(const struct sxe__http_link *link, const void *data, size_t length, bool last)
 {
@@ -85,6 +106,8 @@ write_body_part(const struct sxe__http_link *link, const void *data, size_t leng
     int digits;
     int result = 0;
 
+    if (link->client->records != NULL)
+        return write_input_records(s, data, length, last);
     if (link->unsent != SXE_HTTP_CHUNKED)
         return sxe_write(s, data, (unsigned)length);
     if (length > 0) {

@@ -190,6 +190,9 @@ attach_job(struct sxe__http_link *link, unsigned job)
     link->part = 0;
     link->unread = 0;
     link->refusal = SXE_HTTP_NOT_REFUSED;
+    link->complaint = NULL;
+    if (link->client->records != NULL)
+        sxe__http_records_begin(&link->client->records[sxe__http_link_id(link)]);
     link->unsent =
         to->wanted.copy_body && to->wanted.on_room == NULL ? 0 : to->wanted.request.body_length;
     link->body_used = 0;
@@ -254,7 +257,10 @@ result_of_close(const struct sxe__http_link *link, int error)
 {
     if (error != 0)
         return -error;
-    return link->has_head && link->parser.body == SXE_HTTP_BODY_UNTIL_CLOSE ? 0 : -ECONNRESET;
+    return link->has_head && link->parser.body == SXE_HTTP_BODY_UNTIL_CLOSE &&
+                   link->client->records == NULL
+               ? 0
+               : -ECONNRESET;
 }
 
 void

@@ -5,6 +5,7 @@
  *
  *     sxe-http-client-write.c   a request's head                        pure
  *     sxe-http-client-proxy.c   forward proxies: which one, and why it failed
+ *     sxe-http-client-fastcgi.c a request -> records; records -> the head of a response    pure
  *     sxe-http-client-read.c    bytes of a response -> callbacks
  *     sxe-http-client-open.c    from FREE to the first request: look-up, connection, tunnel
  *     sxe-http-client-link.c    links: every change of their state stands here
@@ -31,6 +32,7 @@
 #include "sxe-dial.h"
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
+#include "sxe-http-fastcgi.h"
 #include "sxe-http-list.h"
 
 enum sxe__http_link_state {
@@ -82,9 +84,10 @@ struct sxe__http_link {
     bool is_tunnelling; /* CONNECT was sent, and the proxy has not answered */
     /* the link's peer is still the proxy, which is to blame if the link fails */
     bool is_at_proxy;
-    uint8_t refusal; /* enum sxe_http_refusal */
-    uint8_t stage;   /* enum sxe_http_stage */
-    uint32_t part;   /* how many bytes of `unsent` are in the socket's output queue */
+    const char *complaint; /* why a reply of FastCGI was refused; NULL: it was not */
+    uint8_t refusal;       /* enum sxe_http_refusal */
+    uint8_t stage;         /* enum sxe_http_stage */
+    uint32_t part;         /* how many bytes of `unsent` are in the socket's output queue */
     uint64_t unsent; /* bytes of the body that our kernel has not taken yet; or SXE_HTTP_CHUNKED */
     /* bytes of the request that the server's kernel had not acknowledged at the last check */
     size_t unread;
@@ -93,6 +96,18 @@ struct sxe__http_link {
     uint32_t body_used; /* how many bytes of a body are in the link's part of `responses` */
     struct sxe_http_parser parser;
     struct sxe_http_chunks chunks;
+};
+
+/* The state of reading a link's reply of FastCGI. */
+struct sxe__http_records {
+    struct sxe_http_fastcgi reader;
+    uint32_t used;     /* bytes of the head that is made from the script's head */
+    uint32_t line;     /* offset of the line whose end has not come */
+    uint16_t status;   /* 0: the script has given none */
+    bool has_location; /* the script's head has the field Location */
+    bool has_field;    /* the script's head has a line */
+    bool is_out_ended; /* the stream STDOUT has ended; likewise is_error_ended */
+    bool is_error_ended;
 };
 
 /* A forward proxy. */
@@ -126,8 +141,19 @@ struct sxe_http_client {
     char *responses;                     /* head_max + body_max bytes for each link */
     /* memory for the fields of each link's response: fields_max for each link */
     struct sxe_http_field *fields;
-    uint64_t retries; /* how many jobs were sent once more */
+    uint64_t retries;                  /* how many jobs were sent once more */
+    struct sxe__http_records *records; /* one for each link; NULL: the server speaks HTTP */
+    bool keeps; /* with records: the server is asked to keep connections open */
+    /* with records: the script has written to STDERR */
+    void (*on_error_text)(const struct sxe_http_exchange *exchange, struct sxe_span text);
 };
+
+/* Speak FastCGI to the server. Call it after sxe_http_client_new. The fields of each call are then
+ * the parameters of its request, and its target and host are not used. A call with a body needs
+ * on_room. keep: ask the server to keep connections open. 0 or -ENOMEM. */
+SXE_MUST_USE int sxe__http_client_use_fastcgi(
+    struct sxe_http_client *client, bool keep,
+    void (*on_error_text)(const struct sxe_http_exchange *exchange, struct sxe_span text));
 
 /* ---- sxe-http-client-write.c ---- */
 
@@ -149,6 +175,44 @@ sxe__http_is_idempotent(unsigned method)
 
 /* Whether the written request asks for each of these protocols; the list has at least one. */
 bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols);
+
+/* ---- sxe-http-client-fastcgi.c ---- */
+
+/* Write the records of a request without its body: BEGIN_REQUEST, PARAMS, and the end of STDIN if
+ * there is no body. Returns their length; -EMSGSIZE: they do not fit; -EINVAL: the method is
+ * CONNECT, or a name is empty. */
+SXE_MUST_USE ssize_t sxe__http_records_write(const struct sxe_http_request_head *request, bool keep,
+                                             char *room, size_t size,
+                                             struct sxe__http_asked *asked);
+
+/* Write the heads of records of STDIN: one for so many bytes, and one that ends the stream. */
+#define SXE__HTTP_STDIN_MAX 32768u
+void sxe__http_records_put_input(char to[SXE_HTTP_FASTCGI_HEAD], size_t length);
+
+/* Prepare for the reply to the next request. */
+void sxe__http_records_begin(struct sxe__http_records *records);
+
+enum sxe__http_record_kind {
+    SXE__HTTP_RECORD_NOTHING, /* the end of a stream, or no content */
+    SXE__HTTP_RECORD_OUTPUT,
+    SXE__HTTP_RECORD_ERRORS,
+    SXE__HTTP_RECORD_END
+};
+
+/* Read the front of data, as sxe_http_fastcgi_read does. Each call sets *content and *kind. Returns
+ * how many bytes were taken; 0: more is needed; -1: the records are wrong, and *complaint says
+ * why. */
+SXE_MUST_USE ssize_t sxe__http_records_read(struct sxe__http_records *records, const char *data,
+                                            size_t length, struct sxe_span *content,
+                                            enum sxe__http_record_kind *kind,
+                                            const char **complaint);
+
+/* Take bytes of the script's output that belong to its head, and write the head of an HTTP response
+ * to room. Returns how many bytes were taken: *is_whole becomes true if that was the end of the
+ * head, which then has records->used bytes. -1: the head is wrong, and *complaint says why. */
+SXE_MUST_USE ssize_t sxe__http_records_head(struct sxe__http_records *records, struct sxe_span data,
+                                            char *room, size_t size, bool *is_whole,
+                                            const char **complaint);
 
 /* ---- sxe-http-client-proxy.c ---- */
 

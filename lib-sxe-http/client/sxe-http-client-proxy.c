@@ -355,6 +355,8 @@ sxe__http_client_failure(const struct sxe__http_link *link, int result)
     struct sxe_http_client *client = link->client;
     char reason[sizeof(client->failure) - sizeof(client->forward->name) - 16];
 
+    if (link->complaint != NULL)
+        return link->complaint;
     if (link->is_at_proxy && result != -EMSGSIZE && result != -ENOBUFS)
         snprintf(client->failure, sizeof(client->failure), "the proxy %s%s", client->forward->name,
                  describe_refusal(link, result, reason, sizeof(reason)));

@@ -39,6 +39,16 @@ may_be_reused(const struct sxe__http_link *link)
            link->unsent == 0 && SXE_BUF_USED(link->socket) == 0;
 }
 
+/* Likewise for FastCGI, whose server was asked to keep the connection or not. */
+static bool
+may_serve_again(const struct sxe__http_link *link)
+{
+    const struct sxe_http_client *client = link->client;
+
+    return client->keeps && client->records[sxe__http_link_id(link)].reader.padding == 0 &&
+           link->unsent == 0 && SXE_BUF_USED(link->socket) == 0;
+}
+
 static void
 rest_link(struct sxe__http_link *link)
 {
@@ -57,7 +67,7 @@ complete_reply(struct sxe__http_link *link)
 {
     struct sxe_http_client *client = link->client;
 
-    if (may_be_reused(link))
+    if (client->records != NULL ? may_serve_again(link) : may_be_reused(link))
         rest_link(link);
     else
         sxe__http_link_end(link,
@@ -278,9 +288,119 @@ read_tunnel_head(struct sxe__http_link *link)
     return result < 0 ? fail_reply(link, result) : STOP;
 }
 
+/* ---- FastCGI ---- */
+
+static enum step
+complain(struct sxe__http_link *link, const char *complaint, int error)
+{
+    link->complaint = complaint;
+    return fail_reply(link, error);
+}
+
+/* The script's head is whole: show it as the head of a response. */
+static enum step
+show_script_head(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+    const struct sxe__http_job *job = sxe__http_link_job(link);
+
+    link->head_used = client->records[sxe__http_link_id(link)].used;
+    sxe_http_parser_next(&link->parser);
+    link->parser.method = job->asked.method;
+    if (sxe_http_parse(&link->parser, sxe__http_link_room(link), link->head_used) < 0)
+        return refuse_reply(link, link->parser.refusal);
+    link->has_head = true;
+    if (job->wanted.on_response != NULL) {
+        struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
+
+        job->wanted.on_response(&exchange);
+        if (link->job == SXE_NONE)
+            return STOP;
+    }
+    link->left = link->parser.length;
+    sxe__http_link_move(link, job->is_paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
+    if (job->is_paused)
+        sxe_pause(link->socket);
+    return GO_ON;
+}
+
+/* Take a part of the script's output. Bytes after the length that its head gives are dropped, and
+ * so is a body where there is none. */
+static enum step
+read_output(struct sxe__http_link *link, struct sxe_span part)
+{
+    struct sxe_http_client *client = link->client;
+    const char *complaint;
+    bool is_whole;
+
+    if (!link->has_head) {
+        const ssize_t n = sxe__http_records_head(
+            &client->records[sxe__http_link_id(link)], part, sxe__http_link_room(link),
+            client->config.limits.head_max, &is_whole, &complaint);
+
+        if (n < 0)
+            return complain(link, complaint, -EPROTO);
+        if (!is_whole)
+            return GO_ON;
+        if (show_script_head(link) == STOP)
+            return STOP;
+        part.base += n;
+        part.length -= (size_t)n;
+    }
+    if (link->parser.body == SXE_HTTP_BODY_NONE)
+        return GO_ON;
+    if (link->parser.body == SXE_HTTP_BODY_LENGTH) {
+        part.length = link->left < part.length ? (size_t)link->left : part.length;
+        link->left -= part.length;
+    }
+    return part.length == 0 ? GO_ON : show_body(link, part);
+}
+
+static enum step
+end_script_reply(struct sxe__http_link *link)
+{
+    if (!link->has_head)
+        return complain(link, "the script ended before its head was whole", -EPROTO);
+    if (link->parser.body == SXE_HTTP_BODY_LENGTH && link->left > 0)
+        return complain(link, "the script ended before its body was whole", -ECONNRESET);
+    return complete_reply(link);
+}
+
+static enum step
+read_record(struct sxe__http_link *link)
+{
+    struct sxe_http_client *client = link->client;
+    enum sxe__http_record_kind kind;
+    const char *complaint;
+    struct sxe_span part;
+    const ssize_t n =
+        sxe__http_records_read(&client->records[sxe__http_link_id(link)], SXE_BUF(link->socket),
+                               (size_t)SXE_BUF_USED(link->socket), &part, &kind, &complaint);
+
+    if (n < 0)
+        return complain(link, complaint, -EPROTO);
+    if (n == 0)
+        return STOP;
+    if (kind == SXE__HTTP_RECORD_OUTPUT && read_output(link, part) == STOP)
+        return STOP;
+    if (kind == SXE__HTTP_RECORD_ERRORS) {
+        struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
+
+        client->on_error_text(&exchange, part);
+    }
+    sxe_consume(link->socket, (unsigned)n);
+    if (complaint != NULL)
+        return complain(link, complaint, -EBUSY);
+    if (kind == SXE__HTTP_RECORD_END)
+        return end_script_reply(link);
+    return sxe__http_link_state(link) == SXE__HTTP_LINK_PAUSED ? STOP : GO_ON;
+}
+
 static enum step
 read_next(struct sxe__http_link *link)
 {
+    if (link->client->records != NULL)
+        return read_record(link);
     if (link->is_tunnelling)
         return read_tunnel_head(link);
     return link->has_head ? read_body(link) : read_head(link);

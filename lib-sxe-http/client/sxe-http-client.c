@@ -246,6 +246,17 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
     return client;
 }
 
+int
+sxe__http_client_use_fastcgi(struct sxe_http_client *client, bool keep,
+                             void (*on_error_text)(const struct sxe_http_exchange *exchange,
+                                                   struct sxe_span text))
+{
+    client->records = calloc(client->config.connections_max, sizeof(*client->records));
+    client->keeps = keep;
+    client->on_error_text = on_error_text;
+    return client->records == NULL ? -ENOMEM : 0;
+}
+
 void
 sxe_http_client_delete(struct sxe_http_client *client)
 {
@@ -263,6 +274,7 @@ sxe_http_client_delete(struct sxe_http_client *client)
         sxe__http_link_forget(&client->links[i]);
         sxe_abort(s);
     }
+    free(client->records);
     free(client->forward);
     free(client->dials);
     sxe_pool_delete(client->links);
@@ -289,13 +301,17 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
     char *room = client->requests + id * size;
     ssize_t head;
 
-    if (call->on_done == NULL || (request.body_length == SXE_HTTP_CHUNKED && call->on_room == NULL))
+    if (call->on_done == NULL || ((request.body_length == SXE_HTTP_CHUNKED ||
+                                   (client->records != NULL && request.body_length > 0)) &&
+                                  call->on_room == NULL))
         return -EINVAL;
     *job = (struct sxe__http_job){
         .wanted = *call, .link = SXE_NONE, .number = atomic_fetch_add(&calls, 1) + 1};
     if (request.host.length == 0)
         request.host = sxe_http_span(client->host);
-    head = sxe__http_request_write(&request, client->forward, room, size, &job->asked);
+    head = client->records != NULL
+               ? sxe__http_records_write(&request, client->keeps, room, size, &job->asked)
+               : sxe__http_request_write(&request, client->forward, room, size, &job->asked);
     if (head < 0)
         return (int)head;
     if (job->asked.upgrade && call->on_upgrade == NULL)

@@ -79,7 +79,7 @@ follow_link(const struct sxe__http_file *file, const char *name, struct stat *fo
     int result;
 
     snprintf(path, sizeof(path), "%s%s", strcmp(file->name, ".") == 0 ? "" : file->name, name);
-    fd = sxe__http_open_beneath(file->files, path, O_PATH);
+    fd = sxe__http_open_beneath(file->files->root, file->files->has_openat2, path, O_PATH);
     if (fd < 0)
         return -1;
     result = fstat(fd, found);

@@ -85,21 +85,19 @@ open_step_by_step(int root, const char *path, int flags)
 }
 
 int
-sxe__http_open_beneath(const struct sxe_http_files *files, const char *path, int flags)
+sxe__http_open_beneath(int root, bool has_openat2, const char *path, int flags)
 {
-    return files->has_openat2 ? open_in_one_step(files->root, path, flags)
-                              : open_step_by_step(files->root, path, flags);
+    return has_openat2 ? open_in_one_step(root, path, flags) : open_step_by_step(root, path, flags);
 }
 
-/* Find out whether openat2 works. Kernels have openat2 since 5.6; seccomp filters that do not know
- * openat2 return EPERM. */
+/* Kernels have openat2 since 5.6; seccomp filters that do not know openat2 return EPERM. */
 int
-sxe__http_probe_root(struct sxe_http_files *files)
+sxe__http_probe_root(int root, bool *has_openat2)
 {
-    int fd = open_in_one_step(files->root, ".", O_PATH | O_DIRECTORY);
+    int fd = open_in_one_step(root, ".", O_PATH | O_DIRECTORY);
 
-    files->has_openat2 = fd != -ENOSYS && fd != -EPERM;
-    if (!files->has_openat2)
+    *has_openat2 = fd != -ENOSYS && fd != -EPERM;
+    if (!*has_openat2)
         return 0;
     if (fd < 0)
         return fd;
@@ -111,7 +109,7 @@ sxe__http_probe_root(struct sxe_http_files *files)
 static int
 open_and_stat(const struct sxe_http_files *files, const char *path, int flags, struct stat *found)
 {
-    int fd = sxe__http_open_beneath(files, path, flags);
+    int fd = sxe__http_open_beneath(files->root, files->has_openat2, path, flags);
     int error;
 
     if (fd < 0 || fstat(fd, found) == 0)
@@ -384,7 +382,8 @@ open_index(struct sxe__http_file *file, char *path)
 static void
 open_served_directory(struct sxe__http_file *file)
 {
-    int fd = sxe__http_open_beneath(file->files, file->name, OPEN | O_DIRECTORY);
+    int fd = sxe__http_open_beneath(file->files->root, file->files->has_openat2, file->name,
+                                    OPEN | O_DIRECTORY);
     int result = fd;
 
     if (fd >= 0 && file->files->listing != NULL) {

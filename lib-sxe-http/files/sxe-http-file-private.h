@@ -34,6 +34,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "sxe-http-beneath-private.h"
 #include "sxe-http-date.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
@@ -226,11 +227,6 @@ void sxe__http_file_allow(struct sxe_http_request *request, unsigned status);
 /* ---- sxe-http-file-open.c, in threads ---- */
 
 void sxe__http_file_open(struct sxe__http_file *file);
-
-/* Open a path beneath the root. Returns a descriptor, or -errno. */
-SXE_MUST_USE int sxe__http_open_beneath(const struct sxe_http_files *files, const char *path,
-                                        int flags);
-int sxe__http_probe_root(struct sxe_http_files *files);
 
 /* ---- sxe-http-file-listing.c ---- */
 

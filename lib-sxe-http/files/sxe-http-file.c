@@ -90,7 +90,7 @@ open_root(struct sxe_http_files *files)
     int result;
 
     files->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    result = files->root < 0 ? -errno : sxe__http_probe_root(files);
+    result = files->root < 0 ? -errno : sxe__http_probe_root(files->root, &files->has_openat2);
     if (result < 0) {
         SXE_ERROR("cannot serve the files of %s: %s", root, strerror(-result));
         return result;

@@ -86,7 +86,8 @@ sxe__http_upstream_check(const struct sxe_http_upstream_config *config)
         config->addresses_number > SXE_HTTP_UPSTREAM_ADDRESSES || !is_balance(config) ||
         !are_limits(&config->limits) || config->connections_max > CONNECTIONS_MOST ||
         (config->tunnels_max > CONNECTIONS_MOST && config->tunnels_max != UINT32_MAX) ||
-        (config->check_path != NULL && !is_proxy_path(config->check_path)))
+        (config->check_path != NULL && !is_proxy_path(config->check_path)) ||
+        (config->fastcgi && (config->check_path != NULL || config->tls != NULL)))
         return -EINVAL;
     /* the address's client checks its texts */
     for (unsigned i = 0; i < config->addresses_number; i++) {

@@ -122,8 +122,8 @@ value_of_sent(const struct sxe_http_field *field, const char *data)
 
 /* ---- The request ---- */
 
-static int
-add_sent_field(struct sxe__http_proxy_head *made, struct sxe_span name, struct sxe_span value)
+int
+sxe__http_proxy_add(struct sxe__http_proxy_head *made, struct sxe_span name, struct sxe_span value)
 {
     if (made->number == SXE_COUNT(made->fields))
         return -EMSGSIZE;
@@ -142,8 +142,9 @@ is_from_server(const struct sxe_http_request *request, struct sxe_span name)
             (has_field_name(name, "traceparent") || has_field_name(name, "tracestate")));
 }
 
-static int
-pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+int
+sxe__http_proxy_pass_fields(const struct sxe_http_request *request,
+                            struct sxe__http_proxy_head *made)
 {
     struct named named;
     int result = find_named(&request->head, request->data, &named);
@@ -155,14 +156,14 @@ pass_fields(const struct sxe_http_request *request, struct sxe__http_proxy_head 
         if (!is_about_connection(&named, name) &&
             !is_one_of_fields(name, own_fields, SXE_COUNT(own_fields)) &&
             !has_name_start(name, own_start) && !is_from_server(request, name))
-            result = add_sent_field(made, name, value_of_sent(field, request->data));
+            result = sxe__http_proxy_add(made, name, value_of_sent(field, request->data));
     }
     return result;
 }
 
 /* Print into the room; *text becomes the printed text. */
-static int SXE_PRINTF(3, 4)
-    print_text(struct sxe__http_proxy_head *made, struct sxe_span *text, const char *format, ...)
+int SXE_PRINTF(3, 4) sxe__http_proxy_print(struct sxe__http_proxy_head *made, struct sxe_span *text,
+                                           const char *format, ...)
 {
     const size_t room = sizeof(made->room) - made->used;
     va_list arguments;
@@ -178,13 +179,13 @@ static int SXE_PRINTF(3, 4)
     return 0;
 }
 
-#define ADD_FIELD(made, name, ...)              \
-    (print_text((made), &text, __VA_ARGS__) < 0 \
-         ? -EMSGSIZE                            \
-         : add_sent_field((made), sxe_http_span(name), text))
+#define ADD_FIELD(made, name, ...)                         \
+    (sxe__http_proxy_print((made), &text, __VA_ARGS__) < 0 \
+         ? -EMSGSIZE                                       \
+         : sxe__http_proxy_add((made), sxe_http_span(name), text))
 
-static const char *
-asked_scheme(const struct sxe_http_request *request)
+const char *
+sxe__http_proxy_asked_scheme(const struct sxe_http_request *request)
 {
     const char *scheme = sxe_http_forwarded_scheme(request);
 
@@ -194,8 +195,8 @@ asked_scheme(const struct sxe_http_request *request)
 }
 
 /* The host and port that the client asked for; length 0: the client named none, or invalid ones. */
-static struct sxe_span
-asked_host(const struct sxe_http_request *request)
+struct sxe_span
+sxe__http_proxy_asked_host(const struct sxe_http_request *request)
 {
     struct sxe_span host = sxe_http_authority(request);
 
@@ -208,7 +209,7 @@ asked_host(const struct sxe_http_request *request)
 static int
 add_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
 {
-    const struct sxe_span host = asked_host(request);
+    const struct sxe_span host = sxe__http_proxy_asked_host(request);
     const char *ip = sxe_http_peer_ip(request);
     const char *before = *ip == '\0' ? "unknown" : strchr(ip, ':') != NULL ? "\"[" : "";
     const char *after = strchr(ip, ':') != NULL ? "]\"" : "";
@@ -216,15 +217,15 @@ add_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_hea
 
     if (host.length == 0)
         return ADD_FIELD(made, "Forwarded", "for=%s%s%s;proto=%s", before, ip, after,
-                         asked_scheme(request));
+                         sxe__http_proxy_asked_scheme(request));
     return ADD_FIELD(made, "Forwarded", "for=%s%s%s;host=\"%.*s\";proto=%s", before, ip, after,
-                     (int)host.length, host.base, asked_scheme(request));
+                     (int)host.length, host.base, sxe__http_proxy_asked_scheme(request));
 }
 
 static int
 add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
 {
-    const struct sxe_span host = asked_host(request);
+    const struct sxe_span host = sxe__http_proxy_asked_host(request);
     const char *ip = sxe_http_peer_ip(request);
     struct sxe_span text;
     int result = 0;
@@ -235,9 +236,9 @@ add_x_forwarded(const struct sxe_http_request *request, struct sxe__http_proxy_h
     if (*ip != '\0')
         result = ADD_FIELD(made, "X-Forwarded-For", "%s", ip);
     if (result == 0)
-        result = ADD_FIELD(made, "X-Forwarded-Proto", "%s", asked_scheme(request));
+        result = ADD_FIELD(made, "X-Forwarded-Proto", "%s", sxe__http_proxy_asked_scheme(request));
     if (result == 0 && host.length > 0)
-        result = add_sent_field(made, sxe_http_span("X-Forwarded-Host"), host);
+        result = sxe__http_proxy_add(made, sxe_http_span("X-Forwarded-Host"), host);
     return result;
 }
 
@@ -252,15 +253,26 @@ add_sent_trace(const struct sxe_http_request *request, struct sxe__http_proxy_he
     sxe_http_trace_write(sxe_http_trace(request), parent);
     result = ADD_FIELD(made, "traceparent", "%s", parent);
     return result == 0 && state.base != NULL
-               ? add_sent_field(made, sxe_http_span("tracestate"), state)
+               ? sxe__http_proxy_add(made, sxe_http_span("tracestate"), state)
                : result;
+}
+
+int
+sxe__http_proxy_add_id(const struct sxe_http_request *request, struct sxe__http_proxy_head *made)
+{
+    const char *id = request->http->config.request_id;
+    int result = 0;
+
+    if (id != NULL)
+        result = sxe__http_proxy_add(made, sxe_http_span(id),
+                                     sxe_http_span(sxe_http_request_id(request)));
+    return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
 }
 
 static int
 add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request,
                struct sxe__http_proxy_head *made)
 {
-    const char *id = request->http->config.request_id;
     struct sxe_span text;
     int result = ADD_FIELD(made, "Via", "1.%u %s", request->head.minor > 0 ? 1u : 0u,
                            proxy->via == NULL ? "sxe" : proxy->via);
@@ -269,10 +281,7 @@ add_own_fields(const struct sxe_http_proxy *proxy, const struct sxe_http_request
         result = add_x_forwarded(request, made);
     if (result == 0 && proxy->fields == SXE_HTTP_PROXY_FORWARDED)
         result = add_forwarded(request, made);
-    if (result == 0 && id != NULL)
-        result =
-            add_sent_field(made, sxe_http_span(id), sxe_http_span(sxe_http_request_id(request)));
-    return result == 0 && request->is_traced ? add_sent_trace(request, made) : result;
+    return result == 0 ? sxe__http_proxy_add_id(request, made) : result;
 }
 
 /* ---- The fields that the route sets ---- */
@@ -305,7 +314,7 @@ set_field_of_rule(const char *line, const struct sxe_http_request *request,
     if (length <= 0)
         return (int)length;
     made->used += (size_t)length;
-    return add_sent_field(made, rule.name, (struct sxe_span){to, (size_t)length});
+    return sxe__http_proxy_add(made, rule.name, (struct sxe_span){to, (size_t)length});
 }
 
 static int
@@ -323,16 +332,18 @@ set_fields_of_route(const struct sxe_http_proxy *proxy, const struct sxe_http_re
 static int
 add_websocket(struct sxe__http_proxy_head *made)
 {
-    const int result = add_sent_field(made, sxe_http_span("Connection"), sxe_http_span("upgrade"));
+    const int result =
+        sxe__http_proxy_add(made, sxe_http_span("Connection"), sxe_http_span("upgrade"));
 
-    return result < 0 ? result
-                      : add_sent_field(made, sxe_http_span("Upgrade"), sxe_http_span("websocket"));
+    return result < 0
+               ? result
+               : sxe__http_proxy_add(made, sxe_http_span("Upgrade"), sxe_http_span("websocket"));
 }
 
 /* The part of the path that stays: from the tail of the route's pattern on, with the slash in front
  * of it. */
-static struct sxe_span
-tail_of_path(const struct sxe_http_request *request)
+struct sxe_span
+sxe__http_proxy_tail(const struct sxe_http_request *request)
 {
     const struct sxe_http_match *match = &request->match;
     const size_t length = match->pattern == NULL ? 0 : strlen(match->pattern);
@@ -358,14 +369,14 @@ make_target(const struct sxe_http_proxy *proxy, const struct sxe_http_request *r
     size_t start = proxy->path == NULL || *path.base == '*' ? 0 : strlen(proxy->path);
 
     if (start > 0) {
-        path = tail_of_path(request);
+        path = sxe__http_proxy_tail(request);
         if (path.length > 0 && proxy->path[start - 1] == '/' && *path.base == '/')
             start--;
     }
-    return print_text(made, &made->head.target, "%.*s%.*s%s%.*s", (int)start,
-                      proxy->path == NULL ? "" : proxy->path, (int)path.length, path.base,
-                      query.base == NULL ? "" : "?", (int)query.length,
-                      query.base == NULL ? "" : query.base);
+    return sxe__http_proxy_print(made, &made->head.target, "%.*s%.*s%s%.*s", (int)start,
+                                 proxy->path == NULL ? "" : proxy->path, (int)path.length,
+                                 path.base, query.base == NULL ? "" : "?", (int)query.length,
+                                 query.base == NULL ? "" : query.base);
 }
 
 int
@@ -379,10 +390,11 @@ sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
     made->used = 0;
     made->head = (struct sxe_http_request_head){.method = sxe_http_method_text(request),
                                                 .fields = made->fields};
-    made->head.host = proxy->host != NULL ? sxe_http_span(proxy->host) : asked_host(request);
+    made->head.host =
+        proxy->host != NULL ? sxe_http_span(proxy->host) : sxe__http_proxy_asked_host(request);
     result = make_target(proxy, request, made);
     if (result == 0)
-        result = pass_fields(request, made);
+        result = sxe__http_proxy_pass_fields(request, made);
     if (result == 0)
         result = add_own_fields(proxy, request, made);
     if (result == 0)

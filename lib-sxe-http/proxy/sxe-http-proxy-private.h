@@ -8,6 +8,9 @@
  *     sxe-http-proxy-balance.c  which address gets a request
  *     sxe-http-proxy-head.c     a request -> the one that is sent on; a reply's fields
  *     sxe-http-proxy-tunnel.c   WebSockets
+ *     sxe-http-proxy-answer.c   requests that are not sent on; what is logged of a script
+ *     sxe-http-proxy-script.c   which script of FastCGI answers a request
+ *     sxe-http-proxy-fastcgi.c  a request -> the parameters of FastCGI
  *     sxe-http-proxy.c          a request's way to the upstream and back
  *
  * Shape: a passage is a request that is being passed on. It exists from the handler until the
@@ -85,10 +88,12 @@ struct sxe__http_passage {
     const struct sxe_http_proxy *proxy;
     struct sxe_http_request *request;
     struct sxe_http_response *response;
-    uint64_t call;    /* the handle of the call to the upstream, if is_calling */
-    uint32_t tried;   /* a bit for each address that was tried */
-    unsigned address; /* index of the address that is called */
-    unsigned status;  /* the status that answers the client if no other address can be tried */
+    uint64_t call;        /* the handle of the call to the upstream, if is_calling */
+    uint32_t tried;       /* a bit for each address that was tried */
+    unsigned address;     /* index of the address that is called */
+    unsigned status;      /* the status that answers the client if no other address can be tried */
+    unsigned error_lines; /* how many lines of STDERR were logged */
+    size_t body_sent;     /* how much of a whole body was sent to FastCGI */
     bool is_calling;
     bool is_resent;   /* the request was sent to a second address; it will not be sent to a third */
     bool is_in_parts; /* the client's body is being read */
@@ -133,6 +138,8 @@ struct sxe_http_upstream {
     struct sxe__http_tunnel *tunnels;   /* the array of a pool; NULL: there are no tunnels */
     struct sxe__http_check *checks;     /* the array of a pool; NULL: there are no checks */
     char check_path[SXE_HTTP_PROXY_PATH_MAX + 1];
+    /* the script of the request that is being passed on now; NULL: config.fastcgi is false */
+    struct sxe__http_script *script;
     /* the head of the request or reply that is being passed on now */
     struct sxe__http_proxy_head made;
 };
@@ -177,6 +184,22 @@ SXE_MUST_USE bool sxe__http_tunnel_open(struct sxe_http_upstream *upstream,
 /* The pool calls this when no byte has passed for tunnel_timeout_ms. */
 void sxe__http_tunnel_on_timeout(void *array, unsigned id, void *user);
 
+/* ---- sxe-http-proxy-answer.c ---- */
+
+/* Answer with an error of the proxy; the handler's fields do not describe its body. */
+enum sxe_http_verdict sxe__http_proxy_answer_error(struct sxe_http_response *response,
+                                                   unsigned status);
+
+/* Answer a request that is not sent on. False: it can be sent on. With FastCGI, *upstream->script
+ * becomes its script. */
+SXE_MUST_USE bool sxe__http_proxy_answers(const struct sxe_http_proxy *proxy,
+                                          struct sxe_http_request *request,
+                                          struct sxe_http_response *response,
+                                          enum sxe_http_verdict *verdict);
+
+/* Log what a script wrote to STDERR. */
+void sxe__http_proxy_log_errors(const struct sxe_http_exchange *exchange, struct sxe_span text);
+
 /* ---- sxe-http-proxy-balance.c ---- */
 
 /* Choose an address that is not in the set `tried`; SXE_NONE: there is none. */
@@ -191,6 +214,25 @@ SXE_MUST_USE int sxe__http_proxy_make_head(const struct sxe_http_proxy *proxy,
                                            const struct sxe_http_request *request, bool is_tunnel,
                                            struct sxe__http_proxy_head *made);
 
+/* The parts of sxe__http_proxy_make_head. pass: add the client's fields that may be sent on. id:
+ * add the request's id and its trace. host: the host and port that the client asked for; length 0:
+ * none, or invalid ones. tail: the path from the {rest...} of the route's pattern on, with the
+ * slash in front of it; length 0: the pattern has none. */
+SXE_MUST_USE int sxe__http_proxy_pass_fields(const struct sxe_http_request *request,
+                                             struct sxe__http_proxy_head *made);
+SXE_MUST_USE int sxe__http_proxy_add_id(const struct sxe_http_request *request,
+                                        struct sxe__http_proxy_head *made);
+struct sxe_span sxe__http_proxy_asked_host(const struct sxe_http_request *request);
+const char *sxe__http_proxy_asked_scheme(const struct sxe_http_request *request);
+struct sxe_span sxe__http_proxy_tail(const struct sxe_http_request *request);
+
+/* Add a field. print: print into the room; *text becomes the printed text. 0 or -EMSGSIZE. */
+SXE_MUST_USE int sxe__http_proxy_add(struct sxe__http_proxy_head *made, struct sxe_span name,
+                                     struct sxe_span value);
+SXE_MUST_USE int SXE_PRINTF(3, 4)
+    sxe__http_proxy_print(struct sxe__http_proxy_head *made, struct sxe_span *text,
+                          const char *format, ...);
+
 /* Remove the handler's fields that describe a body, because an error of the proxy follows. */
 void sxe__http_proxy_remove_body_fields(struct sxe_http_response *response);
 
@@ -203,5 +245,39 @@ SXE_MUST_USE int sxe__http_proxy_add_fields(struct sxe_http_response *response,
 /* The length of the body of the upstream's reply, or SXE_HTTP_LENGTH_UNKNOWN. For HEAD it is the
  * length that a GET would have. */
 uint64_t sxe__http_proxy_length(const struct sxe_http_parser *reply, const char *data);
+
+/* ---- sxe-http-proxy-script.c ---- */
+
+/* A script and the rest of the request's path. All are decoded. */
+struct sxe__http_script {
+    struct sxe_span prefix;                 /* the path up to the route's {rest...} */
+    struct sxe_span name;                   /* from the prefix on, with a slash at its beginning */
+    struct sxe_span info;                   /* the path after the script; may be empty */
+    bool has_suffix;                        /* a segment of the path has the suffix */
+    const struct sxe_http_request *request; /* the last one for which a script was looked for */
+    char room[UINT16_MAX + 1024];
+};
+
+/* Find the script that answers the request. 0; -ENOENT: there is none; -EINVAL: the path cannot be
+ * decoded. The fallback is not used. */
+SXE_MUST_USE int sxe__http_script_find(const struct sxe_http_scripts *scripts,
+                                       const struct sxe_http_request *request,
+                                       struct sxe__http_script *script);
+
+/* Make *script the fallback. False: there is none. */
+SXE_MUST_USE bool sxe__http_script_fall_back(const struct sxe_http_scripts *scripts,
+                                             struct sxe__http_script *script);
+
+/* The directory of the scripts, without a slash at its end. */
+const char *sxe__http_script_root(const struct sxe_http_scripts *scripts);
+
+/* ---- sxe-http-proxy-fastcgi.c ---- */
+
+/* Make the parameters for a request. script: NULL: there are no scripts. Results are those of
+ * sxe__http_proxy_make_head. */
+SXE_MUST_USE int sxe__http_proxy_make_params(const struct sxe_http_proxy *proxy,
+                                             const struct sxe_http_request *request,
+                                             const struct sxe__http_script *script,
+                                             struct sxe__http_proxy_head *made);
 
 #endif

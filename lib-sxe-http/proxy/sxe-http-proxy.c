@@ -13,6 +13,8 @@
  * part of a body fill two chunks, which each connection may count on. */
 #define UNSENT_MAX 8192u
 
+#define FASTCGI_PART 8192u /* bytes of a whole body that FastCGI gets at a time */
+
 /* ---- Passages ---- */
 
 static struct sxe__http_address *
@@ -98,6 +100,8 @@ reason_of_failure(const struct sxe__http_passage *passage, const struct sxe_http
 
     if (*of_tls != '\0')
         return of_tls;
+    if (exchange->failure != NULL)
+        return exchange->failure;
     if (result == -ETIMEDOUT)
         return timeouts[exchange->stage];
     if (result == -EPROTO && exchange->refusal != SXE_HTTP_NOT_REFUSED)
@@ -122,14 +126,6 @@ log_passage_failure(const struct sxe__http_passage *passage, const char *reason,
     sxe__http_unname_lines(passage->request->http, outer);
 }
 
-/* Answer with an error of the proxy; the handler's fields do not describe its body. */
-static enum sxe_http_verdict
-answer_with_error(struct sxe_http_response *response, unsigned status)
-{
-    sxe__http_proxy_remove_body_fields(response);
-    return sxe_http_reply_status(response, status);
-}
-
 /* Answer the client with an error, or reset its connection if the reply has begun. */
 static void
 fail_passage(struct sxe__http_passage *passage, const char *reason)
@@ -145,7 +141,7 @@ fail_passage(struct sxe__http_passage *passage, const char *reason)
     }
     snprintf(outcome, sizeof(outcome), "is answered %u", status);
     log_passage_failure(passage, reason, outcome);
-    (void)answer_with_error(leave_passage(passage), status);
+    (void)sxe__http_proxy_answer_error(leave_passage(passage), status);
 }
 
 /* ---- The request's body ---- */
@@ -165,6 +161,24 @@ pass_part(struct sxe_http_request *request, struct sxe_http_response *response,
         fail_passage(passage, strerror(-result));
     } else if (!last) {
         sxe_http_pause(request);
+    }
+}
+
+/* FastCGI takes the next part of a body that is whole: it can be sent again to another address. */
+static void
+on_fastcgi_room(const struct sxe_http_exchange *exchange)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    const struct sxe_span body = passage->request->body;
+    const size_t left = body.length - passage->body_sent;
+    const size_t length = left < FASTCGI_PART ? left : FASTCGI_PART;
+    const int result = sxe_http_client_write(
+        exchange->client, exchange->handle, body.base + passage->body_sent, length, length == left);
+
+    passage->body_sent += length;
+    if (result < 0) {
+        passage->status = 502;
+        fail_passage(passage, strerror(-result));
     }
 }
 
@@ -288,8 +302,9 @@ may_call_another(struct sxe__http_passage *passage, const struct sxe_http_exchan
 {
     if (exchange->stage <= SXE_HTTP_STAGE_CONNECTING)
         return true;
-    if (result == -ETIMEDOUT || exchange->is_answered || passage->is_in_parts ||
-        passage->is_resent || !sxe__http_is_idempotent(sxe_http_method(passage->request)))
+    if (result == -ETIMEDOUT || (exchange->is_answered && result != -EBUSY) ||
+        exchange->response != NULL || passage->is_in_parts || passage->is_resent ||
+        !sxe__http_is_idempotent(sxe_http_method(passage->request)))
         return false;
     passage->is_resent = true;
     return true;
@@ -319,12 +334,27 @@ on_call_done(const struct sxe_http_exchange *exchange, int result)
         return;
     }
     reason = reason_of_failure(passage, exchange, result);
-    passage->status = result == -ETIMEDOUT ? 504 : 502;
+    passage->status = result == -ETIMEDOUT ? 504 : result == -EBUSY ? 503 : 502;
     sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
     if (may_call_another(passage, exchange, result))
         try_addresses(passage, reason);
     else
         fail_passage(passage, reason);
+}
+
+/* Make the parameters of FastCGI. Results are those of sxe__http_proxy_make_head. */
+static int
+make_params(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request,
+            struct sxe__http_proxy_head *made)
+{
+    struct sxe__http_script *script = proxy->scripts == NULL ? NULL : proxy->upstream->script;
+
+    /* Before a request goes to another address, other requests may have used *script. */
+    if (script != NULL && script->request != request &&
+        sxe__http_script_find(proxy->scripts, request, script) < 0 &&
+        !sxe__http_script_fall_back(proxy->scripts, script))
+        return -EINVAL;
+    return sxe__http_proxy_make_params(proxy, request, script, made);
 }
 
 /* Send the request to the address. 0 or -errno. */
@@ -339,10 +369,13 @@ call_address(struct sxe__http_passage *passage)
                                  .on_body = on_reply_part,
                                  .on_done = on_call_done};
     struct sxe__http_proxy_head *made = &passage->proxy->upstream->made;
-    const bool is_tunnel =
-        sxe__http_is_websocket(request) && sxe__http_has_tunnel(passage->proxy->upstream);
-    int result = sxe__http_proxy_make_head(passage->proxy, request, is_tunnel, made);
+    const struct sxe_http_upstream *upstream = passage->proxy->upstream;
+    const bool is_tunnel = sxe__http_is_websocket(request) && sxe__http_has_tunnel(upstream);
+    int result = upstream->script == NULL
+                     ? sxe__http_proxy_make_head(passage->proxy, request, is_tunnel, made)
+                     : make_params(passage->proxy, request, made);
 
+    passage->body_sent = 0;
     if (result < 0)
         return result;
     if (is_tunnel)
@@ -353,6 +386,8 @@ call_address(struct sxe__http_passage *passage)
         call.request.body_length =
             request->head.body == SXE_HTTP_BODY_CHUNKED ? SXE_HTTP_CHUNKED : request->head.length;
         call.on_room = on_upstream_room;
+    } else if (upstream->script != NULL) {
+        call.on_room = on_fastcgi_room;
     }
     return sxe_http_client_send(address_of_passage(passage)->client, &call, &passage->call);
 }
@@ -408,28 +443,6 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
 
 /* ---- The handler ---- */
 
-/* Whether an upstream may read the path in another way than the router did. Some upstreams decode
- * escaped slashes. Servlets take ";..." off each segment before they resolve dots, as in
- * /a/..;/admin. */
-static bool
-has_two_readings(struct sxe_http_request *request)
-{
-    const struct sxe_span path = sxe_http_decoded_path(request);
-    const char *end = path.base + path.length;
-
-    if (path.base == NULL)
-        return true;
-    for (const char *at = path.base; at != NULL; at = memchr(at, '/', (size_t)(end - at))) {
-        at += *at == '/';
-        const size_t left = (size_t)(end - at);
-        const size_t dots = left > 1 && at[0] == '.' ? 1 + (at[1] == '.') : 0;
-
-        if (dots > 0 && dots < left && at[dots] == ';')
-            return true;
-    }
-    return false;
-}
-
 enum sxe_http_verdict
 sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request *request,
                     struct sxe_http_response *response)
@@ -437,27 +450,13 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
     struct sxe__http_passage *passages = proxy->upstream->passages;
     const unsigned id = sxe_pool_get_oldest(passages, SXE__HTTP_PASSAGE_FREE);
     struct sxe__http_passage *passage = &passages[id];
+    enum sxe_http_verdict verdict;
 
-    if (sxe_http_method(request) == SXE_HTTP_TRACE)
-        return answer_with_error(response, 501);
-    if (sxe_http_proxy_check(proxy) < 0) {
-        SXE_WARN(
-            "%s: the route's path, host, via, fields or request_header cannot be sent: the request "
-            "is answered 500",
-            proxy->upstream->name);
-        return answer_with_error(response, 500);
-    }
-    if (!proxy->encoded_slash && has_two_readings(request))
-        return answer_with_error(response, 400);
-    if (sxe__http_is_websocket(request) && proxy->upstream->tunnels != NULL &&
-        !sxe__http_has_tunnel(proxy->upstream)) {
-        SXE_WARN("%s: there are tunnels_max WebSockets: the request is answered 503",
-                 proxy->upstream->name);
-        return answer_with_error(response, 503);
-    }
+    if (sxe__http_proxy_answers(proxy, request, response, &verdict))
+        return verdict;
     if (id == SXE_POOL_NO_INDEX) {
         SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
-        return answer_with_error(response, 503);
+        return sxe__http_proxy_answer_error(response, 503);
     }
     sxe_pool_move(passages, id, SXE__HTTP_PASSAGE_FREE, SXE__HTTP_PASSAGE_BUSY);
     *passage = (struct sxe__http_passage){.proxy = proxy, .request = request, .response = response};

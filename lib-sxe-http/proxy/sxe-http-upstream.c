@@ -59,6 +59,12 @@ configure_upstream(struct sxe_http_upstream *upstream,
     set_default(&config->check_interval_ms, DEFAULT_CHECK_MS);
     set_default(&config->check_rises, DEFAULT_RISES);
     set_default(&config->check_falls, DEFAULT_FALLS);
+    if (config->fastcgi) {
+        config->tunnels_max = UINT32_MAX;
+        upstream->script = malloc(sizeof(*upstream->script));
+        if (upstream->script == NULL)
+            return -ENOMEM;
+    }
     return sxe__http_upstream_check(wanted);
 }
 
@@ -106,6 +112,9 @@ add_upstream_address(struct sxe_http_upstream *upstream,
     if (address->client == NULL)
         return -errno;
     upstream->number++;
+    if (config->fastcgi && sxe__http_client_use_fastcgi(address->client, config->fastcgi_keep,
+                                                        sxe__http_proxy_log_errors) < 0)
+        return -ENOMEM;
     name_address(address, config->name == NULL ? "upstream" : config->name,
                  wanted->path != NULL ? wanted->path : address->client->host);
     address->hash = sxe__http_hash(0, address->name, strlen(address->name));
@@ -166,6 +175,7 @@ sxe_http_upstream_delete(struct sxe_http_upstream *upstream)
         return;
     for (unsigned i = 0; i < upstream->number; i++)
         sxe_http_client_delete(upstream->addresses[i].client);
+    free(upstream->script);
     sxe__http_checks_delete(upstream);
     sxe_pool_delete(upstream->passages);
     sxe_pool_delete(upstream->tunnels);

@@ -57,6 +57,9 @@ struct config_route;
  * of the stack. */
 bool config_read_proxy(struct config_reader *reader, struct config_route *route);
 
+/* Read the keys of a route that sends requests to FastCGI. */
+bool config_read_fastcgi(struct config_reader *reader, struct config_route *route);
+
 /* Free all upstreams of these sites. */
 void config_upstreams_free(struct config_sites *sites);
 

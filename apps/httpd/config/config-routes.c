@@ -189,17 +189,70 @@ file_of(const struct config_route *route, const struct sxe_http_request *request
     return path;
 }
 
-/* The file does not exist: send the fallback, unless it is missing, too. */
+/* The file does not exist: send the fallback, unless it is missing, too. With FastCGI, the fallback
+ * is a script. */
 static enum sxe_http_verdict
 send_fallback(struct sxe_http_request *request, struct sxe_http_response *response)
 {
     struct config_route *route = request->user;
 
+    if (route != NULL && route->action == CONFIG_FASTCGI)
+        return upstream_send(route->upstream, &route->send_missing, request, response);
     if (route == NULL || route->fallback == NULL)
         return sxe_http_reply_status(response, 404);
     request->user = NULL;
     return sxe_http_files_send(route->files, request,
                                (struct sxe_span){route->fallback, strlen(route->fallback)});
+}
+
+/* No script of the route answers: send a file. */
+static enum sxe_http_verdict
+send_no_script(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    struct config_route *route = request->user;
+
+    SXE_UNUSED_PARAMETER(response);
+    return sxe_http_files_send(route->files, request, file_of(route, request));
+}
+
+/* Open the directory of the route's scripts. 0, or -errno after a message. */
+static int
+open_scripts(const struct config_sites *sites, struct config_route *route)
+{
+    if (route->fastcgi == NULL || route->root == NULL)
+        return 0;
+    route->scripts = sxe_http_scripts_new(&route->script);
+    if (route->scripts == NULL) {
+        const int error = errno;
+
+        fprintf(stderr, "sxe-httpd: %s:%u: root: cannot look for scripts in '%s': %s\n",
+                sites->path, route->line, route->root, strerror(error));
+        return -error;
+    }
+    route->send.scripts = route->scripts;
+    route->send_missing = route->send;
+    if (route->has_files)
+        route->send.without_script = send_no_script;
+    return 0;
+}
+
+/* Open the directory of the route's files. 0, or -errno after a message. */
+static int
+open_route_files(const struct config_sites *sites, struct config_route *route,
+                 struct sxe_http_files_config *config)
+{
+    if (route->root == NULL || (route->fastcgi != NULL && !route->has_files))
+        return 0;
+    config->root = route->root;
+    route->files = sxe_http_files_new(config);
+    if (route->files == NULL) {
+        const int error = errno;
+
+        fprintf(stderr, "sxe-httpd: %s:%u: root: cannot serve the files of '%s': %s\n", sites->path,
+                route->line, route->root, strerror(error));
+        return -error;
+    }
+    return 0;
 }
 
 /* Make the upstreams, and store in each route its upstream. */
@@ -229,24 +282,18 @@ config_routes_open(struct config_sites *sites, const struct sxe_http_files_confi
                    const struct upstream_tls *usual_tls, struct sxe_http_config *http)
 {
     struct sxe_http_files_config config = *usual;
-    const int result = open_upstreams(sites, usual_tls, http);
+    int result = open_upstreams(sites, usual_tls, http);
 
     if (result < 0)
         return result;
     config.missing = send_fallback;
     for (struct config_site *site = sites->first; site != NULL; site = site->next) {
         for (struct config_route *route = site->routes; route != NULL; route = route->next) {
-            if (route->root == NULL)
-                continue;
-            config.root = route->root;
-            route->files = sxe_http_files_new(&config);
-            if (route->files == NULL) {
-                const int error = errno;
-
-                fprintf(stderr, "sxe-httpd: %s:%u: root: cannot serve the files of '%s': %s\n",
-                        sites->path, route->line, route->root, strerror(error));
-                return -error;
-            }
+            result = open_route_files(sites, route, &config);
+            if (result == 0)
+                result = open_scripts(sites, route);
+            if (result < 0)
+                return result;
         }
     }
     return begin_auth(sites);
@@ -267,6 +314,8 @@ config_routes_close(struct config_sites *sites)
         for (struct config_route *route = site->routes; route != NULL; route = route->next) {
             sxe_http_files_delete(route->files);
             route->files = NULL;
+            sxe_http_scripts_delete(route->scripts);
+            route->scripts = NULL;
         }
     }
     for (struct upstream *upstream = sites->upstreams; upstream != NULL; upstream = upstream->next)
@@ -330,6 +379,7 @@ answer_route(struct sxe_http_request *request, struct sxe_http_response *respons
     case CONFIG_REDIRECT:
         return reply_redirect(route, request, response);
     case CONFIG_PROXY:
+    case CONFIG_FASTCGI:
         return upstream_send(route->upstream, &route->send, request, response);
     case CONFIG_SCRIPT:
         return sxe_lua_http_handle(request, response);

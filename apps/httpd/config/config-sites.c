@@ -204,20 +204,22 @@ are_texts_good(const struct config_reader *reader, const struct config_route *ro
 static bool
 choose_action(struct config_reader *reader, struct config_route *route, bool is_script)
 {
-    const int actions = (route->root != NULL) + (route->redirect != NULL) + is_script +
-                        (route->proxy != NULL) + (route->status != 0 && route->redirect == NULL);
+    const int actions = (route->root != NULL && route->fastcgi == NULL) +
+                        (route->redirect != NULL) + is_script + (route->proxy != NULL) +
+                        (route->fastcgi != NULL) + (route->status != 0 && route->redirect == NULL);
 
     reader->line = route->line;
     if (actions != 1)
         return config_fail(reader, route->pattern, NULL,
-                           "a route has one of root, redirect, status, proxy and script");
+                           "a route has one of root, redirect, status, proxy, fastcgi and script");
     if (route->fallback != NULL && (route->root == NULL || *route->fallback != '/'))
         return config_fail(reader, "fallback", route->fallback,
                            "a path such as /index.html, in a route with root");
     if (!are_texts_good(reader, route))
         return false;
     reader->sites->has_passwords |= route->auth.file != NULL;
-    route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
+    route->action = route->fastcgi != NULL    ? CONFIG_FASTCGI
+                    : route->root != NULL     ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
                     : route->proxy != NULL    ? CONFIG_PROXY
                     : is_script               ? CONFIG_SCRIPT
@@ -233,11 +235,12 @@ choose_action(struct config_reader *reader, struct config_route *route, bool is_
 static bool
 read_route(struct config_reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {"body",      "burst",          "encoded_slash", "fallback",
-                                        "forwarded", "header",         "host",          "passwords",
-                                        "path",      "proxy",          "rate",          "realm",
-                                        "redirect",  "request_header", "root",          "script",
-                                        "status",    "type",           "via",           NULL};
+    static const char *const names[] = {
+        "body",      "burst",     "encoded_slash",  "fallback", "fastcgi",
+        "files",     "forwarded", "header",         "host",     "index",
+        "passwords", "path",      "proxy",          "rate",     "realm",
+        "redirect",  "remote",    "request_header", "root",     "script",
+        "status",    "suffix",    "type",           "via",      NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))
@@ -249,7 +252,7 @@ read_route(struct config_reader *reader, struct config_route *route)
         !config_read_text(reader, "body", &route->body) ||
         !config_read_text(reader, "type", &route->type) ||
         !config_read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
-        !config_read_proxy(reader, route) ||
+        !config_read_proxy(reader, route) || !config_read_fastcgi(reader, route) ||
         !read_auth(reader, &route->auth, &route->auth_line, false) ||
         !read_status(reader, "status", route->redirect != NULL, &route->status) ||
         !config_read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX,

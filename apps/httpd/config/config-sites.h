@@ -38,6 +38,7 @@ enum config_action {
     CONFIG_ROOT_OF_FILES,
     CONFIG_REDIRECT,
     CONFIG_PROXY,
+    CONFIG_FASTCGI,
     CONFIG_SCRIPT
 };
 
@@ -63,6 +64,12 @@ struct config_route {
     struct upstream *upstream;                       /* the upstream that `proxy` names */
     struct sxe_http_proxy send;                      /* how requests are sent on to the upstream */
     const char *request_headers[CONFIG_HEADERS_MAX]; /* the lines of send.request_header */
+    const char *fastcgi; /* the name of an upstream of FastCGI, or a place */
+    bool has_files;      /* files of root that are no scripts are sent */
+    struct sxe_http_scripts_config script;
+    struct sxe_http_scripts *scripts;
+    /* like `send`, for requests for which there is no file */
+    struct sxe_http_proxy send_missing;
     struct config_route *next;
 };
 

@@ -169,8 +169,26 @@ read_checks(struct config_reader *reader, struct sxe_http_upstream_config *setti
         !read_amount(reader, "check_rises", &settings->check_rises, FAILS_MOST) ||
         !read_amount(reader, "check_falls", &settings->check_falls, FAILS_MOST))
         return false;
+    if (settings->check_path != NULL && settings->fastcgi)
+        return config_fail(reader, "check", NULL, "servers of FastCGI are not checked");
     if (settings->check_path != NULL && !upstream_is_path(settings->check_path))
         return config_fail(reader, "check", settings->check_path, UPSTREAM_PATH);
+    return true;
+}
+
+/* Read the keys "fastcgi" and "keep". */
+static bool
+read_fastcgi_keys(struct config_reader *reader, struct upstream *upstream)
+{
+    struct sxe_http_upstream_config *settings = &upstream->settings;
+
+    if (!config_read_switch(reader, "fastcgi", &settings->fastcgi) ||
+        !config_read_switch(reader, "keep", &settings->fastcgi_keep))
+        return false;
+    if (settings->fastcgi_keep && !settings->fastcgi)
+        return config_fail(reader, "keep", NULL, "it needs fastcgi = true");
+    if (settings->fastcgi && upstream->is_tls)
+        return config_fail(reader, "fastcgi", NULL, "servers of FastCGI have no https://");
     return true;
 }
 
@@ -178,23 +196,38 @@ read_checks(struct config_reader *reader, struct sxe_http_upstream_config *setti
 static bool
 read_upstream(struct config_reader *reader, struct upstream *upstream)
 {
-    static const char *const names[] = {"balance",         "balance_header",
-                                        "check",           "check_falls",
-                                        "check_interval",  "check_rises",
-                                        "connect_timeout", "connections",
-                                        "fail_timeout",    "idle",
-                                        "idle_timeout",    "max_fails",
-                                        "reply_timeout",   "servers",
-                                        "slow_start",      "stall_timeout",
-                                        "tls_ca",          "tls_cert",
-                                        "tls_insecure",    "tls_key",
-                                        "tls_name",        "websocket_timeout",
-                                        "websockets",      NULL};
+    static const char *const names[] = {"balance",
+                                        "balance_header",
+                                        "check",
+                                        "check_falls",
+                                        "check_interval",
+                                        "check_rises",
+                                        "connect_timeout",
+                                        "connections",
+                                        "fail_timeout",
+                                        "fastcgi",
+                                        "idle",
+                                        "idle_timeout",
+                                        "keep",
+                                        "max_fails",
+                                        "reply_timeout",
+                                        "servers",
+                                        "slow_start",
+                                        "stall_timeout",
+                                        "tls_ca",
+                                        "tls_cert",
+                                        "tls_insecure",
+                                        "tls_key",
+                                        "tls_name",
+                                        "websocket_timeout",
+                                        "websockets",
+                                        NULL};
     struct sxe_http_upstream_config *settings = &upstream->settings;
 
     if (!config_has_only(reader, names) || !read_servers(reader, upstream))
         return false;
-    return read_upstream_tls(reader, upstream) && read_balance(reader, settings) &&
+    return read_fastcgi_keys(reader, upstream) && read_upstream_tls(reader, upstream) &&
+           read_balance(reader, settings) &&
            read_amount(reader, "max_fails", &settings->max_fails, FAILS_MOST) &&
            read_period(reader, "fail_timeout", &settings->fail_timeout_ms) &&
            read_period(reader, "slow_start", &settings->slow_start_ms) &&
@@ -278,6 +311,9 @@ choose_upstream(struct config_reader *reader, struct config_route *route)
     const char *problem;
 
     route->upstream = find_upstream(reader->sites, route->proxy);
+    if (route->upstream != NULL && route->upstream->settings.fastcgi)
+        return config_fail(reader, "proxy", route->proxy,
+                           "an upstream without fastcgi = true; or write fastcgi = \"NAME\" here");
     if (route->upstream != NULL)
         return true;
     problem = upstream_split_url(route->proxy, place, &path);
@@ -319,7 +355,9 @@ bool
 config_read_proxy(struct config_reader *reader, struct config_route *route)
 {
     struct sxe_http_proxy *send = &route->send;
+    const bool is_fastcgi = lua_getfield(reader->L, -1, "fastcgi") != LUA_TNIL;
 
+    lua_pop(reader->L, 1);
     if (!config_read_text(reader, "path", &send->path) ||
         !config_read_text(reader, "host", &send->host) ||
         !config_read_text(reader, "via", &send->via) || !read_fields_of_proxy(reader, send) ||
@@ -327,7 +365,7 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
         !read_request_header(reader, route) || !config_read_text(reader, "proxy", &route->proxy))
         return false;
     if (route->proxy == NULL)
-        return (send->path == NULL && send->host == NULL && send->via == NULL &&
+        return (send->path == NULL && (send->host == NULL || is_fastcgi) && send->via == NULL &&
                 send->fields == SXE_HTTP_PROXY_X_FORWARDED && !send->encoded_slash &&
                 send->request_header_number == 0) ||
                config_fail(reader, route->pattern, NULL,
@@ -340,6 +378,72 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
     if (send->via != NULL && !sxe_http_is_token((struct sxe_span){send->via, strlen(send->via)}))
         return config_fail(reader, "via", send->via, "a name of letters, digits and dashes");
     return choose_upstream(reader, route);
+}
+
+/* Find the upstream of FastCGI that the route names, or make one for the route's place. */
+static bool
+choose_fastcgi(struct config_reader *reader, struct config_route *route)
+{
+    route->upstream = find_upstream(reader->sites, route->fastcgi);
+    if (route->upstream != NULL && !route->upstream->settings.fastcgi)
+        return config_fail(reader, "fastcgi", route->fastcgi,
+                           "an upstream with fastcgi = true; or write proxy = \"NAME\" here");
+    if (route->upstream != NULL)
+        return true;
+    if (!upstream_is_place(route->fastcgi) || upstream_has_scheme(route->fastcgi))
+        return config_fail(reader, "fastcgi", route->fastcgi,
+                           "the name of an upstream with fastcgi = true, or a server such as "
+                           "127.0.0.1:9000 or /run/php/php-fpm.sock");
+    route->upstream = add_upstream(reader, route->fastcgi);
+    route->upstream->places[0] = route->fastcgi;
+    route->upstream->places_number = 1;
+    route->upstream->settings.fastcgi = true;
+    return true;
+}
+
+/* Check the keys of a route with scripts. */
+static bool
+check_scripts(struct config_reader *reader, const struct config_route *route)
+{
+    struct sxe_http_scripts_config config = route->script;
+    struct sxe_http_scripts *scripts;
+
+    if (*config.root != '/')
+        return config_fail(reader, "root", config.root,
+                           "a path that begins with a slash, because the server of FastCGI gets "
+                           "it, too");
+    if (config.is_remote && route->has_files)
+        return config_fail(reader, "remote", NULL, "files = true needs a directory that is here");
+    config.is_remote = true; /* the directory is opened later */
+    scripts = sxe_http_scripts_new(&config);
+    if (scripts == NULL)
+        return config_fail(reader, route->pattern, NULL,
+                           "root, suffix and index are 1 to 1023 bytes; index and fallback end "
+                           "with suffix, by default .php; fallback begins with a slash");
+    sxe_http_scripts_delete(scripts);
+    return true;
+}
+
+bool
+config_read_fastcgi(struct config_reader *reader, struct config_route *route)
+{
+    struct sxe_http_scripts_config *script = &route->script;
+
+    if (!config_read_text(reader, "fastcgi", &route->fastcgi) ||
+        !config_read_text(reader, "suffix", &script->suffix) ||
+        !config_read_text(reader, "index", &script->index) ||
+        !config_read_switch(reader, "remote", &script->is_remote) ||
+        !config_read_switch(reader, "files", &route->has_files))
+        return false;
+    script->root = route->root;
+    script->fallback = route->fallback;
+    if ((route->fastcgi == NULL || script->root == NULL) &&
+        (script->suffix != NULL || script->index != NULL || script->is_remote || route->has_files))
+        return config_fail(reader, route->pattern, NULL,
+                           "suffix, index, remote and files need fastcgi = ... and root = ...");
+    if (route->fastcgi == NULL)
+        return true;
+    return (script->root == NULL || check_scripts(reader, route)) && choose_fastcgi(reader, route);
 }
 
 void

@@ -107,6 +107,49 @@ static const struct {
     {ROUTE("{ proxy = 'http://a:1', via = 'a b' }"), "via: it is a b; it must be a name of"},
     {ROUTE("{ proxy = 'http://a:1', forwarded = 'a' }"), "forwarded: it is a; it must be x-forw"},
     {ROUTE("{ proxy = 'http://a:1', forwarded = 1 }"), "forwarded: it is number; it must be a"},
+    {UPSTREAM(SERVERS "fastcgi = 1 }"), "fastcgi: it is number; it must be"},
+    {UPSTREAM(SERVERS "keep = true }"), "keep: it needs fastcgi = true"},
+    {UPSTREAM(SERVERS "keep = 1 }"), "keep: it is number; it must be"},
+    {UPSTREAM("{ servers = 'https://a:1', fastcgi = true }"),
+     "servers of FastCGI have no https://"},
+    {UPSTREAM(SERVERS "fastcgi = true, check = '/a' }"),
+     "check: servers of FastCGI are not checked"},
+    {ROUTE("{ fastcgi = 1 }"), "fastcgi: it is number; it must be a text"},
+    {ROUTE("{ fastcgi = 'a' }"),
+     "fastcgi: it is a; it must be the name of an upstream with fastcgi"},
+    {ROUTE("{ fastcgi = 'https://a:1' }"),
+     "it must be the name of an upstream with fastcgi = true"},
+    {ROUTE("{ fastcgi = 'a:1', proxy = 'http://a:1' }"),
+     "a route has one of root, redirect, status,"},
+    {ROUTE("{ fastcgi = 'a:1', status = 200 }"),
+     "a route has one of root, redirect, status, proxy"},
+    {ROUTE("{ fastcgi = 'a:1', path = '/x' }"),
+     "path, host, via, forwarded, encoded_slash and request_he"},
+    {ROUTE("{ fastcgi = 'a:1', suffix = '.php' }"),
+     "suffix, index, remote and files need fastcgi ="},
+    {ROUTE("{ root = '/', index = 'a.php' }"),
+     "suffix, index, remote and files need fastcgi = ..."},
+    {ROUTE("{ root = '/', remote = true }"),
+     "suffix, index, remote and files need fastcgi = ... and"},
+    {ROUTE("{ root = '/', files = true }"),
+     "suffix, index, remote and files need fastcgi = ... and"},
+    {ROUTE("{ fastcgi = 'a:1', root = '/', suffix = 1 }"),
+     "suffix: it is number; it must be a text"},
+    {ROUTE("{ fastcgi = 'a:1', root = '/', index = 'a' }"),
+     "index and fallback end with suffix, by"},
+    {ROUTE("{ fastcgi = 'a:1', root = '/', fallback = '/a' }"),
+     "index and fallback end with suffix"},
+    {ROUTE("{ fastcgi = 'a:1', root = 'public' }"),
+     "root: it is public; it must be a path that beg"},
+    {ROUTE("{ fastcgi = 'a:1', root = '/', remote = true, files = true }"),
+     "needs a directory that"},
+    {"return { upstreams = { app = { servers = 'a:1', fastcgi = true } },\n"
+     "routes = { ['/'] = { proxy = 'app' } } }",
+     "proxy: it is app; it must be an upstream without fastcgi = true; or write fastcgi = "
+     "\"NAME\""},
+    {"return { upstreams = { app = { servers = 'a:1' } },\n"
+     "routes = { ['/'] = { fastcgi = 'app' } } }",
+     "fastcgi: it is app; it must be an upstream with fastcgi = true; or write proxy = \"NAME\""},
 };
 
 START_TEST(a_mistake_is_named_with_its_line)
@@ -125,10 +168,14 @@ static const char good[] =
     "connect_timeout = '100ms', reply_timeout = 5, stall_timeout = 5, idle_timeout = 5,\n"
     "websockets = 5, websocket_timeout = '5m',\n"
     "check = '/health', check_interval = '1s', check_rises = 1, check_falls = 1 },\n"
-    "other = { servers = '127.0.0.1:1' } },\n"
+    "other = { servers = '127.0.0.1:1' }, php = { servers = '/a', fastcgi = true, keep = true } "
+    "},\n"
     "routes = { ['/a/{r...}'] = { proxy = 'app', path = '/v1/', host = 'a:1', via = 'edge',\n"
     "forwarded = 'forwarded' }, ['/b'] = { proxy = 'other', forwarded = 'none' },\n"
     "['/c/*'] = { proxy = 'http://127.0.0.1/v2', forwarded = 'x-forwarded' },\n"
+    "['/h'] = { fastcgi = 'php', root = '/', host = 'a', fallback = '/a.cgi', suffix = '.cgi',\n"
+    "index = 'a.cgi', files = true }, ['/f'] = { fastcgi = '127.0.0.1:1' },\n"
+    "['/g'] = { fastcgi = '/a', root = '/', remote = true },\n"
     "['/d/*'] = { proxy = 'http://127.0.0.1/v2', encoded_slash = true,\n"
     "request_header = { 'X-User: {user}', 'X-Id: {request_id}', 'X-Client: {client}' } },\n"
     "['/e/*'] = { proxy = 'http://127.0.0.1/v2', request_header = 'X-App: shop' } } }";
