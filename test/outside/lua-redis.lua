@@ -123,19 +123,19 @@ function tries.unsent()
   local why = select(2, writing:join())
   return why .. " " .. after:join() .. " " .. connections - before
 end
-function tries.behind()
+function tries.following()
   local db, big = open{size = 1, timeout = 60}, ("x"):rep(8000000)
   db:get("1")
   local writing = task.start(function() return db:late("1", big) end)
   while writing.status ~= "waiting" do task.sleep(0.001) end
-  local behind = task.start(function() return db:late("2", big) end)
+  local second = task.start(function() return db:late("2", big) end)
   local after = task.start(function() return db:get("after") end)
   await("LATE", 1)
-  for _ = 1, 10 do task.sleep(0.001) end -- its task now writes what is behind it
+  for _ = 1, 10 do task.sleep(0.001) end -- its task now writes what follows
   writing:cancel()
   local why = select(2, writing:join())
   local value = after:join()
-  behind:cancel()
+  second:cancel()
   return why .. " " .. tostring(value)
 end
 function tries.late()
@@ -241,8 +241,8 @@ test("a task that ends in a command delays no other", function() equal(try "ends
 test("a command that was not sent goes to another connection", function() equal(try "unsent", "cancelled after 1") end)
 
 -- promise: docs/redis.md: Commands that were not written yet go to another connection.
-test("a command behind a large one is executed, although the task that writes both is cancelled", function()
-    equal(try "behind", "cancelled after")
+test("a command after a large one is executed, although the task that writes both is cancelled", function()
+    equal(try "following", "cancelled after")
 end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.
