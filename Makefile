@@ -432,7 +432,7 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	    $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c %/script-crypto.c %/script-store.c %/script-postgres.c %/script-regex.c %/script-zlib.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c %/profile.c apps/common/script-%,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
 build/fuzz/fuzz-lua-regex: lua.fuzzed = $(call sources,lib-sxe-lua) $(call sources,lib-sxe-regex) -ledit $(REGEX_LIBS)
 # The fuzzers as programs that only replay the kept inputs, without clang: part of every flavour's tests.
