@@ -238,7 +238,7 @@ struct sxe_http_proxy {
     bool encoded_slash;
     /* Fields that the request gets, each "Name: value", in which {user} is the name of
      * sxe_http_user, {request_id} the request's id, and {client} the client's address. Such a field
-     * replaces all fields of its name, also those of names that differ by underscores and dots
+     * replaces all fields of its name, also those of names that differ by other signs than -
      * only. If its value is empty, the field is not sent. Not allowed are Connection,
      * Content-Length, Expect, Host, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding,
      * Upgrade, Via, and other braces. */

@@ -35,8 +35,7 @@ static const char *const own_fields[] = {
  * fields, such as X-Forwarded-User, and this code cannot know which. */
 static const char own_start[] = "X-Forwarded-";
 
-/* Whether a field's name starts with `start`. An underscore or a dot counts as a dash, because CGI
- * and PHP programs cannot tell the three apart. */
+/* Whether a field's name starts with `start`, for CGI and PHP programs. */
 static bool
 has_name_start(struct sxe_span name, const char *start)
 {
@@ -45,9 +44,7 @@ has_name_start(struct sxe_span name, const char *start)
     if (name.length < length)
         return false;
     for (size_t i = 0; i < length; i++) {
-        const char byte = name.base[i] == '_' || name.base[i] == '.' ? '-' : name.base[i];
-
-        if (!sxe__http_is_same(&byte, &start[i], 1))
+        if (sxe__http_fold_cgi_byte(name.base[i]) != sxe__http_fold_cgi_byte(start[i]))
             return false;
     }
     return true;

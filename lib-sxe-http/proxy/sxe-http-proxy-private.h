@@ -125,6 +125,10 @@ bool sxe__http_rule_read(const char *line, struct sxe__http_rule *rule);
 ssize_t sxe__http_rule_expand(const struct sxe__http_rule *rule,
                               const struct sxe_http_request *request, char *to, size_t room);
 
+/* The byte of a field's name as CGI programs see it: letters are equal in both cases, and so are
+ * all signs. nginx and PHP fold some of the signs, lighttpd all of them. */
+char sxe__http_fold_cgi_byte(char byte);
+
 /* Whether CGI programs take two names of fields for the same. */
 bool sxe__http_is_cgi_same(struct sxe_span a, struct sxe_span b);
 

@@ -21,10 +21,12 @@ static const char *const refused[] = {
     "TE",         "Trailer",        "Upgrade", "Via",  "Transfer-Encoding",
 };
 
-static char
-fold_name_byte(char byte)
+char
+sxe__http_fold_cgi_byte(char byte)
 {
-    return byte == '_' || byte == '.' ? '-' : byte;
+    const char letter = (char)(byte | 0x20);
+
+    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') ? letter : '-';
 }
 
 bool
@@ -32,11 +34,8 @@ sxe__http_is_cgi_same(struct sxe_span a, struct sxe_span b)
 {
     bool is_same = a.length == b.length;
 
-    for (size_t i = 0; is_same && i < a.length; i++) {
-        const char one = fold_name_byte(a.base[i]), other = fold_name_byte(b.base[i]);
-
-        is_same = sxe__http_is_same(&one, &other, 1);
-    }
+    for (size_t i = 0; is_same && i < a.length; i++)
+        is_same = sxe__http_fold_cgi_byte(a.base[i]) == sxe__http_fold_cgi_byte(b.base[i]);
     return is_same;
 }
 
