@@ -281,6 +281,16 @@ test("a directory of scripts that cannot be opened is explained", function()
     check(said:find("root: cannot look for scripts in '/none': No such file or directory", 1, true), said)
 end)
 
+test("--check does not open a directory of another machine", function()
+    local path = write(directory .. "/far.lua",
+                       'return { routes = { ["/"] = { fastcgi = "10.0.0.1:1", root = "/none", remote = true } } }')
+    local said = run(("%s --config %s --check"):format(wire.program("sxe-httpd"), path))
+    check(said:find("the configuration is good", 1, true), said)
+    path = write(directory .. "/near.lua", 'return { routes = { ["/"] = { fastcgi = "10.0.0.1:1", root = "/none" } } }')
+    said = run(("%s --config %s --check"):format(wire.program("sxe-httpd"), path))
+    check(said:find("cannot open the directory '/none'", 1, true), said)
+end)
+
 -- promise: docs/fastcgi.md: With `remote` the first segment that ends with `suffix` is the script.
 test("scripts on another machine", function()
     local listener <close> = wire.listen("127.0.0.1", 0)

@@ -53,7 +53,8 @@ has_roots(const struct config_sites *sites)
             char place[PATH_MAX + 64];
 
             snprintf(place, sizeof(place), "%s:%u: root: ", sites->path, route->line);
-            if (route->root != NULL && !is_directory(place, route->root))
+            if (route->root != NULL && !route->script.is_remote &&
+                !is_directory(place, route->root))
                 return false;
         }
     }
