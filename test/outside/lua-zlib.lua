@@ -102,10 +102,10 @@ task.start(function()
 end)]], "true\n")
     equal(run([[
 local part, out = ("0123456789abcdef"):rep(1 << 16), zlib.compressor{ level = 9 }
-local text = part:rep(128)
+local text = part:rep(16)
 require "sxe.task".sleep(0) -- the time of the task begins again
-print((pcall(out.add, out, text)))
-print((select(2, pcall(out.add, out, "")):match "closed"))]], "--cpu", "200ms"), "false\nclosed\n")
+while pcall(out.add, out, text) do end
+print((select(2, pcall(out.add, out, "")):match "closed"))]], "--cpu", "200ms"), "closed\n")
 end)
 
 -- promise: docs/zlib.md: A call on a closed stream raises an error.
