@@ -50,7 +50,7 @@ answer_for_script(const struct sxe_http_proxy *proxy, struct sxe_http_request *r
 {
     const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
     struct sxe__http_script *script = proxy->upstream->script;
-    const int method = sxe_http_method(request);
+    const enum sxe_http_method method = sxe_http_method(request);
     int result = 0;
 
     if (proxy->scripts != NULL)

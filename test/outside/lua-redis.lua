@@ -128,6 +128,7 @@ function tries.following()
   db:get("1")
   local writing = task.start(function() return db:late("1", big) end)
   while writing.status ~= "waiting" do task.sleep(0.001) end
+  for i = 1, 3 do task.start(function() db:get(tostring(i)) end) end
   local second = task.start(function() return db:late("2", big) end)
   local after = task.start(function() return db:get("after") end)
   await("LATE", 1)

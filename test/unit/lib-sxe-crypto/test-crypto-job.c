@@ -228,7 +228,7 @@ START_TEST(a_loop_ends_after_the_state_while_a_thread_computes)
 }
 END_TEST
 
-/* ---- What is missing ---- */
+/* ---- Missing parts ---- */
 
 START_TEST(a_failure_of_a_thread_is_an_error_of_the_task)
 {

@@ -105,6 +105,56 @@ START_TEST(a_call_may_be_paused_before_its_body)
 }
 END_TEST
 
+static void
+push_response_and_cancel(const struct sxe_http_exchange *e)
+{
+    push_response(e);
+    ck_assert_int_eq(sxe_http_client_cancel(client, e->handle), 0);
+}
+
+/* Send what a script of FastCGI has written, and its end. */
+static void
+say_as_script(int peer, const char *output)
+{
+    const size_t length = strlen(output);
+    char records[256];
+
+    sxe_http_fastcgi_put_head(records, SXE_HTTP_FASTCGI_STDOUT, 1, (uint16_t)length, 0);
+    memcpy(records + SXE_HTTP_FASTCGI_HEAD, output, length);
+    sxe_http_fastcgi_put_end(records + SXE_HTTP_FASTCGI_HEAD + length, 1, 0,
+                             SXE_HTTP_FASTCGI_REQUEST_COMPLETE);
+    peer_send(peer, records, SXE_HTTP_FASTCGI_HEAD + length + 16);
+}
+
+START_TEST(a_call_of_fastcgi_may_be_paused_or_cancelled_before_its_body)
+{
+    struct sxe_http_call call = call_of(a);
+    int peer;
+
+    call.on_response = push_response_and_pause;
+    call.on_body = push_body;
+    serve(NULL, NULL);
+    ck_assert_int_eq(sxe__http_client_use_fastcgi(client, false, NULL), 0);
+    must_send(&call);
+    peer = accept_client();
+    say_as_script(peer, "A: b\n\nbody");
+    EXPECT("response", a, 200);
+    EXPECT_NOTHING();
+    ck_assert_int_eq(sxe_http_client_resume(client, paused), 0);
+    EXPECT("body", a, 4);
+    EXPECT_DONE(a, 0, "");
+    close(peer);
+    call.on_response = push_response_and_cancel;
+    must_send(&call);
+    peer = accept_client();
+    say_as_script(peer, "A: b\n\nbody");
+    EXPECT("response", a, 200);
+    EXPECT_NOTHING();
+    close(peer);
+    stop();
+}
+END_TEST
+
 START_TEST(a_call_that_waits_may_be_paused)
 {
     struct sxe_http_client_config config = {.connections_max = 1};
@@ -346,6 +396,7 @@ http_client_stream_suite(void)
     tcase_add_test(pauses, a_paused_body_waits_for_resume);
     tcase_add_test(pauses, a_body_that_ends_in_a_pause_ends);
     tcase_add_test(pauses, a_call_may_be_paused_before_its_body);
+    tcase_add_test(pauses, a_call_of_fastcgi_may_be_paused_or_cancelled_before_its_body);
     tcase_add_test(pauses, a_call_that_waits_may_be_paused);
     tcase_add_test(pauses, a_paused_body_makes_the_server_wait);
     suite_add_tcase(suite, pauses);

@@ -732,7 +732,7 @@ START_TEST(head_has_no_body)
 }
 END_TEST
 
-/* ---- What is wrong ---- */
+/* ---- Wrong replies ---- */
 
 #define RECORD(type, id, length) "\1" type "\0" id "\0" length "\0\0"
 #define BAD(text)                         \
