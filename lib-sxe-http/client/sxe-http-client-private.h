@@ -150,7 +150,8 @@ struct sxe_http_client {
 
 /* Speak FastCGI to the server. Call it after sxe_http_client_new. The fields of each call are then
  * the parameters of its request, and its target and host are not used. A call with a body needs
- * on_room. keep: ask the server to keep connections open. 0 or -ENOMEM. */
+ * on_room, and no call is paused before its body comes. keep: ask the server to keep connections
+ * open. 0 or -ENOMEM. */
 SXE_MUST_USE int sxe__http_client_use_fastcgi(
     struct sxe_http_client *client, bool keep,
     void (*on_error_text)(const struct sxe_http_exchange *exchange, struct sxe_span text));

@@ -318,9 +318,7 @@ show_script_head(struct sxe__http_link *link)
             return STOP;
     }
     link->left = link->parser.length;
-    sxe__http_link_move(link, job->is_paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
-    if (job->is_paused)
-        sxe_pause(link->socket);
+    sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
     return GO_ON;
 }
 
