@@ -300,7 +300,7 @@ test("scripts on another machine", function()
     equal(app.params.PATH_INFO, "/c.php")
 end)
 
--- promise: docs/fastcgi.md: What the script writes to STDERR is in the log, up to 32 lines for each request.
+-- promise: docs/fastcgi.md: STDERR of the script is in the log, up to 32 lines for each request.
 test("lines of STDERR are logged", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(listener)
