@@ -223,10 +223,7 @@ local take_output = atomic(function(link)
     link.writer = nil
     return nil
   end
-  while list[count + 1] and size + #list[count + 1] <= BATCH do
-    count = count + 1
-    size = size + #list[count]
-  end
+  while list[count + 1] and size + #list[count + 1] <= BATCH do count, size = count + 1, size + #list[count + 1] end
   link.output, link.taken = move(list, count + 1, #list, 1, {}), link.taken + count
   if count > PIECES then return { concat(list, "", 1, count) } end
   return list[count + 1] and move(list, 1, count, 1, {}) or list
