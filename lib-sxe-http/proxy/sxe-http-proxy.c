@@ -204,16 +204,6 @@ fail_reply_head(struct sxe__http_passage *passage, const char *reason)
     fail_passage(passage, reason);
 }
 
-/* The body of the request is read no further when its reply ends. So the reply says that the
- * connection closes then, if the server may not drop the rest of the body. */
-static void
-announce_close(struct sxe__http_slot *slot)
-{
-    if (!slot->is_body_whole &&
-        (slot->request.head.body == SXE_HTTP_BODY_CHUNKED || !sxe__http_body_can_be_dropped(slot)))
-        slot->close = true;
-}
-
 static void
 on_reply_head(const struct sxe_http_exchange *exchange)
 {
@@ -233,7 +223,8 @@ on_reply_head(const struct sxe_http_exchange *exchange)
     }
     result = sxe__http_proxy_add_fields(response, exchange->response, exchange->head,
                                         &passage->proxy->upstream->made);
-    announce_close(slot);
+    /* The body of the request is read no further when its reply ends. */
+    sxe__http_decide_close(slot);
     if (result == 0)
         result = sxe_http_begin(response, length);
     /* drop the reply's fields, because an error is sent in its place */

@@ -19,19 +19,28 @@ use_of(const struct sxe__http_slot *slot)
     return slot->is_body_streamed ? SHOW : KEEP;
 }
 
+/* Note where the received bytes that are not taken begin, for has_last_chunk. */
+static void
+note_rest(struct sxe__http_connection *connection, const char *rest)
+{
+    connection->taken = (uint32_t)(rest - SXE_BUF(connection->sxe));
+}
+
 void
-sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more)
+sxe__http_body_begin(struct sxe__http_slot *slot, const char *rest, size_t length)
 {
     const struct sxe_http_parser *head = &slot->request.head;
 
-    if (head->body == SXE_HTTP_BODY_CHUNKED)
+    if (head->body == SXE_HTTP_BODY_CHUNKED) {
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
+        note_rest(slot->connection, rest);
+    }
     slot->body_left = head->length;
     slot->is_body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
     /* A client that sends body bytes right after the head does not wait for 100; one that sends
      * nothing may. */
     slot->is_continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
-                            (slot->is_body_whole || !has_more);
+                            (slot->is_body_whole || length == 0);
 }
 
 int
@@ -65,10 +74,37 @@ sxe__http_body_is_waiting(const struct sxe__http_slot *slot)
     return use_of(slot) == SHOW && !sxe__http_body_can_be_shown(slot);
 }
 
+/* Whether the end of a chunked body has arrived, and few enough bytes before it to drop them: look
+ * ahead in the received bytes. */
+static bool
+has_last_chunk(const struct sxe__http_slot *slot)
+{
+    SXE *s = slot->connection->sxe;
+    size_t at = slot->connection->taken;
+    size_t end = (size_t)SXE_BUF_USED(s);
+    struct sxe_http_chunks chunks = slot->chunks;
+    size_t dropped = 0;
+
+    while (at < end && !chunks.done) {
+        struct sxe_span part;
+        ssize_t n = sxe_http_chunks_read(&chunks, SXE_BUF(s) + at, end - at, &part);
+
+        if (n <= 0) /* the trailer is not whole, or the chunks are wrong */
+            return false;
+        at += (size_t)n;
+        dropped += part.length;
+    }
+    return chunks.done && dropped <= SXE__HTTP_DISCARD_MAX;
+}
+
 bool
 sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
 {
-    return !slot->is_continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
+    if (slot->is_continue_due)
+        return false;
+    if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED)
+        return has_last_chunk(slot);
+    return slot->body_left <= SXE__HTTP_DISCARD_MAX;
 }
 
 /* How many bytes the size of the current chunk announces, so that a body that is too large is
@@ -126,11 +162,8 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
             step.next = SXE__HTTP_BODY_SHOWN;
         break;
     case DROP:
-        slot->body_dropped += (uint32_t)part.length;
         if (slot->is_body_whole)
             step.next = SXE__HTTP_BODY_DROPPED;
-        else if (slot->body_dropped > SXE__HTTP_DISCARD_MAX)
-            step = refused_body(413);
         break;
     case KEEP:
         step.status = keep_body_part(slot, part);
@@ -153,6 +186,8 @@ next_body_part(struct sxe__http_slot *slot, const char *data, size_t length, str
 
     if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED) {
         n = sxe_http_chunks_read(&slot->chunks, data, length, part);
+        if (n > 0)
+            note_rest(slot->connection, data + n);
         slot->is_body_whole = slot->chunks.done;
         return n;
     }

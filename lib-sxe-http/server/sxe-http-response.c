@@ -82,7 +82,7 @@ sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length)
 }
 
 /* Close the connection after this reply if the rest of the request's body is too long to be read,
- * or if the server drains. */
+ * or may be, or if the server drains. */
 void
 sxe__http_decide_close(struct sxe__http_slot *slot)
 {

@@ -94,6 +94,8 @@ struct sxe__http_connection {
     /* how many bytes of the body came in its present period, see has_made_progress */
     uint64_t window;
     uint32_t requests;
+    /* in an event that brings bytes of a chunked body: how many of the received bytes are taken */
+    uint32_t taken;
     uint8_t phase;
     /* a handler or callback is running; whoever called it looks at the connection afterwards */
     bool is_inside;
@@ -157,7 +159,6 @@ struct sxe__http_slot {
 
     /* These members are about the body of the request. */
     sxe_http_on_body on_body;
-    uint32_t body_dropped; /* how many bytes came after the reply had ended */
     /* how many bytes of an incomplete body are kept, by the library or by the handler */
     uint32_t body_kept;
     uint32_t used; /* how many bytes are used from head_at on: the head, and a body that is kept */
@@ -390,8 +391,8 @@ sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
 
 /* ---- sxe-http-body.c ---- */
 
-/* Prepare for the body that the head announces; has_more: bytes came after the head. */
-void sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more);
+/* Prepare for the body that the head announces. rest: the bytes that came after the head. */
+void sxe__http_body_begin(struct sxe__http_slot *slot, const char *rest, size_t length);
 
 /* The client has sent nothing of the body: send 100 if it is due. 0; -errno: nothing was written,
  * and 100 stays due. */

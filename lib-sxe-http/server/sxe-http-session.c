@@ -256,7 +256,7 @@ read_new_head(struct sxe__http_connection *connection, const char *data, size_t 
         return length;
     }
     keep_head(slot, data, (size_t)n);
-    sxe__http_body_begin(slot, length > (size_t)n);
+    sxe__http_body_begin(slot, data + n, length - (size_t)n);
     begin_request(connection, look_at_head(slot));
     return (size_t)n;
 }
@@ -511,6 +511,7 @@ sxe__http_on_read(SXE *s, int length)
         n = take_connection_bytes(connection, data + taken, unread - taken);
         taken += n;
     } while (n > 0 && taken < unread);
+    connection->taken = 0;
     sxe_consume(s, (unsigned)taken);
     rest_connection(connection, connection->requests != requests);
 }

@@ -172,6 +172,30 @@ test("a reply in parts that comes before a large body says that the connection c
     end
 end)
 
+local function chunks(path, body)
+    return http.request("POST " .. path, "Transfer-Encoding: chunked") .. body
+end
+
+-- promise: docs/http.md: A reply to a chunked body says so if it begins before the last chunk has arrived,
+-- promise: docs/limits.md: A longer rest, or a chunked body whose end has not arrived, makes the reply say `Connection: close`.
+test("a reply that comes before the end of a chunked body says that the connection closes", function()
+    for _, path in ipairs{"/early", "/waiting"} do
+        for _, body in ipairs{"", "3\r\nabc\r\n", "3\r\nabc\r\n0\r\n"} do
+            local sock <close> = server:connect()
+            sock:send(chunks(path, body))
+            equal(sock:read_reply().headers.connection, "close", path .. ": " .. body)
+            check(sock:eof())
+        end
+    end
+    local sock <close> = server:connect()
+    for _ = 1, 3 do
+        sock:send(chunks("/waiting", "3\r\nabc\r\n0\r\n\r\n"))
+        local reply = sock:read_reply()
+        equal(reply.body, "0 nothing")
+        equal(reply.headers.connection, nil)
+    end
+end)
+
 -- promise: docs/lua-handlers.md: return `nil, "closed"` or `nil, "cancelled"` when the client is gone.
 test("a handler that waits for a body ends when another task sends a file", function()
     for _, query in ipairs{"send=1", "file=1"} do

@@ -198,19 +198,21 @@ START_TEST(the_question_comes_before_the_head_of_a_reply_that_begins_in_the_same
 {
     static const char *const framings[] = {"Content-Length: 5\r\n", CHUNKED};
     static const char *const bodies[] = {"hello", "5\r\nhello\r\n0\r\n\r\n"};
+    static const char *const ends[] = {"\r\n", "Connection: close\r\n\r\n"};
     char head[200];
     int peer;
 
     snprintf(head, sizeof(head), POST("%s" EXPECTS, ""), framings[_i]);
     serve_stream(read_and_begin);
     peer = client();
-    for (unsigned i = 0; i < 3; i++) { /* the connection is kept open */
+    for (int i = _i; i < 2; i++) { /* the connection is kept open if the end is known */
         unsigned writes = fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG);
 
         say(peer, head);
         EXPECT_OF("later", "/", 0);
         PEER_EXPECT(peer, CONTINUE);
-        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n");
+        PEER_EXPECT(peer, ends[_i]);
         PEER_EXPECT_SILENCE(peer);
         ck_assert_uint_eq(fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG) - writes, 1);
         say(peer, bodies[_i]);
@@ -437,12 +439,6 @@ START_TEST(a_reply_may_end_before_the_body)
         say_x(peer, 60000);
         turn(10);
         EXPECT_OF("reply", "/", 200);
-        say(peer, POST(CHUNKED, "1\r\nx\r\nea60\r\n"));
-        EXPECT_BODY("x", false);
-        EXPECT_OK(peer, "bye");
-        say_x(peer, 60000);
-        say(peer, "\r\n0\r\n\r\n");
-        EXPECT_OF("reply", "/", 200);
     }
     say(peer, POST("Content-Length: 1\r\n", "x"));
     EXPECT_BODY("x", true);
@@ -493,16 +489,46 @@ START_TEST(more_than_is_worth_reading_ends_the_connection)
     PEER_EXPECT_END(peer);
     EXPECT_OF("reply", "/", 200);
     close(peer);
-    /* The length of a chunked body is not known in advance. */
+    end_site();
+}
+END_TEST
+
+/* The length of a chunked body is not known before its last chunk. */
+START_TEST(the_connection_continues_if_the_end_of_a_chunked_body_arrived_before_the_reply)
+{
+    static const struct {
+        sxe_http_handler handler;
+        const char *text;
+        bool is_end_near;
+    } replies[] = {
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\n0\r\n\r\n"), true},
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\n4\r\nlast\r\n0\r\nX: y\r\n\r\n"), true},
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\n"), false},
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\n100000\r\n"), false},
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\n0\r\nX: y\r\n"), false},
+        {end_at_first_part, POST(CHUNKED, "1\r\nx\r\nwrong\r\n0\r\n\r\n"), false},
+        {begin_without_reading, POST(CHUNKED, "1\r\nx\r\n0\r\n\r\n"), true},
+        {begin_without_reading, POST(CHUNKED, "1\r\nx\r\n0\r\n"), false},
+        {begin_without_reading, POST(CHUNKED, ""), false},
+    };
+    int peer;
+
+    serve_stream(replies[_i].handler);
     peer = client();
-    say(peer, POST(CHUNKED, "1\r\nx\r\n100000\r\n"));
-    EXPECT_BODY("x", false);
-    EXPECT_OK(peer, "bye");
-    say_x(peer, 65536);
-    turn(10);
-    EXPECT_NOTHING();
-    say_x(peer, 1);
-    PEER_EXPECT_END(peer);
+    say(peer, replies[_i].text);
+    if (replies[_i].handler == end_at_first_part)
+        EXPECT_BODY("x", false);
+    if (replies[_i].is_end_near) {
+        EXPECT_OK(peer, "bye");
+        EXPECT_OF("reply", "/", 200);
+        say(peer, POST("Content-Length: 1\r\n", "x"));
+        if (replies[_i].handler == end_at_first_part)
+            EXPECT_BODY("x", true);
+        EXPECT_OK(peer, "bye");
+    } else {
+        EXPECT_STATUS(peer, "200 OK", LINES("", "Connection: close\r\n"), "bye");
+        PEER_EXPECT_END(peer);
+    }
     EXPECT_OF("reply", "/", 200);
     close(peer);
     end_site();
@@ -540,7 +566,8 @@ END_TEST
 
 START_TEST(a_body_that_goes_wrong_ends_the_request)
 {
-    static const char *const replies[] = {"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"};
+    static const char *const replies[] = {
+        "", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"};
     int peer;
 
     serve_stream(read_later);
@@ -571,7 +598,7 @@ START_TEST(a_body_that_goes_wrong_behind_the_reply_is_not_answered_again)
     peer = client();
     say(peer, POST(CHUNKED, "1\r\nx\r\n"));
     EXPECT_BODY("x", false);
-    EXPECT_OK(peer, "bye");
+    EXPECT_STATUS(peer, "200 OK", LINES("", "Connection: close\r\n"), "bye");
     say(peer, "nonsense\r\n");
     PEER_EXPECT_END(peer);
     EXPECT_OF("reply", "/", 200);
@@ -628,6 +655,9 @@ body_stream_suite(void)
     tcase_add_test(dropped, a_reply_may_end_before_the_body);
     tcase_add_test(dropped, a_reply_in_parts_says_that_a_large_body_is_not_read);
     tcase_add_test(dropped, more_than_is_worth_reading_ends_the_connection);
+    tcase_add_loop_test(
+        dropped, the_connection_continues_if_the_end_of_a_chunked_body_arrived_before_the_reply, 0,
+        9);
     tcase_add_test(dropped, a_large_body_may_be_read_up_to_its_last_bytes);
     tcase_add_test(dropped, a_body_that_goes_wrong_behind_the_reply_is_not_answered_again);
     suite_add_tcase(suite, dropped);
