@@ -35,11 +35,13 @@ enum {
 static void *
 regex_malloc(size_t size, void *user)
 {
-    const struct sxe__regex_engine *engine = user;
+    struct sxe__regex_engine *engine = user;
     char *piece = engine->alloc(engine->alloc_user, NULL, 0, size + SIZE_PLACE);
 
     if (piece == NULL)
         return NULL;
+    if (size > engine->largest)
+        engine->largest = size;
     memcpy(piece, &size, sizeof(size));
     return piece + SIZE_PLACE;
 }
@@ -58,6 +60,13 @@ regex_free(void *memory, void *user)
     (void)engine->alloc(engine->alloc_user, piece, size + SIZE_PLACE, 0);
 }
 
+int
+sxe__regex_raise_memory(lua_State *L)
+{
+    lua_pushliteral(L, "not enough memory"); /* lua_error() knows this very text */
+    return lua_error(L);
+}
+
 /* ---- The engine, which all patterns share ---- */
 
 static int
@@ -65,6 +74,7 @@ free_engine(lua_State *L)
 {
     struct sxe__regex_engine *engine = lua_touserdata(L, 1);
 
+    pcre2_match_data_free(engine->data);
     pcre2_jit_stack_free(engine->stack);
     pcre2_match_context_free(engine->match);
     pcre2_compile_context_free(engine->compile);
@@ -96,7 +106,7 @@ sxe__regex_push_engine(lua_State *L)
     struct sxe__regex_engine *engine;
 
     sxe__lua_refuse_at_end(L);
-    engine = lua_newuserdatauv(L, sizeof(*engine), 0);
+    engine = lua_newuserdatauv(L, sizeof(*engine), 1);
     *engine = (struct sxe__regex_engine){.general = NULL};
     engine->alloc = lua_getallocf(L, &engine->alloc_user);
     lua_createtable(L, 0, 1);
@@ -104,7 +114,7 @@ sxe__regex_push_engine(lua_State *L)
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
     if (!fill_engine(engine))
-        luaL_error(L, "not enough memory");
+        sxe__regex_raise_memory(L);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, engine); /* until the state ends */
 }
@@ -116,11 +126,9 @@ free_regex(lua_State *L)
 {
     struct sxe__regex *regex = lua_touserdata(L, 1);
 
-    pcre2_match_data_free(regex->data);
     pcre2_code_free(regex->code);
     regex->engine->machine_code -= regex->machine_code;
     regex->machine_code = 0;
-    regex->data = NULL;
     regex->code = NULL;
     return 0;
 }
@@ -309,7 +317,7 @@ refuse_compiled(lua_State *L, int error, size_t at)
     char message[MESSAGE_MAX];
 
     if (error == PCRE2_ERROR_HEAP_FAILED)
-        return luaL_error(L, "not enough memory");
+        return sxe__regex_raise_memory(L);
     (void)pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof(message));
     return refuse_pattern(L, message, at);
 }
@@ -395,17 +403,16 @@ has_long_steps(const pcre2_code *code, const struct sxe_span *pattern)
     return references > 0;
 }
 
-/* Compile the pattern, and make the room for its matches. Returns 0 or an error of PCRE2. A
- * pattern whose steps may be long calls us in each step, and sxe-regex-search.c limits its time. */
+/* Compile the pattern. Returns 0 or an error of PCRE2. A pattern whose steps may be long calls us
+ * in each step, and sxe-regex-search.c limits its time. */
 static int
 compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t options, size_t *at)
 {
     pcre2_compile_context *context = regex->engine->compile;
     int error = 0;
 
-    if (regex->code == NULL)
-        regex->code =
-            pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at, context);
+    regex->code =
+        pcre2_compile((PCRE2_SPTR)pattern->base, pattern->length, options, &error, at, context);
     if (regex->code != NULL && !regex->has_callouts && has_long_steps(regex->code, pattern)) {
         pcre2_code_free(regex->code);
         regex->has_callouts = true;
@@ -416,18 +423,19 @@ compile_code(struct sxe__regex *regex, const struct sxe_span *pattern, uint32_t 
         regex->has_callouts = false;
         return error;
     }
-    regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->engine->general);
-    return regex->data == NULL ? PCRE2_ERROR_HEAP_FAILED : 0;
+    return 0;
 }
 
-/* The cache, and patterns that were dropped, may have the memory. */
-static void
-free_garbage(lua_State *L)
+void
+sxe__regex_free_garbage(lua_State *L, const struct sxe__regex_engine *engine)
 {
+    (void)lua_rawgetp(L, LUA_REGISTRYINDEX, engine);
+    (void)lua_getiuservalue(L, -1, 1);
     for (lua_Integer generation = 1; generation <= 2; generation++) {
         lua_pushnil(L);
-        lua_rawseti(L, lua_upvalueindex(3), generation);
+        lua_rawseti(L, -2, generation);
     }
+    lua_pop(L, 2);
     (void)lua_gc(L, LUA_GCCOLLECT);
 }
 
@@ -461,7 +469,7 @@ sxe__regex_l_compile(lua_State *L)
     lua_setmetatable(L, -2);
     error = compile_code(regex, &pattern, options, &at);
     if (error == PCRE2_ERROR_HEAP_FAILED) {
-        free_garbage(L);
+        sxe__regex_free_garbage(L, engine);
         error = compile_code(regex, &pattern, options, &at);
     }
     return error == 0 ? finish_regex(L, regex, &pattern) : refuse_compiled(L, error, at);

@@ -22,7 +22,8 @@
 
 enum { SXE__REGEX_GROUPS_MAX = 200, SXE__REGEX_OFFSETS = 2 * (SXE__REGEX_GROUPS_MAX + 1) };
 
-/* All patterns of a state share one, which the registry holds. */
+/* All patterns of a state share one, which the registry holds. Its user value is the table of the
+ * cache's generations (sxe-regex.lua). */
 struct sxe__regex_engine {
     lua_Alloc alloc; /* the state's, which counts memory */
     void *alloc_user;
@@ -30,14 +31,15 @@ struct sxe__regex_engine {
     pcre2_compile_context *compile;
     pcre2_match_context *match;
     pcre2_jit_stack *stack;
-    size_t machine_code; /* bytes, of all patterns */
+    pcre2_match_data *data; /* where the last match is; NULL: a search makes it first */
+    size_t machine_code;    /* bytes, of all patterns */
+    size_t largest;         /* bytes of the largest piece of memory since this was set to 0 */
 };
 
 /* A compiled pattern, a userdata. Its user value is a list: a number of a group, its name, ... */
 struct sxe__regex {
     struct sxe__regex_engine *engine;
-    pcre2_code *code; /* NULL: not compiled, or already collected */
-    pcre2_match_data *data;
+    pcre2_code *code;    /* NULL: not compiled, or already collected */
     size_t machine_code; /* bytes */
     uint32_t groups;
     uint32_t steps_max; /* of a search */
@@ -51,9 +53,14 @@ struct sxe__regex {
 void sxe__regex_push_engine(lua_State *L);
 
 /* compile(pattern [, flags]): an object; or nil, message, byte. The engine is the first upvalue,
- * the class the second, and the third the generations of the cache (sxe-regex.lua), which this
- * function forgets if memory is missing. */
+ * the class the second. */
 int sxe__regex_l_compile(lua_State *L);
+
+/* Memory is missing: forget the cache, and collect the patterns that were dropped. */
+void sxe__regex_free_garbage(lua_State *L, const struct sxe__regex_engine *engine);
+
+/* Raise an error that Lua takes for one of its own about memory, so that a realm does, too. */
+int sxe__regex_raise_memory(lua_State *L);
 
 /* Push the metatable of compiled patterns, without methods. */
 void sxe__regex_push_class(lua_State *L);

@@ -21,6 +21,7 @@
 #include "sxe-regex-private.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "sxe-lua-internal.h"
@@ -37,7 +38,8 @@ enum {
     BYTE_NS = 20,                    /* more of it, for each byte of the text */
     CALLS = 64,                      /* how many of them ask for the time once */
     GROUP_LARGE = 1024,              /* bytes */
-    WINDOWS = 16, /* some, in a large subject: PCRE2 may read the rest of it in each */
+    WINDOWS = 16,      /* some, in a large subject: PCRE2 may read the rest of it in each */
+    DATA_KEPT = 32768, /* bytes of memory of a search that the next one may use again */
     FACTOR = 8
 };
 
@@ -146,17 +148,47 @@ advance_search(struct search *search, const struct sxe__regex *regex,
     return 0;
 }
 
-/* Look at one window. */
+/* Look at one window; copy what was found, because a finalizer may search while the results are
+ * pushed. An interpreted search keeps its memory in the data for the next one: up to 16 MiB, which
+ * the script could not have. */
 static int
-match_window(const struct sxe__regex *regex, const struct sxe_span *subject,
-             const struct search *search, uint32_t options)
+match_in_data(const struct sxe__regex *regex, const struct sxe_span *subject, struct search *search,
+              uint32_t options, size_t *offsets)
 {
-    pcre2_match_context *context = regex->engine->match;
+    struct sxe__regex_engine *engine = regex->engine;
+    int result;
 
-    (void)pcre2_set_match_limit(context, limit_of(regex, search->window));
-    (void)pcre2_set_offset_limit(context, search->start + search->window - 1);
-    return pcre2_match(regex->code, (PCRE2_SPTR)subject->base, subject->length, search->start,
-                       options, regex->data, context);
+    if (engine->data == NULL)
+        engine->data = pcre2_match_data_create(SXE__REGEX_GROUPS_MAX + 1, engine->general);
+    if (engine->data == NULL)
+        return PCRE2_ERROR_NOMEMORY;
+    engine->largest = 0;
+    (void)pcre2_set_callout(engine->match, regex->has_callouts ? stop_late_search : NULL, search);
+    (void)pcre2_set_match_limit(engine->match, limit_of(regex, search->window));
+    (void)pcre2_set_offset_limit(engine->match, search->start + search->window - 1);
+    result = pcre2_match(regex->code, (PCRE2_SPTR)subject->base, subject->length, search->start,
+                         options, engine->data, engine->match);
+    if (result > 0)
+        memcpy(offsets, pcre2_get_ovector_pointer(engine->data),
+               2 * (regex->groups + 1) * sizeof(*offsets));
+    if (engine->largest > DATA_KEPT) {
+        pcre2_match_data_free(engine->data);
+        engine->data = NULL;
+    }
+    return result;
+}
+
+static int
+match_window(lua_State *L, const struct sxe__regex *regex, const struct sxe_span *subject,
+             struct search *search, uint32_t options, size_t *offsets)
+{
+    int result = match_in_data(regex, subject, search, options, offsets);
+
+    if (result == PCRE2_ERROR_NOMEMORY) {
+        sxe__regex_free_garbage(L, regex->engine);
+        result = match_in_data(regex, subject, search, options, offsets);
+    }
+    return result;
 }
 
 int
@@ -170,7 +202,6 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
                                       : is_timed         ? WINDOW_TIMED
                                                          : WINDOW_FIRST,
                             .window_max = subject->length / WINDOWS};
-    const size_t *found = pcre2_get_ovector_pointer(regex->data);
     int result;
 
     if (length > regex->text_max)
@@ -179,10 +210,8 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
         search.window_ns = cpu_time_ns();
         search.end_ns = search.window_ns + TIME_MAX_NS + length * BYTE_NS;
     }
-    (void)pcre2_set_callout(regex->engine->match, regex->has_callouts ? stop_late_search : NULL,
-                            &search);
     for (;;) {
-        result = match_window(regex, subject, &search, options);
+        result = match_window(L, regex, subject, &search, options, offsets);
         options |= PCRE2_NO_UTF_CHECK;
         if (result == PCRE2_ERROR_NOMATCH) {
             result = advance_search(&search, regex, subject);
@@ -197,8 +226,5 @@ sxe__regex_search(lua_State *L, const struct sxe__regex *regex, const struct sxe
             return PCRE2_ERROR_MATCHLIMIT;
         sxe__lua_watch_poll(L);
     }
-    /* copied, because a finalizer may search with the same pattern while the results are pushed */
-    for (uint32_t i = 0; result > 0 && i < 2 * (regex->groups + 1); i++)
-        offsets[i] = found[i];
     return result;
 }

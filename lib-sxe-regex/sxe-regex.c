@@ -5,6 +5,7 @@
 #include "sxe-regex.h"
 #include "sxe-regex-private.h"
 
+#include "sxe-lua-internal.h"
 #include "sxe-lua-part-internal.h"
 
 SXE__LUA_PART(regex, "lib-sxe-regex/sxe-regex.lua");
@@ -30,7 +31,7 @@ push_no_match(lua_State *L, const struct sxe__regex *regex, int result)
     if (result == PCRE2_ERROR_NOMATCH)
         return 1;
     if (result == PCRE2_ERROR_NOMEMORY)
-        return luaL_error(L, "not enough memory");
+        return sxe__regex_raise_memory(L);
     if (result == PCRE2_ERROR_MATCHLIMIT) {
         lua_pushliteral(L, "match limit: the pattern takes too many steps in this text");
     } else if (result == PCRE2_ERROR_HEAPLIMIT || result == PCRE2_ERROR_JIT_STACKLIMIT) {
@@ -38,7 +39,7 @@ push_no_match(lua_State *L, const struct sxe__regex *regex, int result)
     } else if (result == PCRE2_ERROR_BADUTFOFFSET) {
         lua_pushliteral(L, "regex: the search starts inside of a character of UTF-8");
     } else if (is_wrong_utf(result)) {
-        const lua_Integer byte = (lua_Integer)pcre2_get_startchar(regex->data) + 1;
+        const lua_Integer byte = (lua_Integer)pcre2_get_startchar(regex->engine->data) + 1;
 
         lua_pushfstring(L, "regex: the text is not UTF-8, at byte %I", (LUAI_UACINT)byte);
         lua_pushinteger(L, byte);
@@ -209,7 +210,7 @@ l_regex_size(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Push a table of functions for sxe-regex.lua, the methods of the class, and the table of the
+/* Push a table for sxe-regex.lua: functions, and whether this is a realm; the methods of the class, and the table of the
  * cache's generations. */
 static void
 push_native(lua_State *L)
@@ -220,6 +221,8 @@ push_native(lua_State *L)
         {"match", l_regex_match}, {"find", l_regex_find}, {NULL, NULL}};
 
     luaL_newlib(L, native);
+    lua_pushboolean(L, sxe__lua_is_realm(L));
+    lua_setfield(L, -2, "is_realm");
     sxe__regex_push_engine(L);
     sxe__regex_push_class(L);
     luaL_newlib(L, methods);
@@ -228,8 +231,9 @@ push_native(lua_State *L)
     lua_insert(L, -3);
     lua_createtable(L, 2, 0);
     lua_pushvalue(L, -1);
-    lua_insert(L, -4);
-    lua_pushcclosure(L, sxe__regex_l_compile, 3);
+    (void)lua_setiuservalue(L, -4, 1);
+    lua_insert(L, -3);
+    lua_pushcclosure(L, sxe__regex_l_compile, 2);
     lua_setfield(L, -4, "compile");
 }
 

@@ -11,7 +11,7 @@ local math_type, next, tointeger, tonumber, type = math.type, next, math.tointeg
 
 -- of a generation of the cache, which has two
 local CACHE_MAX <const> = 128 -- patterns
-local CACHE_BYTES_MAX <const> = 262144 -- bytes of compiled patterns and their texts
+local CACHE_BYTES_MAX <const> = native.is_realm and 32768 or 262144 -- bytes of compiled patterns and their texts
 
 -- ---- Arguments ----
 

@@ -154,8 +154,8 @@ for i = 0, 255 do
 end]], "")
 end)
 
--- promise: docs/regex.md: It keeps fewer if they are large: with their texts, the patterns have at most 512 KiB. The
--- cache is emptied when memory is missing for a pattern.
+-- promise: docs/regex.md: It keeps fewer if they are large: with their texts, the patterns have at most 512 KiB, in a realm
+-- 64 KiB. The cache is emptied when memory is missing for a pattern or for a search.
 test("the cache of large patterns leaves memory to others", function()
     for _, memory in ipairs{"1m", "2m", "4m", "8m"} do
         local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", memory, "-e", [[
@@ -165,6 +165,29 @@ collectgarbage() collectgarbage()
 print(#("x"):rep(200000))]]}
         equal(proc:output(120), "200000\n")
         equal(proc:wait(120), 0)
+    end
+end)
+
+test("in a realm the cache leaves memory to others, and a lack of memory is one", function()
+    for _, memory in ipairs{"384K", "1M", "4M"} do
+        equal(run(([[
+local realm = require "sxe.realm"
+local r <close> = assert(realm.new{ memory_max = "%s", time_max_ms = 60000, require = { "sxe.regex" }, code = [=[
+local regex, i = require "sxe.regex", 0
+function find(subject, pattern, times) i = i + 1 return regex.find(subject, i .. pattern:rep(times)) end
+function again(subject, pattern) return regex.find(subject, pattern) end
+function long() return #("x"):rep(60000) end]=] })
+for _, case in ipairs{ { "aaa", "(?:a{1,100}b){1,20}", 1 }, { "zz", "(?:[a-z]+\\d|[^x])", 800 } } do
+  for i = 1, 300 do
+    local found, why, kind = r:call("find", table.unpack(case))
+    if found or kind then print(case[2], i, why, kind) break end
+  end
+  print(r:call "long")
+end
+local result, _, kind = r:call("again", ("a"):rep(60000), "^(?:(a)|b)*$|(?:abcdefghij){2500}")
+print(result, kind or result)
+print(r:call "long")
+]]):format(memory)), "60000\n60000\nnil\tmemory\n60000\n")
     end
 end)
 
