@@ -79,22 +79,24 @@ on_part_sent(SXE *s, int result)
 
 /* Write a part as records of STDIN; the last part ends the stream. */
 static int
-write_input_records(SXE *s, const char *data, size_t length, bool last)
+write_input_records(const struct sxe__http_link *link, const char *data, size_t length, bool last)
 {
+    const struct sxe__http_records *records = &link->client->records[sxe__http_link_id(link)];
+    SXE *s = link->socket;
     char head[SXE_HTTP_FASTCGI_HEAD];
     int result = 0;
 
     while (result == 0 && length > 0) {
         const size_t size = length < SXE__HTTP_STDIN_MAX ? length : SXE__HTTP_STDIN_MAX;
 
-        sxe__http_records_put_input(head, size);
+        sxe__http_records_put_input(records, head, size);
         result = sxe_write(s, head, sizeof(head));
         if (result == 0)
             result = sxe_write(s, data, (unsigned)size);
         data += size;
         length -= size;
     }
-    sxe__http_records_put_input(head, 0);
+    sxe__http_records_put_input(records, head, 0);
     return result == 0 && last ? sxe_write(s, head, sizeof(head)) : result;
 }
 
@@ -107,7 +109,7 @@ write_body_part(const struct sxe__http_link *link, const void *data, size_t leng
     int result = 0;
 
     if (link->client->records != NULL)
-        return write_input_records(s, data, length, last);
+        return write_input_records(link, data, length, last);
     if (link->unsent != SXE_HTTP_CHUNKED)
         return sxe_write(s, data, (unsigned)length);
     if (length > 0) {

@@ -8,8 +8,9 @@
  *     Content-type: a/b      -->  Content-type: a/b
  *     (empty line)                (empty line)
  *
- * The lines of a script end with LF or CRLF. A connection carries one request at a time, so its id
- * is always 1.
+ * The lines of a script end with LF or CRLF. A connection carries one request at a time. Its id
+ * changes with each request, so that a record that comes after the end of one request is wrong in
+ * the next, and never a part of another client's reply.
  */
 #include "sxe-http-client-private.h"
 #include "sxe-http-private.h"
@@ -17,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ID 1u
+#define ID_MAX 255u /* small, since applications may have a table of the requests */
 
 /* the first line of each response; the status is written over 200 */
 static const char first_line[] = "HTTP/1.1 200 \r\n";
@@ -66,31 +67,41 @@ sxe__http_records_write(const struct sxe_http_request_head *request, bool keep, 
     length = put_parameters(request, room + before, most);
     if (length < 0)
         return length;
-    sxe_http_fastcgi_put_begin(room, ID, SXE_HTTP_FASTCGI_RESPONDER, keep);
-    sxe_http_fastcgi_put_head(room + 16, SXE_HTTP_FASTCGI_PARAMS, ID, (uint16_t)length, 0);
+    /* the ids follow when the request has a connection */
+    sxe_http_fastcgi_put_begin(room, 1, SXE_HTTP_FASTCGI_RESPONDER, keep);
+    sxe_http_fastcgi_put_head(room + 16, SXE_HTTP_FASTCGI_PARAMS, 1, (uint16_t)length, 0);
     to = room + before + length;
-    sxe_http_fastcgi_put_head(to, SXE_HTTP_FASTCGI_PARAMS, ID, 0, 0);
+    sxe_http_fastcgi_put_head(to, SXE_HTTP_FASTCGI_PARAMS, 1, 0, 0);
     to += SXE_HTTP_FASTCGI_HEAD;
     if (request->body_length == 0) {
-        sxe__http_records_put_input(to, 0);
+        sxe_http_fastcgi_put_head(to, SXE_HTTP_FASTCGI_STDIN, 1, 0, 0);
         to += SXE_HTTP_FASTCGI_HEAD;
     }
     return to - room;
 }
 
 void
-sxe__http_records_put_input(char to[SXE_HTTP_FASTCGI_HEAD], size_t length)
+sxe__http_records_put_input(const struct sxe__http_records *records, char to[SXE_HTTP_FASTCGI_HEAD],
+                            size_t length)
 {
-    sxe_http_fastcgi_put_head(to, SXE_HTTP_FASTCGI_STDIN, ID, (uint16_t)length, 0);
+    sxe_http_fastcgi_put_head(to, SXE_HTTP_FASTCGI_STDIN, records->id, (uint16_t)length, 0);
 }
 
 /* ---- Records of a reply ---- */
 
 void
-sxe__http_records_begin(struct sxe__http_records *records)
+sxe__http_records_begin(struct sxe__http_records *records, bool is_reused, char *request,
+                        size_t length)
 {
-    *records = (struct sxe__http_records){.used = 0};
+    const uint16_t id = is_reused ? (uint16_t)(records->id % ID_MAX + 1) : 1;
+
+    *records = (struct sxe__http_records){.id = id};
     sxe_http_fastcgi_init(&records->reader, SXE_HTTP_FASTCGI_OF_SERVER);
+    for (size_t at = 0; at < length;) { /* these records have no padding */
+        request[at + 3] = (char)id;
+        at += SXE_HTTP_FASTCGI_HEAD +
+              ((size_t)(uint8_t)request[at + 4] << 8 | (uint8_t)request[at + 5]);
+    }
 }
 
 /* A part of a stream, which ends with an empty record. False: the stream has ended before. */
@@ -138,9 +149,9 @@ sxe__http_records_read(struct sxe__http_records *records, const char *data, size
         *complaint = sxe_http_fastcgi_refusal_text((enum sxe_http_fastcgi_refusal)reader->refusal);
     if (n <= 0)
         return n;
-    if (reader->is_first && reader->id != ID) {
-        *complaint = reader->id == 0 ? "a record that answers no question"
-                                     : "a record of a request that was not sent";
+    if (reader->is_first && reader->id != records->id) {
+        *complaint =
+            reader->id == 0 ? "a record that answers no question" : "a record of another request";
         return -1;
     }
     if (reader->type == SXE_HTTP_FASTCGI_STDOUT) {

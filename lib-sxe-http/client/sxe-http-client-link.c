@@ -17,8 +17,8 @@ const char *
 sxe__http_link_state_to_string(unsigned state)
 {
     static const char *const names[SXE__HTTP_LINK_STATES] = {
-        "FREE", "CONNECTING", "SENDING", "ASKING", "HEAD",
-        "BODY", "PAUSED",     "IDLE",    "ENDING", "DROPPED",
+        "FREE",   "CONNECTING", "SENDING", "ASKING", "HEAD",    "BODY",
+        "PAUSED", "LATE",       "IDLE",    "ENDING", "DROPPED",
     };
 
     return state < SXE__HTTP_LINK_STATES ? names[state] : "?";
@@ -177,6 +177,14 @@ sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error)
     sxe__http_job_end(client, job, error);
 }
 
+bool
+sxe__http_link_has_whole_output(const struct sxe__http_link *link)
+{
+    return link->client->records != NULL && link->has_head &&
+           (link->parser.body == SXE_HTTP_BODY_NONE ||
+            (link->parser.body == SXE_HTTP_BODY_LENGTH && link->left == 0));
+}
+
 static void
 attach_job(struct sxe__http_link *link, unsigned job)
 {
@@ -192,7 +200,9 @@ attach_job(struct sxe__http_link *link, unsigned job)
     link->refusal = SXE_HTTP_NOT_REFUSED;
     link->complaint = NULL;
     if (link->client->records != NULL)
-        sxe__http_records_begin(&link->client->records[sxe__http_link_id(link)]);
+        sxe__http_records_begin(
+            &link->client->records[sxe__http_link_id(link)], link->socket != NULL,
+            link->client->requests + job * (size_t)link->client->config.request_max, to->length);
     link->unsent =
         to->wanted.copy_body && to->wanted.on_room == NULL ? 0 : to->wanted.request.body_length;
     link->body_used = 0;
@@ -255,6 +265,8 @@ may_retry(const struct sxe__http_link *link, int error)
 static int
 result_of_close(const struct sxe__http_link *link, int error)
 {
+    if (sxe__http_link_has_whole_output(link))
+        return 0;
     if (error != 0)
         return -error;
     return link->has_head && link->parser.body == SXE_HTTP_BODY_UNTIL_CLOSE &&
@@ -318,7 +330,7 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
     struct sxe__http_link *link = (struct sxe__http_link *)array + id;
 
     SXE_UNUSED_PARAMETER(user);
-    if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE) {
+    if (link->job == SXE_NONE && link->socket != NULL) { /* IDLE or LATE */
         sxe__http_link_end(link, SXE__HTTP_END_AFTER_OUTPUT);
     } else if (sxe__http_link_state(link) == SXE__HTTP_LINK_DROPPED) {
         sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
@@ -326,7 +338,8 @@ sxe__http_link_on_timeout(void *array, unsigned id, void *user)
     } else if (has_server_read(link)) {
         sxe_pool_touch(array, id);
     } else {
-        sxe__http_job_fail(link->client, link->job, -ETIMEDOUT);
+        sxe__http_job_fail(link->client, link->job,
+                           sxe__http_link_has_whole_output(link) ? 0 : -ETIMEDOUT);
     }
 }
 
@@ -354,13 +367,15 @@ find_idle_link(const struct sxe_http_client *client, unsigned job)
     return SXE_POOL_NO_INDEX;
 }
 
-/* No link is free: close the link that has been idle for the longest time, unless a link is closing
- * already. */
+/* No link is free: close the link that has been idle for the longest time, or LATE, unless a link is
+ * closing already. */
 static void
 close_longest_idle(struct sxe_http_client *client)
 {
-    const unsigned id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE);
+    unsigned id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE);
 
+    if (id == SXE_POOL_NO_INDEX)
+        id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_LATE);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_get_count(client->links, SXE__HTTP_LINK_ENDING) == 0)
         sxe__http_link_end(&client->links[id], SXE__HTTP_END_AT_ONCE);
 }

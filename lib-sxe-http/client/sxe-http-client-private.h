@@ -20,6 +20,8 @@
  *      |                   ASKING   '--- IDLE <------'
  *      '-- ENDING <-- any of them; DROPPED, if there is no socket yet
  *
+ * With FastCGI, LATE may be between BODY and IDLE.
+ *
  * Without a body there is no SENDING, without a body in the response no BODY, and an early response
  * goes from SENDING or ASKING to BODY. An upgrade makes a link FREE at once: its socket stays.
  *
@@ -43,6 +45,7 @@ enum sxe__http_link_state {
     SXE__HTTP_LINK_HEAD,    /* waiting for a response's head */
     SXE__HTTP_LINK_BODY,
     SXE__HTTP_LINK_PAUSED, /* like BODY, but the program has paused the reading */
+    SXE__HTTP_LINK_LATE,   /* FastCGI: the job has its whole reply, and the script goes on */
     SXE__HTTP_LINK_IDLE,
     SXE__HTTP_LINK_ENDING,  /* waiting for on_close of the link's socket */
     SXE__HTTP_LINK_DROPPED, /* the link's dial was cancelled; FREE in the next turn of the loop */
@@ -101,6 +104,7 @@ struct sxe__http_link {
 /* The state of reading a link's reply of FastCGI. */
 struct sxe__http_records {
     struct sxe_http_fastcgi reader;
+    uint16_t id;       /* of the request; the next one of the connection has another */
     uint32_t used;     /* bytes of the head that is made from the script's head */
     uint32_t line;     /* offset of the line whose end has not come */
     uint16_t status;   /* 0: the script has given none */
@@ -188,10 +192,13 @@ SXE_MUST_USE ssize_t sxe__http_records_write(const struct sxe_http_request_head 
 
 /* Write the heads of records of STDIN: one for so many bytes, and one that ends the stream. */
 #define SXE__HTTP_STDIN_MAX 32768u
-void sxe__http_records_put_input(char to[SXE_HTTP_FASTCGI_HEAD], size_t length);
+void sxe__http_records_put_input(const struct sxe__http_records *records,
+                                 char to[SXE_HTTP_FASTCGI_HEAD], size_t length);
 
-/* Prepare for the reply to the next request. */
-void sxe__http_records_begin(struct sxe__http_records *records);
+/* Prepare for the reply to the next request, whose records these are: give them their id.
+ * is_reused: the connection has served another request. */
+void sxe__http_records_begin(struct sxe__http_records *records, bool is_reused, char *request,
+                             size_t length);
 
 enum sxe__http_record_kind {
     SXE__HTTP_RECORD_NOTHING, /* the end of a stream, or no content */
@@ -321,6 +328,10 @@ void sxe__http_job_release(struct sxe_http_client *client, unsigned job);
 
 /* Free a job and call its on_done. */
 void sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result);
+
+/* Whether the link is one of FastCGI, and its job has its whole reply: all bytes of a known length,
+ * or a head without a body. The script may not have ended. */
+bool sxe__http_link_has_whole_output(const struct sxe__http_link *link);
 
 /* Like sxe__http_job_end; the job's link, if any, also ends at once. */
 void sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error);

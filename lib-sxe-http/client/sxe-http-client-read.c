@@ -54,7 +54,7 @@ rest_link(struct sxe__http_link *link)
 {
     struct sxe_http_client *client = link->client;
 
-    if (sxe__http_link_job(link)->is_paused)
+    if (link->job != SXE_NONE && sxe__http_link_job(link)->is_paused)
         sxe_resume(link->socket, SXE_RESUME_WHEN_MORE);
     sxe__http_link_move(link, SXE__HTTP_LINK_IDLE);
     if (sxe_pool_get_count(client->links, SXE__HTTP_LINK_IDLE) > client->config.idle_max)
@@ -72,7 +72,8 @@ complete_reply(struct sxe__http_link *link)
     else
         sxe__http_link_end(link,
                            link->unsent > 0 ? SXE__HTTP_END_AT_ONCE : SXE__HTTP_END_AFTER_OUTPUT);
-    sxe__http_job_end(client, link->job, 0);
+    if (link->job != SXE_NONE)
+        sxe__http_job_end(client, link->job, 0);
     sxe__http_client_dispatch(client);
     return STOP;
 }
@@ -294,7 +295,10 @@ static enum step
 complain(struct sxe__http_link *link, const char *complaint, int error)
 {
     link->complaint = complaint;
-    return fail_reply(link, error);
+    if (link->job != SXE_NONE)
+        return fail_reply(link, error);
+    sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE); /* LATE */
+    return STOP;
 }
 
 /* The script's head is whole: show it as the head of a response. */
@@ -381,7 +385,7 @@ read_record(struct sxe__http_link *link)
         return STOP;
     if (kind == SXE__HTTP_RECORD_OUTPUT && read_output(link, part) == STOP)
         return STOP;
-    if (kind == SXE__HTTP_RECORD_ERRORS) {
+    if (kind == SXE__HTTP_RECORD_ERRORS && link->job != SXE_NONE) {
         struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
 
         client->on_error_text(&exchange, part);
@@ -392,6 +396,17 @@ read_record(struct sxe__http_link *link)
     if (kind == SXE__HTTP_RECORD_END)
         return end_script_reply(link);
     return sxe__http_link_state(link) == SXE__HTTP_LINK_PAUSED ? STOP : GO_ON;
+}
+
+/* The reply is whole for the client, but its script goes on. End the job, and read on without it, so
+ * that the script is not ended by a closed connection. */
+static void
+leave_script(struct sxe__http_link *link)
+{
+    if (sxe__http_link_job(link)->is_paused)
+        sxe_resume(link->socket, SXE_RESUME_WHEN_MORE);
+    sxe__http_link_move(link, SXE__HTTP_LINK_LATE);
+    sxe__http_job_end(link->client, link->job, 0);
 }
 
 static enum step
@@ -421,4 +436,8 @@ sxe__http_client_on_read(SXE *s, int length)
         sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
     while (step == GO_ON && SXE_BUF_USED(s) > 0)
         step = read_next(link);
+    /* END_REQUEST mostly comes with the last byte. As long as the script may read a body, it is the
+     * client's. */
+    if (link->job != SXE_NONE && link->unsent == 0 && sxe__http_link_has_whole_output(link))
+        leave_script(link);
 }

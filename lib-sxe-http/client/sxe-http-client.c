@@ -168,6 +168,7 @@ make_pools(struct sxe_http_client *client)
         [SXE__HTTP_LINK_SENDING] = seconds_of_ms(config->stall_timeout_ms),
         [SXE__HTTP_LINK_HEAD] = seconds_of_ms(config->head_timeout_ms),
         [SXE__HTTP_LINK_BODY] = seconds_of_ms(config->stall_timeout_ms),
+        [SXE__HTTP_LINK_LATE] = seconds_of_ms(config->stall_timeout_ms),
         [SXE__HTTP_LINK_IDLE] = seconds_of_ms(config->idle_timeout_ms),
         [SXE__HTTP_LINK_DROPPED] = AT_ONCE_S,
     };

@@ -44,7 +44,7 @@ read_all(struct found *found, const char *data, size_t size, size_t piece)
     ssize_t n = 1;
 
     memset(found, 0, sizeof(*found));
-    sxe__http_records_begin(&records);
+    sxe__http_records_begin(&records, false, NULL, 0);
     while (!found->is_ended && n >= 0 && end < size) {
         end = size - end < piece ? size : end + piece;
         char *copy = malloc(end - taken);
@@ -84,7 +84,7 @@ make_head(const char *data, size_t size, size_t piece, char *room, size_t room_s
 
     *complaint = NULL;
     *made = 0;
-    sxe__http_records_begin(&records);
+    sxe__http_records_begin(&records, false, NULL, 0);
     while (at < size && !is_whole) {
         const size_t length = size - at < piece ? size - at : piece;
         const ssize_t n = sxe__http_records_head(&records, (struct sxe_span){data + at, length},

@@ -56,13 +56,14 @@ local function ask(server, target, more)
     return sock
 end
 
-local function take(listener)
-    local app = {sock = listener:accept(20), params = {}, input = ""}
+-- Take a request: the first of the next connection, or the next one of this connection.
+local function take(listener, sock)
+    local app = {sock = sock or listener:accept(20), params = {}, input = ""}
     local params = ""
     while true do
         local version, kind, id, length, padding = string.unpack(">BBI2I2B", app.sock:recv(8))
         equal(version, 1)
-        equal(id, 1)
+        app.id = id
         local content = length + padding > 0 and app.sock:recv(length + padding):sub(1, length) or ""
         if kind == fastcgi.PARAMS then
             params = params .. content
@@ -157,6 +158,43 @@ test("a reply that is cut after any of its bytes is a 502, or the client sees th
             end
         end
     end
+end)
+
+-- promise: docs/fastcgi.md: A reply with `Content-Length` ends with its last byte, and one without a body with its head.
+test("a client does not wait for a script that goes on after its reply", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(listener, nil, 'stall_timeout = "0.5s"')
+    local sock <close> = ask(server, "GET /", "")
+    local late <close> = take(listener).sock
+    late:send(out "Content-Length: 3\n\nabc")
+    equal(sock:read_reply().body, "abc")
+    sock:send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+    local head <close> = take(listener).sock
+    head:send(out "A: b\n\n")
+    equal(sock:read_reply("HEAD").status, 200)
+    sock:send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    local last <close> = take(listener).sock
+    last:send(out "Content-Length: 4\n\nlast" .. END)
+    equal(sock:read_reply().body, "last")
+    check(late:eof(), "open after stall_timeout")
+    check(head:eof(), "open after stall_timeout")
+end)
+
+-- promise: docs/fastcgi.md: On a kept connection each request has another id than the one before, so records that come too
+-- late are wrong, and in no other client's reply.
+test("a record of an earlier request is in no reply", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local server <close> = start(listener, nil, "keep = true")
+    local sock <close> = ask(server, "GET /", "")
+    local app = take(listener)
+    app.sock:send(out "Content-Length: 3\n\nabc" .. END)
+    equal(sock:read_reply().body, "abc")
+    sock:send("GET /b HTTP/1.1\r\nHost: a\r\n\r\n")
+    local next_id = take(listener, app.sock).id
+    check(next_id ~= app.id, next_id)
+    app.sock:send(out "Content-Length: 4\n\nevil" .. END)
+    equal(sock:read_reply().status, 502)
+    app.sock:close()
 end)
 
 -- promise: docs/fastcgi.md: A record that is wrong ends the request with 502:
