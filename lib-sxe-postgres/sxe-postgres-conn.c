@@ -6,222 +6,18 @@
  *                                                     |
  *     take <-- rest: the loop looks for the end <-----' clean: no reply missing, no transaction
  *                                                     |
- *     closed <-- PQcancel in a thread <-- abandon <---' anything else
+ *     closed <-- sxe-postgres-cancel.c <-- abandon <--' anything else
  */
 #include <errno.h>
-#include <linux/close_range.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sxe-always-internal.h"
 #include "sxe-lua-internal.h"
 #include "sxe-postgres-private.h"
 #include "sxe.h"
 
-enum {
-    CANCELS_MAX = 64, /* how many threads may cancel queries of one server */
-    SERVERS_MAX = 16, /* of how many servers queries may be cancelled at one time */
-    STACK_SIZE = 256 * 1024,
-    END_MS = 2000,
-    REASON_SIZE = 256,
-    LOOKS = 8
-};
-
-/* A server whose queries threads of this process cancel. */
-struct cancel_server {
-    struct sockaddr_storage address;
-    unsigned cancels; /* how many threads cancel queries of the server; 0: the entry is free */
-};
-
-/* A thread's job: to cancel the query of a connection, and then to close the connection. */
-struct cancel_job {
-    PGcancel *cancel;
-    PGconn *pg;
-    struct cancel_server *server;
-    uint64_t limit_ns; /* how long to wait for the server */
-};
-
-static pthread_mutex_t cancel_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct cancel_server cancel_servers[SERVERS_MAX]; /* guarded by cancel_mutex */
-
-/* ---- Cancelling ---- */
-
-/* The entry of a server, or a free entry; NULL: there is neither. The caller holds the mutex. */
-static struct cancel_server *
-find_cancel_server(const struct sockaddr_storage *address)
-{
-    struct cancel_server *found = NULL;
-
-    for (unsigned i = 0; i < SERVERS_MAX; i++) {
-        struct cancel_server *server = &cancel_servers[i];
-
-        if (server->cancels == 0)
-            found = server;
-        else if (memcmp(&server->address, address, sizeof(*address)) == 0)
-            return server;
-    }
-    return found;
-}
-
-/* Count a thread that is to cancel a query of the connection's server. The thread may wait for the
- * server, so each server has a limit of threads: the threads of a server that does not answer leave
- * room for others. NULL: there is no room, or the connection has ended. */
-static struct cancel_server *
-enter_cancel_server(const PGconn *pg)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t length = sizeof(address);
-    struct cancel_server *server;
-
-    if (getpeername(PQsocket(pg), (struct sockaddr *)&address, &length) < 0)
-        return NULL;
-    pthread_mutex_lock(&cancel_mutex);
-    server = find_cancel_server(&address);
-    if (server != NULL && server->cancels < CANCELS_MAX) {
-        server->address = address;
-        server->cancels++;
-    } else {
-        server = NULL;
-    }
-    pthread_mutex_unlock(&cancel_mutex);
-    return server;
-}
-
-static void
-leave_cancel_server(struct cancel_server *server)
-{
-    pthread_mutex_lock(&cancel_mutex);
-    server->cancels--;
-    pthread_mutex_unlock(&cancel_mutex);
-}
-
-static bool
-has_cancels(void)
-{
-    unsigned number = 0;
-
-    pthread_mutex_lock(&cancel_mutex);
-    for (unsigned i = 0; i < SERVERS_MAX; i++)
-        number += cancel_servers[i].cancels;
-    pthread_mutex_unlock(&cancel_mutex);
-    return number > 0;
-}
-
-/* Start a thread that gets no signals. 0 or an errno value. */
-static int
-start_cancel_thread(pthread_t *thread, void *(*fn)(void *), void *argument)
-{
-    pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
-    int error;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(thread, &attributes, fn, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
-}
-
-/* Ask the server to cancel the query. PQcancel waits for the server without a limit of time, so
- * this thread may be cancelled meanwhile. Give the thread an empty table of descriptors of its own
- * first: the kernel closes the socket of PQcancel when the thread ends. */
-static void *
-ask_server(void *cancel)
-{
-    char reason[REASON_SIZE];
-
-    if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_UNSHARE) == 0)
-        (void)PQcancel(cancel, reason, sizeof(reason));
-    return NULL;
-}
-
-static void
-ask_with_limit(struct cancel_job *job)
-{
-    struct timespec end;
-    pthread_t asker;
-    bool has_asker = start_cancel_thread(&asker, ask_server, job->cancel) == 0;
-
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(job->limit_ns / SXE_NS_PER_SECOND);
-    end.tv_nsec += (long)(job->limit_ns % SXE_NS_PER_SECOND);
-    end.tv_sec += end.tv_nsec / (long)SXE_NS_PER_SECOND;
-    end.tv_nsec %= (long)SXE_NS_PER_SECOND;
-    if (has_asker && pthread_clockjoin_np(asker, NULL, CLOCK_MONOTONIC, &end) != 0) {
-        pthread_cancel(asker);
-        pthread_join(asker, NULL);
-    }
-}
-
-/* Each cancel has a thread of its own: neither other cancels nor the end of the process wait for
- * it. If the server cannot be asked, it ends the query when it finds that the connection is
- * closed. */
-static void *
-run_cancel(void *argument)
-{
-    struct cancel_job *job = argument;
-    struct cancel_server *server = job->server;
-
-    pthread_detach(pthread_self());
-    ask_with_limit(job);
-    PQfreeCancel(job->cancel);
-    PQfinish(job->pg);
-    free(job);
-    leave_cancel_server(server);
-    return NULL;
-}
-
-static bool
-start_cancel(const struct sxe__postgres_conn *conn, PGconn *pg, struct cancel_server *server)
-{
-    struct cancel_job *job = calloc(1, sizeof(*job));
-    pthread_t thread;
-
-    if (job == NULL)
-        return false;
-    job->pg = pg;
-    job->server = server;
-    job->limit_ns = conn->cancel_limit_ns;
-    job->cancel = PQgetCancel(pg);
-    if (job->cancel != NULL && start_cancel_thread(&thread, run_cancel, job) == 0)
-        return true;
-    PQfreeCancel(job->cancel);
-    free(job);
-    return false;
-}
-
-/* Have a thread cancel the query that is under way on the connection, and close the connection
- * afterwards. False: no thread can be started; the caller closes the connection now. */
-static bool
-begin_cancel(const struct sxe__postgres_conn *conn, PGconn *pg)
-{
-    struct cancel_server *server = enter_cancel_server(pg);
-
-    if (server == NULL)
-        return false;
-    if (start_cancel(conn, pg, server))
-        return true;
-    leave_cancel_server(server);
-    return false;
-}
-
-void
-sxe__postgres_await_cancels(void)
-{
-    for (int i = 0; i < END_MS && has_cancels(); i++)
-        (void)poll(NULL, 0, 1);
-}
+enum { LOOKS = 8 };
 
 /* ---- Rest ---- */
 
@@ -254,7 +50,7 @@ sxe__postgres_abandon(struct sxe__postgres_conn *conn)
     PQfreemem(conn->copied);
     conn->copied = NULL;
     conn->pg = NULL;
-    if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !begin_cancel(conn, pg))
+    if (!conn->is_busy || PQstatus(pg) != CONNECTION_OK || !sxe__postgres_cancel(conn, pg))
         PQfinish(pg);
     if (conn->task != 0)
         sxe__lua_wake(conn->task, SXE__LUA_EVENT);

@@ -4,7 +4,8 @@
  *
  *     sxe-postgres.lua     pools, statements, transactions, built on the functions below
  *     sxe-postgres.c       the module; connection strings; names of servers
- *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed, its query cancelled
+ *     sxe-postgres-conn.c  a connection: made, waited for, at rest, closed
+ *     sxe-postgres-cancel.c  the query of a connection that is given up is cancelled in a thread
  *     sxe-postgres-query.c what is sent, and the results, a row at a time
  *     sxe-postgres-pipeline.c  several queries that are sent together
  *     sxe-postgres-copy.c  COPY from and to the client
@@ -36,7 +37,7 @@ struct sxe__postgres_conn {
     ev_io io; /* watches the descriptor, for the task that waits or while the connection rests */
     ev_timer idle; /* when it fires, the connection is closed, because it was at rest long enough */
     uint64_t task; /* the task that waits; 0: none */
-    uint64_t cancel_limit_ns; /* how long a request to cancel a query may take */
+    uint64_t cancel_limit_ns; /* how long cancelling a query may take */
     uint64_t rows;            /* how many rows of the result have been read */
     uint64_t bytes;
     unsigned syncs;   /* how many syncs of a pipeline were sent that have not been received */
@@ -53,9 +54,6 @@ struct sxe__postgres_conn {
 /* ---- sxe-postgres-conn.c ---- */
 
 void sxe__postgres_add_conn(lua_State *L); /* add the class of connections to the module */
-
-/* Wait until no thread of this process cancels a query, for 2 s at most. */
-void sxe__postgres_await_cancels(void);
 
 /* The connection at an argument; raises an error for anything else. */
 struct sxe__postgres_conn *sxe__postgres_check(lua_State *L, int argument);
@@ -84,6 +82,15 @@ int sxe__postgres_l_take(lua_State *L);
 int sxe__postgres_l_status(lua_State *L);        /* status(conn) */
 int sxe__postgres_l_take_crossing(lua_State *L); /* take_crossing(conn) */
 int sxe__postgres_l_abandon(lua_State *L);       /* abandon(conn) */
+
+/* ---- sxe-postgres-cancel.c ---- */
+
+/* Have a thread cancel the query that is under way on the connection, and close the connection
+ * afterwards. False: no thread can be started; the caller closes the connection now. */
+bool sxe__postgres_cancel(const struct sxe__postgres_conn *conn, PGconn *pg);
+
+/* Wait until no thread of this process cancels a query, for 2 s at most. */
+void sxe__postgres_await_cancels(void);
 
 /* ---- sxe-postgres-query.c ---- */
 

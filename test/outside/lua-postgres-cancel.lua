@@ -13,7 +13,7 @@ if wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.postgres'"}:wait(120) 
     return
 end
 
--- promise: docs/postgres.md: The thread gives up after `cancel_timeout`.
+-- promise: docs/postgres.md: It gives up after `cancel_timeout`, and closes the connection
 test("requests to cancel a query end after their own time", function()
     equal(cli.output_of(300, {wire.program "sxe-lua", "--sockets", "100", "-e", [[
 local postgres, task, tcp = require "sxe.postgres", require "sxe.task", require "sxe.tcp"

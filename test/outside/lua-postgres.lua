@@ -657,6 +657,23 @@ true
 ]])
 end)
 
+-- promise: docs/postgres.md: A server ignores a request that comes before its process has begun the query, so the thread asks again
+test("a query that is cancelled while its connection begins ends in the server", function()
+    equal(run[[
+for _ = 1, 100 do
+  local fresh <close> = open{ max = 1, prepare = false }
+  local t = task.start(fresh.query, fresh, "SELECT pg_sleep(600)")
+  task.sleep(math.random() * 0.03)
+  t:cancel()
+  t:join()
+end
+repeat
+  task.sleep(0.01)
+until db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"[1].n == 0
+print "none"
+]], "none\n")
+end)
+
 -- promise: docs/postgres.md: A reply never reaches another task than its own.
 test("tasks that are cancelled at random never get the rows of others", function()
     equal(run[[

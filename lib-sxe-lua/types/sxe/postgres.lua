@@ -18,7 +18,7 @@ local postgres = {}
 ---@field waiters? integer tasks that wait for a connection at most, 1000
 ---@field timeout? sxe.seconds of a call, 30
 ---@field connect_timeout? sxe.seconds that of conninfo, or 5
----@field cancel_timeout? sxe.seconds for a request to cancel a query, 5
+---@field cancel_timeout? sxe.seconds to have the server cancel a query, 5
 ---@field idle_timeout? sxe.seconds after which an unused connection is closed, 60
 ---@field prepare? boolean whether statements are prepared by name, true
 ---@field statements? integer prepared statements of a connection at most, 100

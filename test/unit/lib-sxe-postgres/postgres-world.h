@@ -81,6 +81,8 @@ l_pq_fault(lua_State *L)
         fake_os_fail(FAKE_GETPEERNAME, 1, 1, ENOTCONN);
     else if (strcmp(name, "pthread_create") == 0)
         fake_os_fail(FAKE_PTHREAD_CREATE, 1, 1, EAGAIN);
+    else if (strcmp(name, "second pthread_create") == 0)
+        fake_os_fail(FAKE_PTHREAD_CREATE, 2, 1, EAGAIN);
     else
         pq_fault(name);
     return 0;

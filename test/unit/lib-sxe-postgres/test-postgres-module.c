@@ -20,7 +20,7 @@ run_to_the_end(const char *script)
     world_stop();
 }
 
-static const char *const scripts[] = {"queries", "pipelines", "wrong", "faults", "ends"};
+static const char *const scripts[] = {"queries", "pipelines", "cancels", "wrong", "faults", "ends"};
 
 START_TEST(queries_get_their_rows_or_the_reason)
 {
