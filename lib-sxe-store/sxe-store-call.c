@@ -150,15 +150,6 @@ add_change(char *at, const MDB_val *key, const MDB_val *value, bool is_condition
     return at + value->mv_size;
 }
 
-/* The deadline of the timeout at a stack index. Lua would convert a text; that is refused. */
-static uint64_t
-deadline_of(lua_State *L, int argument)
-{
-    luaL_argcheck(L, lua_type(L, argument) != LUA_TSTRING, argument,
-                  "a timeout in seconds expected");
-    return sxe__lua_deadline(L, argument);
-}
-
 /* store:put(key, value [, timeout]) */
 int
 sxe__store_l_put(lua_State *L)
@@ -170,7 +161,7 @@ sxe__store_l_put(lua_State *L)
 
     sxe__store_check_key(L, 2, &key);
     check_value(L, 3, false, &value);
-    deadline_ns = deadline_of(L, 4);
+    deadline_ns = sxe__lua_deadline(L, 4);
     job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of_pair(&key, &value));
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
@@ -189,7 +180,7 @@ sxe__store_l_del(lua_State *L)
     uint64_t deadline_ns;
 
     sxe__store_check_key(L, 2, &key);
-    deadline_ns = deadline_of(L, 3);
+    deadline_ns = sxe__lua_deadline(L, 3);
     job = sxe__store_job_new(file, SXE__STORE_CHANGES, size_of_pair(&key, &none));
     if (job == NULL)
         return sxe__store_fail(L, ENOMEM);
@@ -210,7 +201,7 @@ sxe__store_l_cas(lua_State *L)
     sxe__store_check_key(L, 2, &key);
     check_value(L, 3, true, &expected);
     check_value(L, 4, true, &value);
-    deadline_ns = deadline_of(L, 5);
+    deadline_ns = sxe__lua_deadline(L, 5);
     job = sxe__store_job_new(file, SXE__STORE_CHANGES,
                              size_of_pair(&key, &expected) + size_of_pair(&key, &value));
     if (job == NULL)
@@ -271,7 +262,7 @@ int
 sxe__store_l_sync(lua_State *L)
 {
     struct sxe__store_file *file = sxe__store_check(L);
-    const uint64_t deadline_ns = deadline_of(L, 2);
+    const uint64_t deadline_ns = sxe__lua_deadline(L, 2);
     struct sxe__store_job *job = sxe__store_job_new(file, SXE__STORE_SYNC, 0);
 
     if (job == NULL)
@@ -285,7 +276,7 @@ sxe__store_l_resize(lua_State *L)
 {
     struct sxe__store_file *file = sxe__store_check(L);
     const lua_Integer map_size = luaL_checkinteger(L, 2);
-    const uint64_t deadline_ns = deadline_of(L, 3);
+    const uint64_t deadline_ns = sxe__lua_deadline(L, 3);
     struct sxe__store_job *job;
 
     luaL_argcheck(L, map_size > 0 && map_size <= MAP_MAX, 2, "a number of bytes expected");

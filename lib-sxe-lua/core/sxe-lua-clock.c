@@ -148,8 +148,12 @@ sxe__lua_option_deadline(lua_State *L, int argument)
         return 0;
     }
     seconds = lua_tonumber(L, -1);
-    if (!lua_isnumber(L, -1) || !(seconds >= 0) ||
-        (lua_istable(L, argument) && lua_type(L, -1) != LUA_TNUMBER))
+    /* The text of a number is refused, as options refuse it. */
+    if (lua_type(L, -1) != LUA_TNUMBER)
+        luaL_argerror(
+            L, argument,
+            lua_pushfstring(L, "a timeout in seconds expected, not a %s", luaL_typename(L, -1)));
+    if (!(seconds >= 0))
         luaL_argerror(L, argument, "a timeout in seconds expected");
     lua_pop(L, 1);
     /* A time of more than 100 years counts as no deadline. A shorter time is at least 1 ns, because

@@ -306,7 +306,7 @@ static const char sugar[] =
     "local task, cancel_all, cancel_all_if_failed = ...\n"
     "\n"
     "function task.deadline(seconds, fn, ...)\n"
-    "    if seconds ~= nil and not ((tonumber(seconds) or -1) >= 0) then\n"
+    "    if seconds ~= nil and not (math.type(seconds) and seconds >= 0) then\n"
     "        error(\"bad argument #1 to 'deadline' (a timeout in seconds expected)\", 2)\n"
     "    elseif type(fn) ~= 'function' then\n"
     "        error(\"bad argument #2 to 'deadline' (function expected)\", 2)\n"

@@ -63,7 +63,8 @@ sxe__lua_dict_ttl(lua_State *L, int argument)
 {
     double seconds = luaL_optnumber(L, argument, HUGE_VAL);
 
-    luaL_argcheck(L, seconds > 0, argument, "seconds to live expected");
+    luaL_argcheck(L, seconds > 0 && lua_type(L, argument) != LUA_TSTRING, argument,
+                  "seconds to live expected");
     return isinf(seconds) ? SXE_DICT_FOREVER : seconds;
 }
 

@@ -17,7 +17,8 @@ local exchange, exchange_shared, left_of = core.exchange, core.exchange_shared, 
 local choose_own, take = core.choose_own, core.take
 local concat, remove, unpack = table.concat, table.remove, table.unpack
 local error, format, pairs, rawget, select = error, string.format, pairs, rawget, select
-local setmetatable, tointeger, tostring, type, upper = setmetatable, math.tointeger, tostring, type, string.upper
+local kind_of, setmetatable, tointeger = math.type, setmetatable, math.tointeger
+local tostring, type, upper = tostring, type, string.upper
 
 local RETRIES <const> = 10
 local EVENTS <const> = { message = 0, pmessage = 1 } -- names before the channel: a pmessage has its pattern there
@@ -259,8 +260,10 @@ local function message_of(list)
 end
 
 function Subscription.read(sub, timeout)
+  if timeout ~= nil and not (kind_of(timeout) and timeout >= 0) then
+    error("bad argument #1 to 'read' (a timeout in seconds expected)", 2)
+  end
   local deadline = timeout and c.now() + timeout
-
   if sub.early[1] then return remove(sub.early, 1) end
   sub.is_late = false
   while true do

@@ -82,6 +82,35 @@ test("an option of the wrong type, or of another call, is refused by name", func
     end
 end)
 
+-- promise: docs/lua-handlers.md: A number is needed wherever seconds are
+test("the text of a number is refused where seconds are", function()
+    prints("", [[
+        local dict, file, pool = require "sxe.dict", require "sxe.file", require "sxe.pool"
+        local spawn, tcp, timer, udp = require "sxe.spawn", require "sxe.tcp", require "sxe.timer", require "sxe.udp"
+        task.sleep(0)
+        local server = tcp.serve("127.0.0.1", 0, { connections = 2, handler = function(conn) conn:read(1) end })
+        local conn, socket, child = tcp.connect("127.0.0.1", server.port), udp.open("127.0.0.1", 0), spawn{ "sleep", "60" }
+        local d, elements = dict.open{ name = "d", cells = 9 }, pool.open{ name = "p", count = 1, states = { "a", "b" } }
+        local t, lock, event, queue = task.start(task.sleep, 60), task.lock(), task.event(), task.queue(1)
+        for name, call in pairs{
+            sleep = function() task.sleep "1" end, deadline = function() task.deadline("1", print) end,
+            join = function() t:join "1" end, lock = function() lock:acquire "1" end, event = function() event:wait "1" end,
+            put = function() queue:put(1, "1") end, get = function() queue:get "1" end,
+            after = function() timer.after("1", print) end, every = function() timer.every("1", print) end,
+            read = function() conn:read(1, "1") end, property = function() conn.timeout = "1" end,
+            recvfrom = function() socket:recvfrom "1" end, wait = function() child:wait "1" end,
+            dict = function() d:put("k", "v", "1") end, add = function() d:add("n", 1, "1") end,
+            take = function() elements:take("a", "b", "1") end,
+            file = function() file.read("/dev/null", { timeout = "1" }) end,
+        } do
+            local ok, why = pcall(call)
+            if ok or not why:find "seconds" then print(name, ok, why) end
+        end
+        child:kill()
+        os.exit(0)
+    ]])
+end)
+
 -- promise: docs/lua-handlers.md: The call raises an error for an unknown option, for a limit or `connections` of 0,
 test("a limit of 0 raises", function()
     for _, option in ipairs{"limits = { body = 0 }", "limits = { bodies = 0 }", "limits = { line = 0 }", "limits = { head = 0 }",

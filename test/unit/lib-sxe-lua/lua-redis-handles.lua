@@ -268,6 +268,7 @@ local cases = {
     local early = assert(sub:read(60))
     equal(early.channel .. early.text .. tostring(early.pattern), "aearlynil")
     fails("timeout", sub:read(0.001))
+    for _, seconds in ipairs{ "1", -1, 0 / 0, false } do fails("a timeout in seconds", pcall(sub.read, sub, seconds)) end
     local cut = task.start(function() return sub:read() end)
     await(function() return cut.status == "waiting" end)
     cut:cancel()

@@ -101,14 +101,15 @@ START_TEST(a_deadline_is_some_seconds_from_now)
 {
     fake_start();
     add_global("deadline", deadline);
-    run_script("assert(deadline() == 0 and deadline(nil) == 0 and deadline{} == 0)\n"
-               "assert(deadline(0) == 5000000000 and deadline(1.5) == 6500000000)\n"
-               "assert(deadline{timeout = 2} == 7000000000)\n"
-               "assert(deadline(math.huge) == 0 and deadline(1e300) == 0)\n"
-               "for _, bad in ipairs{-1, 0/0, 'x', {timeout = 'x'}, true} do\n"
-               "    local good, message = pcall(deadline, bad)\n"
-               "    assert(not good and message:find 'a timeout in seconds expected')\n"
-               "end");
+    run_script(
+        "assert(deadline() == 0 and deadline(nil) == 0 and deadline{} == 0)\n"
+        "assert(deadline(0) == 5000000000 and deadline(1.5) == 6500000000)\n"
+        "assert(deadline{timeout = 2} == 7000000000)\n"
+        "assert(deadline(math.huge) == 0 and deadline(1e300) == 0)\n"
+        "for _, bad in ipairs{-1, 0/0, 'x', '1', {timeout = 'x'}, {timeout = '1'}, true} do\n"
+        "    local good, message = pcall(deadline, bad)\n"
+        "    assert(not good and message:find 'a timeout in seconds expected')\n"
+        "end");
     fake_stop();
 }
 END_TEST

@@ -210,6 +210,7 @@ START_TEST(what_cannot_be_done_is_told)
                  "refuses('more than the dict has room for', 27, d:put(1, ('x'):rep(10000)))\n"
                  "refuses('the key is too long', 22, d:get(('k'):rep(70000)))\n"
                  "fails('seconds to live expected', d.put, d, 1, 'x', 0)\n"
+                 "fails('seconds to live expected', d.put, d, 1, 'x', '1')\n"
                  "fails('seconds to live expected', d.put, d, 1, 'x', 0 / 0)\n"
                  "fails('string expected', d.put, d, 1) fails('string expected', d.get, d, {})\n"
                  "fails('sxe.dict expected', d.get, {}, 'a')");

@@ -76,10 +76,12 @@ static const struct story sleeping[] = {
     S("package.preload.slow = function(name) task.sleep(1) return name end "
       "task.start(say, 'meanwhile') say((require 'slow'))",
       "meanwhile;slow;"),
-    S("say(pcall(task.sleep)) say(pcall(task.sleep, {})) say(pcall(task.sleep, -1))",
+    S("say(pcall(task.sleep)) say(pcall(task.sleep, {})) say(pcall(task.sleep, -1)) "
+      "say(pcall(task.sleep, '1'))",
       "false bad argument #1 to 'sxe.task.sleep' (number expected, got no value);"
       "false bad argument #1 to 'sxe.task.sleep' (number expected, got table);"
-      "false bad argument #1 to 'sxe.task.sleep' (a timeout in seconds expected);"),
+      "false bad argument #1 to 'sxe.task.sleep' (a timeout in seconds expected);"
+      "false bad argument #1 to 'sxe.task.sleep' (a timeout in seconds expected, not a string);"),
     S("local numbers = coroutine.wrap(function() for i = 1, 3 do task.sleep(1) "
       "coroutine.yield(i) end end) task.start(function() task.sleep(1.5) say 'between' end) "
       "say(numbers()) say(numbers()) say(numbers())",
@@ -324,8 +326,9 @@ static const struct story composed[] = {
     S("say(task.deadline(2, function(a) task.sleep(1) return a, 2 end, 1))", "1 2;"),
     S("say(task.deadline(1, function() say(task.sleep(2)) end))", "nil timeout;nil cancelled;"),
     S("say(pcall(task.deadline, 1, error, 'no'))", "false no;"),
-    S("for _, seconds in ipairs{-1, 0 / 0, 'x', {}} do say(pcall(task.deadline, seconds, say, 1)) "
-      "end",
+    S("for _, seconds in ipairs{-1, 0 / 0, 'x', '1', {}} do "
+      "say(pcall(task.deadline, seconds, say, 1)) end",
+      "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
       "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
       "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
       "false bad argument #1 to 'deadline' (a timeout in seconds expected);"

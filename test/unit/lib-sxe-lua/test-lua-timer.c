@@ -33,6 +33,8 @@ static const struct story stories[] = {
       "if n == 3 then t:stop() end end)",
       "1 at 2;2 at 4;3 at 6;"),
     S("timer.after(0, function() say 'soon' end) say 'now'", "now;soon;"),
+    S("say(pcall(timer.every, '1', say))",
+      "false bad argument #1 to 'sxe.timer.every' (a timeout in seconds expected, not a string);"),
     S("say(pcall(timer.after, -1, say)) say(pcall(timer.every, 0, say)) say(pcall(timer.after, 1))",
       "false bad argument #1 to 'sxe.timer.after' (a timeout in seconds expected);"
       "false bad argument #1 to 'sxe.timer.every' (a period in seconds expected);"
