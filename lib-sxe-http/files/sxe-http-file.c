@@ -199,10 +199,8 @@ take_prefix(struct sxe_span prefix, struct sxe_span *name)
     return 0;
 }
 
-/* Whether a segment of the name begins with a dot. The first segment may be ".well-known" (RFC
- * 8615). */
-static bool
-is_hidden(struct sxe_span name)
+bool
+sxe__http_is_hidden(struct sxe_span name)
 {
     static const char well_known[] = ".well-known";
     const char *end = name.base + name.length;
@@ -258,7 +256,7 @@ decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span 
     status = take_prefix(prefix, name);
     if (status != 0 || files->config.dot_files || (name->length == 1 && *name->base == '.'))
         return status;
-    return is_hidden(*name) ? 404 : 0;
+    return sxe__http_is_hidden(*name) ? 404 : 0;
 }
 
 /* Like decode_name, but if the path is a name already, it is not copied. */

@@ -8,8 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ERROR_LINES_MAX 32u  /* how many lines of a script's STDERR are logged */
-#define ERROR_LINE_MAX  512u /* how many bytes of such a line */
+#define ERROR_LINES_MAX 32u /* how many lines of a script's STDERR are logged */
 
 /* ---- Requests ---- */
 
@@ -111,15 +110,13 @@ sxe__http_proxy_answers(const struct sxe_http_proxy *proxy, struct sxe_http_requ
 
 /* Log a line of STDERR, without control bytes. */
 static void
-log_error_line(const struct sxe__http_passage *passage, const char *line, size_t length)
+log_error_line(const struct sxe__http_passage *passage, char *text, size_t length)
 {
     const struct sxe_span path = passage->request->path;
     const char *outer = sxe__http_name_lines(SXE__HTTP_SLOT_OF_REQUEST(passage->request));
-    char text[ERROR_LINE_MAX];
 
-    length = length < sizeof(text) ? length : sizeof(text);
     for (size_t i = 0; i < length; i++)
-        text[i] = (unsigned char)line[i] < ' ' || line[i] == 0x7f ? ' ' : line[i];
+        text[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i];
     SXE_WARN("%s: STDERR of %.*s: %.*s",
              passage->proxy->upstream->addresses[passage->address].label, (int)path.length,
              path.base, (int)length, text);
@@ -127,24 +124,43 @@ log_error_line(const struct sxe__http_passage *passage, const char *line, size_t
 }
 
 void
-sxe__http_proxy_log_errors(const struct sxe_http_exchange *exchange, struct sxe_span text)
+sxe__http_proxy_flush_errors(struct sxe_http_upstream *upstream)
 {
     static const char last[] = "further lines are not logged";
-    struct sxe__http_passage *passage = exchange->user;
-    const char *const end = text.base + text.length;
-    const char *line = text.base;
+    struct sxe__http_error_line *line = &upstream->error_line;
 
-    while (line < end && passage->error_lines < ERROR_LINES_MAX) {
-        const char *found = memchr(line, '\n', (size_t)(end - line));
-        const char *line_end = found != NULL ? found : end;
-
-        if (line_end > line) {
-            passage->error_lines++;
-            if (passage->error_lines == ERROR_LINES_MAX)
-                log_error_line(passage, last, sizeof(last) - 1);
-            else
-                log_error_line(passage, line, (size_t)(line_end - line));
+    if (line->used > 0) {
+        if (++line->passage->error_lines == ERROR_LINES_MAX) {
+            memcpy(line->text, last, sizeof(last) - 1);
+            line->used = sizeof(last) - 1;
         }
-        line = line_end + 1;
+        log_error_line(line->passage, line->text, line->used);
+    }
+    line->used = 0;
+    line->passage = NULL;
+}
+
+void
+sxe__http_proxy_log_errors(const struct sxe_http_exchange *exchange, struct sxe_span text)
+{
+    struct sxe__http_passage *passage = exchange->user;
+    struct sxe_http_upstream *upstream = passage->proxy->upstream;
+    struct sxe__http_error_line *line = &upstream->error_line;
+    const char *const end = text.base + text.length;
+
+    if (line->passage != passage)
+        sxe__http_proxy_flush_errors(upstream);
+    for (const char *at = text.base; at < end && passage->error_lines < ERROR_LINES_MAX;) {
+        const char *found = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((found != NULL ? found : end) - at);
+        const size_t room = sizeof(line->text) - line->used;
+        const size_t taken = length < room ? length : room;
+
+        line->passage = passage;
+        memcpy(line->text + line->used, at, taken);
+        line->used += taken;
+        at += length + 1;
+        if (found != NULL)
+            sxe__http_proxy_flush_errors(upstream);
     }
 }

@@ -42,6 +42,22 @@ is_field_named(struct sxe_span name, struct sxe_span wanted)
     return name.length == wanted.length && sxe__http_is_same(name.base, wanted.base, wanted.length);
 }
 
+/* Whether other proxies name their clients in this field, which programs believe. REMOTE_ADDR has
+ * the client. */
+static bool
+names_client(struct sxe_span name)
+{
+    static const char *const names[] = {
+        "CF-Connecting-IP", "Client-IP",           "Fastly-Client-IP",         "True-Client-IP",
+        "X-Client-IP",      "X-Cluster-Client-IP", "X-Original-Forwarded-For", "X-Forwarded"};
+
+    for (size_t i = 0; i < SXE_COUNT(names); i++) {
+        if (is_field_named(name, sxe_http_span(names[i])))
+            return true;
+    }
+    return false;
+}
+
 /* Append the values of later fields with the same name as fields[index] to its value. These fields
  * are then without a name. */
 static int
@@ -87,6 +103,7 @@ add_field_params(const struct sxe_http_proxy *proxy, const struct sxe_http_reque
     const struct sxe_span host =
         proxy->host != NULL ? sxe_http_span(proxy->host) : sxe__http_proxy_asked_host(request);
     int result = sxe__http_proxy_pass_fields(request, made);
+    const bool is_trusted = SXE__HTTP_SLOT_OF_CONST(request)->connection->is_trusted;
     unsigned kept = 0;
     unsigned number;
 
@@ -98,7 +115,8 @@ add_field_params(const struct sxe_http_proxy *proxy, const struct sxe_http_reque
     for (unsigned i = 0; i < number && result == 0; i++) {
         struct sxe_http_pair *field = &made->fields[i];
 
-        if (field->name.length == 0 || !is_plain_name(field->name))
+        if (field->name.length == 0 || !is_plain_name(field->name) ||
+            (!is_trusted && names_client(field->name)))
             continue;
         result = join_fields(made, i, number);
         if (is_field_named(field->name, sxe_http_span("Content-Type")))
@@ -144,9 +162,9 @@ add_server_params(const struct sxe_http_request *request, struct sxe__http_proxy
     const char *scheme = sxe__http_proxy_asked_scheme(request);
     const bool is_secure = strcmp(scheme, "https") == 0;
     const char *colon = host.length == 0 ? NULL : memrchr(host.base, ':', host.length);
-    const bool has_port =
-        colon != NULL && memchr(colon, ']', (size_t)(host.base + host.length - colon)) == NULL;
-    const size_t name = has_port ? (size_t)(colon - host.base) : host.length;
+    const size_t after = colon == NULL ? 0 : (size_t)(host.base + host.length - colon);
+    const bool has_colon = colon != NULL && memchr(colon, ']', after) == NULL;
+    const size_t name = has_colon ? (size_t)(colon - host.base) : host.length;
     struct sxe_span text;
     int result = 0;
 
@@ -155,9 +173,11 @@ add_server_params(const struct sxe_http_request *request, struct sxe__http_proxy
                                      (struct sxe_span){host.base, name});
     else
         result = ADD_PARAM(made, "SERVER_NAME", "%s", sxe_local_ip(s));
-    if (result == 0 && has_port)
+    if (result == 0 && has_colon && after > 1)
         result = sxe__http_proxy_add(made, sxe_http_span("SERVER_PORT"),
-                                     (struct sxe_span){colon + 1, host.length - name - 1});
+                                     (struct sxe_span){colon + 1, after - 1});
+    else if (result == 0 && name == 0)
+        result = ADD_PARAM(made, "SERVER_PORT", "%u", sxe_local_port(s));
     else if (result == 0)
         result = ADD_PARAM(made, "SERVER_PORT", "%s", is_secure ? "443" : "80");
     if (result == 0)

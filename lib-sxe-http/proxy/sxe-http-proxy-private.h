@@ -58,6 +58,14 @@ enum sxe__http_check_state {
     SXE__HTTP_CHECK_STATES
 };
 
+/* The beginning of a line that a script wrote to STDERR, until the rest comes. Only one script has
+ * one: that of the passage that wrote last. */
+struct sxe__http_error_line {
+    struct sxe__http_passage *passage; /* NULL: there is none */
+    size_t used;
+    char text[512];
+};
+
 /* The check of the address with the same index. */
 struct sxe__http_check {
     struct sxe_http_upstream *upstream;
@@ -144,6 +152,7 @@ struct sxe_http_upstream {
     char check_path[SXE_HTTP_PROXY_PATH_MAX + 1];
     /* the script of the request that is being passed on now; NULL: config.fastcgi is false */
     struct sxe__http_script *script;
+    struct sxe__http_error_line error_line;
     /* the head of the request or reply that is being passed on now */
     struct sxe__http_proxy_head made;
 };
@@ -203,6 +212,9 @@ SXE_MUST_USE bool sxe__http_proxy_answers(const struct sxe_http_proxy *proxy,
 
 /* Log what a script wrote to STDERR. */
 void sxe__http_proxy_log_errors(const struct sxe_http_exchange *exchange, struct sxe_span text);
+
+/* Log the beginning of a line, because its end will not come. */
+void sxe__http_proxy_flush_errors(struct sxe_http_upstream *upstream);
 
 /* ---- sxe-http-proxy-balance.c ---- */
 

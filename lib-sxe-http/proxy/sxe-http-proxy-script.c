@@ -7,7 +7,8 @@
  *
  * A script is a regular file below the root whose name has the suffix. That is checked here,
  * because php-fpm may take a part of a path for the script: of /upload/picture.jpg/x.php it would
- * run picture.jpg. Symbolic links may not leave the root.
+ * run picture.jpg. Symbolic links may not leave the root. As among files, names that begin with a
+ * dot do not exist.
  */
 #include "sxe-http-proxy-private.h"
 
@@ -130,6 +131,8 @@ is_script_file(const struct sxe_http_scripts *scripts, const char *path)
     bool is_regular;
     int fd;
 
+    if (sxe__http_is_hidden(sxe_http_span(path + 1)))
+        return false;
     if (scripts->directory < 0)
         return true;
     fd = sxe__http_open_beneath(scripts->directory, scripts->has_openat2, path + 1, O_PATH);

@@ -55,6 +55,8 @@ leave_passage(struct sxe__http_passage *passage)
 {
     struct sxe_http_response *response = passage->response;
 
+    if (passage->proxy->upstream->error_line.passage == passage)
+        sxe__http_proxy_flush_errors(passage->proxy->upstream);
     cancel_call(passage);
     response->user = NULL;
     response->on_done = NULL;
@@ -396,6 +398,21 @@ note_refused_call(struct sxe__http_passage *passage, int result)
     sxe__http_address_failed(passage->proxy->upstream, address_of_passage(passage));
 }
 
+/* The head of the request cannot be sent to any address. */
+static void
+fail_unsendable(struct sxe__http_passage *passage, int result)
+{
+    char text[120] = "the request cannot be sent on";
+
+    if (result == -EMSGSIZE)
+        snprintf(text, sizeof(text),
+                 "the head to send on has more than %u bytes, or more than %zu fields",
+                 passage->proxy->upstream->config.request_max,
+                 SXE_COUNT(passage->proxy->upstream->made.fields));
+    passage->status = result == -EMSGSIZE ? 431 : 400;
+    fail_passage(passage, text);
+}
+
 /* Send the request to the next address; if there is no other address, answer the request. reason:
  * why the last address failed; NULL: no address was tried yet. */
 static void
@@ -422,8 +439,7 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
             return;
         }
         if (result == -EINVAL || result == -EMSGSIZE) {
-            passage->status = result == -EINVAL ? 400 : 431;
-            fail_passage(passage, "the request cannot be sent on");
+            fail_unsendable(passage, result);
             return;
         }
         note_refused_call(passage, result);
@@ -433,6 +449,18 @@ try_addresses(struct sxe__http_passage *passage, const char *reason)
 }
 
 /* ---- The handler ---- */
+
+static void
+log_refused_request(const struct sxe_http_proxy *proxy, const struct sxe_http_request *request)
+{
+    const struct sxe_span method = sxe_http_method_text(request);
+    const char *outer = sxe__http_name_lines(SXE__HTTP_SLOT_OF_REQUEST(request));
+
+    SXE_WARN("%s: all connections of all addresses are in use: %.*s %.*s is answered 503",
+             proxy->upstream->name, (int)method.length, method.base, (int)request->path.length,
+             request->path.base);
+    sxe__http_unname_lines(request->http, outer);
+}
 
 enum sxe_http_verdict
 sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request *request,
@@ -446,7 +474,7 @@ sxe_http_proxy_send(const struct sxe_http_proxy *proxy, struct sxe_http_request 
     if (sxe__http_proxy_answers(proxy, request, response, &verdict))
         return verdict;
     if (id == SXE_POOL_NO_INDEX) {
-        SXE_WARN("%s: all connections of all addresses are in use", proxy->upstream->name);
+        log_refused_request(proxy, request);
         return sxe__http_proxy_answer_error(response, 503);
     }
     sxe_pool_move(passages, id, SXE__HTTP_PASSAGE_FREE, SXE__HTTP_PASSAGE_BUSY);

@@ -338,7 +338,21 @@ test("scripts on another machine", function()
     equal(app.params.PATH_INFO, "/c.php")
 end)
 
--- promise: docs/fastcgi.md: STDERR of the script is in the log, up to 32 lines for each request.
+-- promise: docs/fastcgi.md: Nothing runs whose path has a segment that begins with a dot, except below `/.well-known`
+test("scripts in names that begin with a dot do not run", function()
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    run(("mkdir -p %s/.git %s/.well-known"):format(root, root))
+    for _, name in ipairs{"/.git/a.php", "/.well-known/a.php", "/.a.php"} do write(root .. name, "<?php") end
+    local server <close> = start(listener, ('root = "%s"'):format(root))
+    for _, path in ipairs{"/.git/a.php", "/.a.php", "/upload/../.git/a.php"} do
+        local sock <close> = ask(server, "GET " .. path)
+        equal(sock:read_reply().status, 404, path)
+    end
+    local _, app = exchange(listener, server, out "A: b\n\n" .. END, "GET /.well-known/a.php")
+    equal(app.params.SCRIPT_NAME, "/.well-known/a.php")
+end)
+
+-- promise: docs/fastcgi.md: STDERR of the script is in the log, up to 32 lines for each request, of 512 bytes each.
 test("lines of STDERR are logged", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local server <close> = start(listener)

@@ -220,7 +220,8 @@ upstream_open(struct upstream *upstream, const struct upstream_tls *usual,
     config.name = shown_name(upstream);
     config.addresses = found.all.addresses;
     config.addresses_number = found.all.number;
-    config.request_max = head_max + ADDED_TO_HEAD;
+    /* parameters of FastCGI have the path and the query more than once */
+    config.request_max = (config.fastcgi ? 2 : 1) * head_max + ADDED_TO_HEAD;
     upstream->made = sxe_http_upstream_new(&config);
     if (upstream->made == NULL) {
         const int error = errno;

@@ -192,6 +192,28 @@ START_TEST(a_request_takes_the_place_of_a_late_script)
 }
 END_TEST
 
+START_TEST(a_request_that_finds_no_connection_is_logged)
+{
+    struct sxe_http_upstream_config config = plain;
+    int server;
+    int peers[2];
+
+    config.connections_max = 1;
+    serve_fastcgi(config, 1);
+    peers[0] = client();
+    say(peers[0], GET("/"));
+    server = take_asked(0);
+    peers[1] = client();
+    say(peers[1], GET("/b"));
+    EXPECT_REPLY(peers[1], unavailable);
+    ck_assert(logged("php: all connections of all addresses are in use: GET /b is answered 503"));
+    close(peers[1]);
+    close(peers[0]);
+    close(server);
+    end_proxy();
+}
+END_TEST
+
 /* Read some bytes, and count those of the body. */
 static size_t
 read_some(int peer)
@@ -297,6 +319,7 @@ late_suite(void)
     tcase_add_test(late, a_record_of_an_earlier_request_is_no_reply);
     tcase_add_loop_test(late, a_script_that_ends_badly_after_its_reply_harms_no_client, 0, 3);
     tcase_add_test(late, a_request_takes_the_place_of_a_late_script);
+    tcase_add_test(late, a_request_that_finds_no_connection_is_logged);
     tcase_add_test(late, a_slow_client_has_its_whole_reply_later);
     tcase_add_loop_test(late, a_script_that_replies_before_the_end_of_a_body_may_read_on, 0, 2);
     suite_add_tcase(suite, late);

@@ -43,6 +43,12 @@ set_up(void)
     put_file("a.php");
     put_file("picture.jpg");
     put_directory("d");
+    put_directory(".git");
+    put_directory(".well-known");
+    put_file(".git/index.php");
+    put_file(".git/a.php");
+    put_file(".well-known/a.php");
+    put_file(".hid.php");
     put_directory("d.php");
     put_file("d/index.php");
 }
@@ -60,6 +66,10 @@ tear_down(void)
 
 START_TEST(the_parameters_are_those_of_cgi)
 {
+    static const char *const client_names[] = {
+        "HTTP_CLIENT_IP",           "HTTP_TRUE_CLIENT_IP",           "HTTP_X_CLIENT_IP",
+        "HTTP_X_CLUSTER_CLIENT_IP", "HTTP_CF_CONNECTING_IP",         "HTTP_FASTLY_CLIENT_IP",
+        "HTTP_X_FORWARDED",         "HTTP_X_ORIGINAL_FORWARDED_FOR", NULL};
     int server;
     int peer;
 
@@ -68,7 +78,9 @@ START_TEST(the_parameters_are_those_of_cgi)
     say(peer,
         "GET /a%20b/c?d=%2f HTTP/1.1\r\nHost: example.com:81\r\nX-A: 1\r\nX_B: 2\r\nx-a: 3\r\n"
         "Cookie: a\r\ncookie: b\r\nProxy: evil\r\nContent-Type: a/b\r\nConnection: x-c\r\n"
-        "X-C: 1\r\nX-Forwarded-For: 1.1.1.1\r\nX-Long9: \r\nX.D: 1\r\n\r\n");
+        "X-C: 1\r\nX-Forwarded-For: 1.1.1.1\r\nX-Long9: \r\nX.D: 1\r\nclient-ip: 1\r\n"
+        "True-Client-IP: 1\r\nX-Client-IP: 1\r\nX-Cluster-Client-IP: 1\r\nCF-Connecting-IP: 1\r\n"
+        "Fastly-Client-IP: 1\r\nX-Forwarded: 1\r\nX-Original-Forwarded-For: 1\r\n\r\n");
     server = take_asked(0);
     EXPECT_PARAM("REQUEST_METHOD", "GET");
     EXPECT_PARAM("REQUEST_URI", "/a%20b/c?d=%2f");
@@ -96,6 +108,8 @@ START_TEST(the_parameters_are_those_of_cgi)
     EXPECT_PARAM("HTTP_X_B", "-");
     EXPECT_PARAM("HTTP_X_C", "-");
     EXPECT_PARAM("HTTP_X_D", "-");
+    for (const char *const *name = client_names; *name != NULL; name++)
+        EXPECT_PARAM(*name, "-");
     EXPECT_PARAM("HTTP_PROXY", "-");
     EXPECT_PARAM("HTTP_CONNECTION", "-");
     EXPECT_PARAM("HTTP_X_FORWARDED_FOR", "-");
@@ -121,6 +135,7 @@ START_TEST(a_user_a_scheme_an_id_and_a_default_port_are_passed_on)
 {
     struct sxe_cidr_list list = {0};
     struct sxe_span wrong_text = {NULL, 0};
+    char text[16];
     int server;
     int peer;
 
@@ -154,8 +169,19 @@ START_TEST(a_user_a_scheme_an_id_and_a_default_port_are_passed_on)
     say(peer, "GET / HTTP/1.0\r\n\r\n");
     server = take_asked(0);
     EXPECT_PARAM("SERVER_NAME", "127.0.0.1");
-    EXPECT_PARAM("SERVER_PORT", "80");
+    snprintf(text, sizeof(text), "%u", sxe_local_port(site.http->listeners[0]));
+    EXPECT_PARAM("SERVER_PORT", text);
     EXPECT_PARAM("REMOTE_USER", "-");
+    close(server);
+    close(peer);
+    turn(5);
+    peer = client();
+    say(peer, "GET / HTTP/1.1\r\nHost: a.b:\r\nClient-IP: 9.9.9.9\r\nX-Forwarded: a\r\n\r\n");
+    server = take_asked(0);
+    EXPECT_PARAM("SERVER_NAME", "a.b");
+    EXPECT_PARAM("SERVER_PORT", "80");
+    EXPECT_PARAM("HTTP_CLIENT_IP", "9.9.9.9"); /* of a trusted peer */
+    EXPECT_PARAM("HTTP_X_FORWARDED", "a");
     close(peer);
     close(server);
     end_proxy();
@@ -178,6 +204,11 @@ START_TEST(parameters_that_do_not_fit_are_answered_431)
     say(peer, text);
     EXPECT_STATUS(peer, "431 Request Header Fields Too Large", LINES(TEXT, ""),
                   "431 Request Header Fields Too Large\n");
+    snprintf(text, sizeof(text),
+             "the head to send on has more than %u bytes, or more than 253 "
+             "fields: GET / is answered 431",
+             config.request_max);
+    ck_assert(logged(text));
     close(peer);
     end_proxy();
 }
@@ -190,14 +221,26 @@ static const struct {
     const char *name; /* NULL: the request is answered 404 */
     const char *info;
 } paths[] = {
-    {"/a.php", "/a.php", "-"},    {"/a.php/b/c", "/a.php", "/b/c"},
-    {"/a.php/", "/a.php", "/"},   {"/", "/index.php", "-"},
-    {"/d/", "/d/index.php", "-"}, {"/d.php/", NULL, ""},
-    {"/d.php", NULL, ""},         {"/b.php", NULL, ""},
-    {"/picture.jpg", NULL, ""},   {"/picture.jpg/x.php", NULL, ""},
-    {"/%61.php", "/a.php", "-"},  {"/d", NULL, ""},
-    {"/.php", NULL, ""},          {"/none/", NULL, ""},
+    {"/a.php", "/a.php", "-"},
+    {"/a.php/b/c", "/a.php", "/b/c"},
+    {"/a.php/", "/a.php", "/"},
+    {"/", "/index.php", "-"},
+    {"/d/", "/d/index.php", "-"},
+    {"/d.php/", NULL, ""},
+    {"/d.php", NULL, ""},
+    {"/b.php", NULL, ""},
+    {"/picture.jpg", NULL, ""},
+    {"/picture.jpg/x.php", NULL, ""},
+    {"/%61.php", "/a.php", "-"},
+    {"/d", NULL, ""},
+    {"/.php", NULL, ""},
+    {"/none/", NULL, ""},
     {"/a.PHP", NULL, ""},
+    {"/.hid.php", NULL, ""},
+    {"/.git/", NULL, ""},
+    {"/.git/a.php", NULL, ""},
+    {"/.well-known/a.php", "/.well-known/a.php", "-"},
+    {"/a.php/.b", "/a.php", "/.b"},
 };
 
 START_TEST(a_script_is_a_file_with_the_suffix)
@@ -889,9 +932,15 @@ END_TEST
 
 /* ---- STDERR ---- */
 
+static void
+put_error(int server, const char *text)
+{
+    send_record(server, SXE_HTTP_FASTCGI_STDERR, asked.id, text, strlen(text), 0);
+}
+
 START_TEST(what_a_script_writes_to_stderr_is_logged)
 {
-    char text[200];
+    char text[800];
     int server;
     int peer;
 
@@ -899,13 +948,23 @@ START_TEST(what_a_script_writes_to_stderr_is_logged)
     peer = client();
     say(peer, GET("/a"));
     server = take_asked(0);
-    send_record(server, SXE_HTTP_FASTCGI_STDERR, 1, "one\n\ntwo\33[1m", 12, 0);
+    put_error(server, "one\n\nt");
     ck_assert(logged(": STDERR of /a: one\n"));
+    put_error(server, "w");
+    put_error(server, "o\33[1m\n");
     ck_assert(logged(": STDERR of /a: two [1m\n"));
-    memset(text, '\n', sizeof(text));
-    for (unsigned i = 0; i < sizeof(text); i += 2)
+    memset(text, 'y', sizeof(text));
+    text[600] = '\0';
+    put_error(server, text);
+    put_error(server, "z\n");
+    text[512] = '\0';
+    ck_assert_uint_eq(captured.number, 3);
+    ck_assert(logged(text));
+    ck_assert(!logged("z"));
+    memset(text, '\n', 200);
+    for (unsigned i = 0; i < 200; i += 2)
         text[i] = 'x';
-    send_record(server, SXE_HTTP_FASTCGI_STDERR, 1, text, sizeof(text), 0);
+    send_record(server, SXE_HTTP_FASTCGI_STDERR, 1, text, 200, 0);
     ck_assert(logged(": STDERR of /a: further lines are not logged\n"));
     ck_assert_uint_eq(captured.number, 32);
     send_record(server, SXE_HTTP_FASTCGI_STDERR, 1, "", 0, 0);
@@ -914,6 +973,38 @@ START_TEST(what_a_script_writes_to_stderr_is_logged)
     EXPECT_OK(peer, "");
     close(peer);
     close(server);
+    end_proxy();
+}
+END_TEST
+
+/* The beginning of a line is logged when another script writes, or when the script ends. */
+START_TEST(a_line_of_stderr_may_have_no_end)
+{
+    int servers[2];
+    int peers[2];
+
+    serve_fastcgi(plain, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        peers[i] = client();
+        say(peers[i], i == 0 ? GET("/a") : GET("/b"));
+        servers[i] = take_asked(0);
+    }
+    put_error(servers[0], "first");
+    ck_assert_uint_eq(captured.number, 0);
+    put_error(servers[1], "second");
+    ck_assert(logged(": STDERR of /a: first\n"));
+    ck_assert_uint_eq(captured.number, 1);
+    put_out(servers[1], "Content-Length: 0\n\n");
+    put_end(servers[1]);
+    EXPECT_OK(peers[1], "");
+    ck_assert(logged(": STDERR of /b: second\n"));
+    put_error(servers[0], "third");
+    close(peers[0]);
+    turn(5);
+    ck_assert(logged(": STDERR of /a: third\n"));
+    close(peers[1]);
+    close(servers[0]);
+    close(servers[1]);
     end_proxy();
 }
 END_TEST
@@ -955,6 +1046,7 @@ fastcgi_suite(void)
     tcase_add_test(bad, a_client_that_leaves_ends_the_script);
     tcase_add_loop_test(bad, a_kept_connection_with_bytes_left_is_closed, 0, 2);
     tcase_add_test(bad, what_a_script_writes_to_stderr_is_logged);
+    tcase_add_test(bad, a_line_of_stderr_may_have_no_end);
     suite_add_tcase(suite, params);
     suite_add_tcase(suite, scripts);
     suite_add_tcase(suite, bodies);
