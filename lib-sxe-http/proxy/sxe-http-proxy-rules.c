@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sxe-http-list.h"
+#include "sxe-http-rule-internal.h"
 
 enum variable { USER, REQUEST_ID, CLIENT, VARIABLES };
 
@@ -76,8 +77,9 @@ has_only_variables(struct sxe_span text)
     return true;
 }
 
-bool
-sxe__http_rule_read(const char *line, struct sxe__http_rule *rule)
+/* Split the line at its colon. Without one the value is an empty text. */
+static void
+split_rule(const char *line, struct sxe__http_rule *rule)
 {
     const size_t length = strcspn(line, ":");
     const char *value = line + length + (line[length] == ':');
@@ -88,8 +90,33 @@ sxe__http_rule_read(const char *line, struct sxe__http_rule *rule)
     while (value_length > 0 && strchr(" \t", value[value_length - 1]) != NULL)
         value_length--;
     *rule = (struct sxe__http_rule){{line, length}, {value, value_length}};
-    return line[length] == ':' && sxe_http_is_token(rule->name) && !is_refused_name(rule->name) &&
-           sxe_http_is_field_value(rule->value) && has_only_variables(rule->value);
+}
+
+const char *
+sxe__http_rule_fault(const char *line)
+{
+    struct sxe__http_rule rule;
+
+    split_rule(line, &rule);
+    if (line[rule.name.length] != ':')
+        return "'Name: value', with a colon";
+    if (!sxe_http_is_token(rule.name))
+        return "'Name: value' with a name of letters, digits and dashes";
+    if (is_refused_name(rule.name))
+        return "another field: the server itself sets Host and Via, and those about the connection "
+               "and the length of a body";
+    if (!sxe_http_is_field_value(rule.value))
+        return "'Name: value' in one line, without control bytes";
+    if (!has_only_variables(rule.value))
+        return "'Name: value' without other braces than {user}, {request_id} and {client}";
+    return NULL;
+}
+
+bool
+sxe__http_rule_read(const char *line, struct sxe__http_rule *rule)
+{
+    split_rule(line, rule);
+    return sxe__http_rule_fault(line) == NULL;
 }
 
 static struct sxe_span

@@ -39,7 +39,8 @@ reserve_bytes(struct writer *w, size_t more)
     char *data;
 
     if (more > w->max - bytes->length)
-        luaL_error(w->L, "a message is larger than the limit of %I bytes (%d MiB)",
+        luaL_error(w->L, "%s larger than the limit of %I bytes (%d MiB)",
+                   strcmp(w->what, "result ") == 0 ? "the results are" : "a message is",
                    (lua_Integer)w->max, (int)(w->max >> 20));
     if (bytes->length + more <= size)
         return;

@@ -13,6 +13,7 @@
 
 #include "sxe-http-list.h"
 #include "sxe-http-place-internal.h"
+#include "sxe-http-rule-internal.h"
 #include "sxe-libc-internal.h"
 #include "sxe-lua-socket-private.h"
 
@@ -88,8 +89,8 @@ proxy_time(lua_State *L, const char *name)
         if (lua_type(L, -1) == LUA_TNUMBER)
             ms = ceil(lua_tonumber(L, -1) * 1000);
         if (!(ms >= 1 && ms <= DAY_MS))
-            luaL_error(L, "http.proxy: %s must be seconds, a day at most, not %s", name,
-                       luaL_tolstring(L, -1, NULL));
+            luaL_error(L, "http.proxy: %s must be a number of seconds, a day at most, not %s", name,
+                       lua_type(L, -1) == LUA_TSTRING ? "a string" : luaL_tolstring(L, -1, NULL));
     }
     lua_pop(L, 1);
     return (uint32_t)ms;
@@ -158,6 +159,7 @@ take_request_header(lua_State *L, struct sxe_http_proxy *send)
     const int type = lua_getfield(L, OPTIONS, "request_header");
     const unsigned number = type == LUA_TTABLE ? (unsigned)lua_rawlen(L, -1) : type != LUA_TNIL;
     const char **lines;
+    const char *fault;
 
     if ((type != LUA_TNIL && type != LUA_TSTRING && type != LUA_TTABLE) || number > HEADERS_MAX)
         luaL_error(L,
@@ -172,13 +174,9 @@ take_request_header(lua_State *L, struct sxe_http_proxy *send)
         else
             lua_pushvalue(L, -1);
         lines[i] = sxe__lua_option_text(L, "http.proxy", "each of request_header");
-        if (sxe_http_proxy_check(&(struct sxe_http_proxy){.request_header = &lines[i],
-                                                          .request_header_number = 1}) < 0)
-            luaL_error(L,
-                       "http.proxy: request_header must be 'Name: value' with {user}, "
-                       "{request_id} or {client}, and not a field such as Host that the proxy "
-                       "sets itself, not '%s'",
-                       lines[i]);
+        fault = sxe__http_rule_fault(lines[i]);
+        if (fault != NULL)
+            luaL_error(L, "http.proxy: request_header is '%s'; it must be %s", lines[i], fault);
         lua_rawseti(L, TEXTS, i + 1);
     }
     lua_pop(L, 1);

@@ -444,8 +444,8 @@ local function token_of(req)
   local token, kind = req.headers["X-CSRF-Token"], (req.headers["Content-Type"] or ""):lower()
 
   if token then return token end
-  if match(kind, "^multipart/form%-data") then return req.query.csrf_token end
-  if not match(kind, "^application/x%-www%-form%-urlencoded") then return nil end
+  if match(kind, "^multipart/form%-data%f[;%s\0]") then return req.query.csrf_token end
+  if not match(kind, "^application/x%-www%-form%-urlencoded%f[;%s\0]") then return nil end
   local fields = req:form()
 
   return fields and fields.csrf_token

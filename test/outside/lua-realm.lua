@@ -212,6 +212,15 @@ test("a realm has nothing that leads out of it", function()
         print((pcall(realm.new, { require = { "sxe.realm" } })))]], "true\n" .. ((2 << 20) - 100) .. "\nfalse\n")
 end)
 
+test("results that are too large are named", function()
+    equal(run[[
+        local r <close> = assert(realm.new{ memory_max = "1M", time_max_ms = 10000,
+            code = "local s = ('x'):rep(300000) return { many = function() return s, s, s, s end }" })
+        local _, why, kind = r:call("many")
+        print(kind, why:match("the results are larger than the limit of %d+ bytes"))]],
+        "error\tthe results are larger than the limit of 1048576 bytes\n")
+end)
+
 -- promise: docs/realms.md: the results of one call take at most `memory_max` bytes. An argument that cannot be copied
 -- raises an error in the owner.
 test("values are copied or refused", function()

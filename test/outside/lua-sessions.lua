@@ -239,6 +239,8 @@ return r]])
     equal(post("?csrf_token=x", KIND, form()).status, 403)
     equal(post(query, FORM, "t=text").status, 403)
     equal(post("", FORM, "t=text&csrf_token=" .. token).body, "text")
+    equal(post(query, "multipart/form-dataX; boundary=B", form()).status, 403)
+    equal(post("", FORM .. "X", "t=text&csrf_token=" .. token).status, 403)
 end)
 
 -- promise: docs/sessions.md: A request has one session for each name of a cookie: `open` raises an error if another

@@ -11,6 +11,7 @@
 #include "config-reader.h"
 #include "config-sites.h"
 #include "sxe-http-list.h"
+#include "sxe-http-rule-internal.h"
 
 #define DAY_MS           86400000ul
 #define CONNECTIONS_MOST 65536ul
@@ -342,11 +343,10 @@ read_request_header(struct config_reader *reader, struct config_route *route)
                            &send->request_header_number))
         return false;
     for (unsigned i = 0; i < send->request_header_number; i++) {
-        if (sxe_http_proxy_check(&(struct sxe_http_proxy){
-                .request_header = &route->request_headers[i], .request_header_number = 1}) < 0)
-            return config_fail(reader, "request_header", route->request_headers[i],
-                               "'Name: value' with {user}, {request_id} or {client}, and not a "
-                               "field such as Host that sxe-httpd sets itself");
+        const char *fault = sxe__http_rule_fault(route->request_headers[i]);
+
+        if (fault != NULL)
+            return config_fail(reader, "request_header", route->request_headers[i], fault);
     }
     return true;
 }
@@ -364,6 +364,8 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
         !config_read_switch(reader, "encoded_slash", &send->encoded_slash) ||
         !read_request_header(reader, route) || !config_read_text(reader, "proxy", &route->proxy))
         return false;
+    if (sxe_http_proxy_check(&(struct sxe_http_proxy){.host = send->host}) < 0)
+        return config_fail(reader, "host", send->host, "a host, with or without a port");
     if (route->proxy == NULL)
         return (send->path == NULL && (send->host == NULL || is_fastcgi) && send->via == NULL &&
                 send->fields == SXE_HTTP_PROXY_X_FORWARDED && !send->encoded_slash &&
@@ -373,8 +375,6 @@ config_read_proxy(struct config_reader *reader, struct config_route *route)
                            "proxy = ...");
     if (send->path != NULL && !upstream_is_path(send->path))
         return config_fail(reader, "path", send->path, UPSTREAM_PATH);
-    if (sxe_http_proxy_check(&(struct sxe_http_proxy){.host = send->host}) < 0)
-        return config_fail(reader, "host", send->host, "a host, with or without a port");
     if (send->via != NULL && !sxe_http_is_token((struct sxe_span){send->via, strlen(send->via)}))
         return config_fail(reader, "via", send->via, "a name of letters, digits and dashes");
     return choose_upstream(reader, route);
@@ -412,6 +412,12 @@ check_scripts(struct config_reader *reader, const struct config_route *route)
         return config_fail(reader, "root", config.root,
                            "a path that begins with a slash, because the server of FastCGI gets "
                            "it, too");
+    /* a variable may have the suffix, and a path that ends with a slash leads to the index */
+    if (config.fallback == NULL && strpbrk(route->pattern, "{*") == NULL &&
+        strstr(route->pattern, config.suffix == NULL ? ".php" : config.suffix) == NULL &&
+        route->pattern[strlen(route->pattern) - 1] != '/')
+        return config_fail(reader, route->pattern, NULL,
+                           "no path of this route leads to a script: let it end with {path...}");
     if (config.is_remote && route->has_files)
         return config_fail(reader, "remote", NULL, "files = true needs a directory that is here");
     config.is_remote = true; /* the directory is opened later */

@@ -89,9 +89,15 @@ static const struct {
     {ROUTE("{ proxy = 'http://a:1', request_header = 1 }"),
      "request_header: it is number; it must"},
     {ROUTE("{ proxy = 'http://a:1', request_header = { 'X: a', 'Host: b' } }"),
-     "request_header: it is Host: b; it must be 'Name: value' with {user}, {request_id} or"},
+     "request_header: it is Host: b; it must be another field: the server itself sets Host and"},
+    {ROUTE("{ proxy = 'http://a:1', request_header = 'X a' }"),
+     "request_header: it is X a; it must be 'Name: value', with a colon"},
+    {ROUTE("{ proxy = 'http://a:1', request_header = 'X a: b' }"),
+     "it must be 'Name: value' with a name of letters, digits and dashes"},
+    {ROUTE("{ proxy = 'http://a:1', request_header = 'X: \\1' }"),
+     "it must be 'Name: value' in one line, without control bytes"},
     {ROUTE("{ proxy = 'http://a:1', request_header = 'X: {name}' }"),
-     "request_header: it is X: {name}; it must be 'Name: value'"},
+     "it must be 'Name: value' without other braces than {user}, {request_id} and {client}"},
     {ROUTE("{ proxy = 'http://a:1', encoded_slash = 1 }"), "encoded_slash: it is number; it must"},
     {ROUTE("{ proxy = 'http://a:1/b', path = '/c' }"), "path: it is /c; it must be in the URL or"},
     {ROUTE("{ proxy = 'http://a:1', path = 'c' }"), "path: it is c; it must be a path such as"},
@@ -125,6 +131,10 @@ static const struct {
      "a route has one of root, redirect, status, proxy"},
     {ROUTE("{ fastcgi = 'a:1', path = '/x' }"),
      "path, host, via, forwarded, encoded_slash and request_he"},
+    {ROUTE("{ fastcgi = 'a:1', host = '' }"), "host: it is ; it must be a host, with or without"},
+    {ROUTE("{ fastcgi = 'a:1', host = 'a b' }"), "host: it is a b; it must be a host, with"},
+    {"return { routes = { ['/noseg'] = { fastcgi = 'a:1', root = '/' } } }",
+     "no path of this route leads to a script: let it end with {path...}"},
     {ROUTE("{ fastcgi = 'a:1', suffix = '.php' }"),
      "suffix, index, remote and files need fastcgi ="},
     {ROUTE("{ root = '/', index = 'a.php' }"),
@@ -175,7 +185,7 @@ static const char good[] =
     "['/c/*'] = { proxy = 'http://127.0.0.1/v2', forwarded = 'x-forwarded' },\n"
     "['/h'] = { fastcgi = 'php', root = '/', host = 'a', fallback = '/a.cgi', suffix = '.cgi',\n"
     "index = 'a.cgi', files = true }, ['/f'] = { fastcgi = '127.0.0.1:1' },\n"
-    "['/g'] = { fastcgi = '/a', root = '/', remote = true },\n"
+    "['/g/*'] = { fastcgi = '/a', root = '/', remote = true },\n"
     "['/d/*'] = { proxy = 'http://127.0.0.1/v2', encoded_slash = true,\n"
     "request_header = { 'X-User: {user}', 'X-Id: {request_id}', 'X-Client: {client}' } },\n"
     "['/e/*'] = { proxy = 'http://127.0.0.1/v2', request_header = 'X-App: shop' } } }";
