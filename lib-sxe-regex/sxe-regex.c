@@ -210,8 +210,8 @@ l_regex_size(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Push a table for sxe-regex.lua: functions, and whether this is a realm; the methods of the class, and the table of the
- * cache's generations. */
+/* Push a table for sxe-regex.lua: functions, and whether this is a realm; the methods of the class,
+ * and the table of the cache's generations. */
 static void
 push_native(lua_State *L)
 {

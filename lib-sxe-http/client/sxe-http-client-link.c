@@ -367,8 +367,8 @@ find_idle_link(const struct sxe_http_client *client, unsigned job)
     return SXE_POOL_NO_INDEX;
 }
 
-/* No link is free: close the link that has been idle for the longest time, or LATE, unless a link is
- * closing already. */
+/* No link is free: close the link that has been idle for the longest time, or LATE, unless a link
+ * is closing already. */
 static void
 close_longest_idle(struct sxe_http_client *client)
 {

@@ -398,8 +398,8 @@ read_record(struct sxe__http_link *link)
     return sxe__http_link_state(link) == SXE__HTTP_LINK_PAUSED ? STOP : GO_ON;
 }
 
-/* The reply is whole for the client, but its script goes on. End the job, and read on without it, so
- * that the script is not ended by a closed connection. */
+/* The reply is whole for the client, but its script goes on. End the job, and read on without it,
+ * so that the script is not ended by a closed connection. */
 static void
 leave_script(struct sxe__http_link *link)
 {

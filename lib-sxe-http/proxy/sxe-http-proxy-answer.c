@@ -86,8 +86,9 @@ status_of_refusal(const struct sxe_http_proxy *proxy, struct sxe_http_request *r
         return 400;
     if (sxe__http_is_websocket(request) && proxy->upstream->tunnels != NULL &&
         !sxe__http_has_tunnel(proxy->upstream)) {
-        SXE_WARN("%s: there are tunnels_max WebSockets: the request is answered 503",
-                 proxy->upstream->name);
+        SXE_WARN("%s: there are %u WebSockets, the limit of the upstream (websockets, in C "
+                 "tunnels_max): the request is answered 503",
+                 proxy->upstream->name, proxy->upstream->config.tunnels_max);
         return 503;
     }
     return 0;

@@ -436,7 +436,12 @@ call_proxy(lua_State *L)
     uint32_t index = sxe__lua_check_handle(L, 2, SXE__LUA_REQUEST, &generation);
     struct sxe__lua_exchange *exchange = sxe__lua_http_check(L, index, generation);
     struct sxe_http_request *request;
+    uint32_t response_generation = generation;
 
+    if (!lua_isnoneornil(L, 3) &&
+        (sxe__lua_check_handle(L, 3, SXE__LUA_RESPONSE, &response_generation) != index ||
+         response_generation != generation))
+        return luaL_error(L, "the response is that of another request");
     if (exchange->reply != SXE__LUA_UNANSWERED)
         return luaL_error(L, "the reply has begun: a proxy sends a whole one");
     if (exchange->body != SXE__LUA_BODY_UNREAD)

@@ -176,8 +176,7 @@ local function chunks(path, body)
     return http.request("POST " .. path, "Transfer-Encoding: chunked") .. body
 end
 
--- promise: docs/http.md: A reply to a chunked body says so if it begins before the last chunk has arrived,
--- promise: docs/limits.md: A longer rest, or a chunked body whose end has not arrived, makes the reply say `Connection: close`.
+-- promise: docs/http.md: A reply to a chunked body says so if it begins before the last chunk has arrived.
 test("a reply that comes before the end of a chunked body says that the connection closes", function()
     for _, path in ipairs{"/early", "/waiting"} do
         for _, body in ipairs{"", "3\r\nabc\r\n", "3\r\nabc\r\n0\r\n"} do

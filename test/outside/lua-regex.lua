@@ -154,8 +154,7 @@ for i = 0, 255 do
 end]], "")
 end)
 
--- promise: docs/regex.md: It keeps fewer if they are large: with their texts, the patterns have at most 512 KiB, in a realm
--- 64 KiB. The cache is emptied when memory is missing for a pattern or for a search.
+-- promise: docs/regex.md: It keeps fewer if they are large: with their texts, the patterns have at most 512 KiB
 test("the cache of large patterns leaves memory to others", function()
     for _, memory in ipairs{"1m", "2m", "4m", "8m"} do
         local proc <close> = wire.spawn{wire.program "sxe-lua", "--memory", memory, "-e", [[
@@ -168,6 +167,7 @@ print(#("x"):rep(200000))]]}
     end
 end)
 
+-- promise: docs/regex.md: The cache is emptied when memory is missing for a pattern or for a search.
 test("in a realm the cache leaves memory to others, and a lack of memory is one", function()
     for _, memory in ipairs{"384K", "1M", "4M"} do
         equal(run(([[

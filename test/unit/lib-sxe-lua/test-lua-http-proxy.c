@@ -126,17 +126,24 @@ END_TEST
 START_TEST(a_request_is_sent_on_once_and_with_its_body)
 {
     serve_with_upstream(
-        "local p = http.proxy{servers = up} local r = http.router() "
+        "local other local p = http.proxy{servers = up} local r = http.router() "
         "r:post('/read', function(req, res) local _ = req:body() return p(req, res) end) "
         "r:get('/begun', function(req, res) res:write 'a' p(req, res) end) "
         "r:get('/twice', function(req, res) p(req, res) "
         "kept = select(2, pcall(p, req, res)) end) r:get('/kept', function() return kept end) "
+        "r:get('/other', function(req, res) if other then return p(req, other) end other = res "
+        "return 'kept' end) "
+        "r:get('/alone', function(req) return p(req) end) "
         "http.serve{ip = '127.0.0.1', handler = r}");
     EXPECT_IN(ask(ASK("POST /read", "Content-Length: 1\r\n", "a")), "500 Internal Server Error");
     ck_assert_msg(logged("the body was read: a request is sent on with its whole body"), "%s",
                   log_line(0));
     EXPECT_IN(ask(ASK("GET /twice", "", "")), "\r\n\r\nGET /twice");
     EXPECT_IN(ask(ASK("GET /kept", "", "")), "the request is over");
+    EXPECT_IN(ask(ASK("GET /alone", "", "")), "\r\n\r\nGET /alone");
+    EXPECT_IN(ask(ASK("GET /other", "", "")), "\r\n\r\nkept");
+    EXPECT_IN(ask(ASK("GET /other", "", "")), "500 Internal Server Error");
+    ck_assert_msg(logged("the response is that of another request"), "%s", log_line(0));
     (void)ask(ASK("GET /begun", "", ""));
     ck_assert_msg(logged("the reply has begun: a proxy sends a whole one"), "%s", log_line(0));
     end_script();
