@@ -149,4 +149,23 @@ serve_fastcgi(struct sxe_http_upstream_config config, unsigned number)
     capture_log();
 }
 
+/* Start the server, and send it a request. Returns the application's connection, which has read the
+ * request; *peer becomes the client's. */
+static inline int
+take_first(struct sxe_http_upstream_config config, const char *request, int *peer)
+{
+    serve_fastcgi(config, 1);
+    *peer = client();
+    say(*peer, request);
+    return take_asked(0);
+}
+
+static inline void
+end_both(int peer, int server)
+{
+    close(server);
+    close(peer);
+    end_proxy();
+}
+
 #endif

@@ -71,19 +71,14 @@ START_TEST(a_reply_without_a_body_does_not_wait_for_its_script)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
-    server = take_asked(0);
+    server = take_first(plain, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &peer);
     put_out(server, "Content-Length: 3\n\n");
     EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
     expect_next(peer);
     put_out(server, "abc");
     put_end(server);
     PEER_EXPECT_END(server);
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -105,9 +100,7 @@ START_TEST(a_kept_connection_serves_again_when_its_script_has_ended)
     put_out(server, "Content-Length: 1\n\nb");
     put_end(server);
     EXPECT_OK(peer, "b");
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -138,9 +131,7 @@ START_TEST(a_record_of_an_earlier_request_is_no_reply)
     EXPECT_REPLY(peer, bad_gateway);
     ck_assert(logged("a record of another request: GET /a is answered 502"));
     PEER_EXPECT_RESET(server);
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -186,9 +177,7 @@ START_TEST(a_request_takes_the_place_of_a_late_script)
     server = take_late(peer, GET("/"));
     expect_next(peer);
     PEER_EXPECT_RESET(server);
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -238,10 +227,7 @@ START_TEST(a_slow_client_has_its_whole_reply_later)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     put_out(server, "Content-Length: 12000000\n\n");
     memset(record, 'x', sizeof(record));
     sxe_http_fastcgi_put_head(record, SXE_HTTP_FASTCGI_STDOUT, asked.id, LENGTH, 0);

@@ -118,9 +118,7 @@ START_TEST(the_parameters_are_those_of_cgi)
     put_end(server);
     EXPECT_STATUS(peer, "200 OK", LINES("Content-Type: text/x\r\n", ""), "hello");
     PEER_EXPECT_END(server);
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -182,9 +180,7 @@ START_TEST(a_user_a_scheme_an_id_and_a_default_port_are_passed_on)
     EXPECT_PARAM("SERVER_PORT", "80");
     EXPECT_PARAM("HTTP_CLIENT_IP", "9.9.9.9"); /* of a trusted peer */
     EXPECT_PARAM("HTTP_X_FORWARDED", "a");
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -318,9 +314,7 @@ START_TEST(other_requests_go_to_another_handler_or_to_the_fallback)
     server = take_asked(0);
     EXPECT_PARAM("SCRIPT_NAME", "/front.php");
     EXPECT_PARAM("SCRIPT_FILENAME", "/front.php");
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
     sxe_http_scripts_delete(scripts);
 }
 END_TEST
@@ -349,9 +343,7 @@ START_TEST(a_route_has_its_scripts_below_its_prefix)
     EXPECT_PARAM("SCRIPT_NAME", "/s p/a.php");
     EXPECT_PARAM("DOCUMENT_ROOT", directory);
     EXPECT_PARAM("PATH_INFO", "/b");
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
     sxe_http_scripts_delete(scripts);
     sxe_http_router_delete(router);
 }
@@ -482,9 +474,7 @@ START_TEST(a_body_in_parts_becomes_records)
     put_out(server, "Content-Length: 0\n\n");
     put_end(server);
     EXPECT_OK(peer, "");
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -509,9 +499,7 @@ START_TEST(a_whole_body_goes_to_another_address)
     put_out(server, "Content-Length: 0\n\n");
     put_end(server);
     EXPECT_OK(peer, "");
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -528,9 +516,7 @@ START_TEST(a_whole_body_that_finds_no_room_is_a_502)
     say_x(peer, 20000);
     server = accept_proxy(0);
     EXPECT_REPLY(peer, bad_gateway);
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -630,16 +616,11 @@ START_TEST(head_has_no_body)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
-    server = take_asked(0);
+    server = take_first(plain, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &peer);
     put_out(server, "Content-Length: 7\n\nunasked");
     put_end(server);
     EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n");
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -693,10 +674,7 @@ START_TEST(what_breaks_the_protocol_is_a_502)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     peer_send(server, wrong[_i].bytes, wrong[_i].length);
     turn(3);
     close(server);
@@ -724,9 +702,7 @@ START_TEST(an_overloaded_server_has_another_address_asked_once)
     put_end(server);
     EXPECT_OK(peer, "");
     ck_assert(logged("it is overloaded: GET / is sent to another address"));
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -809,17 +785,12 @@ START_TEST(a_body_that_is_too_short_resets_the_client)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     put_out(server, "Content-Length: 5\n\nhell");
     put_end(server);
     expect_cut(peer);
     ck_assert(logged("the script ended before its body was whole: GET / is cut"));
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -828,16 +799,11 @@ START_TEST(a_server_that_stalls_is_a_504)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     put_out(server, "A: b\n");
     wait_ms(61000);
     EXPECT_REPLY(peer, timed_out);
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -846,10 +812,7 @@ START_TEST(a_client_that_leaves_ends_the_script)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     close(peer);
     turn(5);
     PEER_EXPECT_RESET(server);
@@ -865,10 +828,7 @@ START_TEST(a_kept_connection_with_bytes_left_is_closed)
     int server;
     int peer;
 
-    serve_fastcgi(keeping, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(keeping, GET("/"), &peer);
     put_out(server, "Content-Length: 0\n\n");
     peer_send(server, end, _i == 0 ? 18 : 20);
     turn(2);
@@ -878,9 +838,7 @@ START_TEST(a_kept_connection_with_bytes_left_is_closed)
     say(peer, GET("/b"));
     close(server);
     server = take_asked(0);
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -894,10 +852,7 @@ START_TEST(a_slow_client_pauses_the_script)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/"), &peer);
     put_out(server, "A: b\n\n");
     memset(part, 'x', sizeof(part));
     while (sent < 20000000) {
@@ -924,9 +879,7 @@ START_TEST(a_slow_client_pauses_the_script)
         turn(1);
     }
     ck_assert_uint_gt(read, 1000000);
-    close(server);
-    close(peer);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
@@ -944,10 +897,7 @@ START_TEST(what_a_script_writes_to_stderr_is_logged)
     int server;
     int peer;
 
-    serve_fastcgi(plain, 1);
-    peer = client();
-    say(peer, GET("/a"));
-    server = take_asked(0);
+    server = take_first(plain, GET("/a"), &peer);
     put_error(server, "one\n\nt");
     ck_assert(logged(": STDERR of /a: one\n"));
     put_error(server, "w");
@@ -971,9 +921,7 @@ START_TEST(what_a_script_writes_to_stderr_is_logged)
     put_out(server, "Content-Length: 0\n\n");
     put_end(server);
     EXPECT_OK(peer, "");
-    close(peer);
-    close(server);
-    end_proxy();
+    end_both(peer, server);
 }
 END_TEST
 
