@@ -216,8 +216,7 @@ read_some(int peer)
     return count;
 }
 
-/* The client's reading is behind, and so the script is paused, when the last byte of its reply
- * comes. */
+/* The client reads slowly: the script is paused when the last byte of its reply comes. */
 START_TEST(a_slow_client_has_its_whole_reply_later)
 {
     enum { RECORDS = 200, LENGTH = 60000 };
