@@ -80,21 +80,38 @@ close_store_snapshot(lua_State *L)
     return 0;
 }
 
-static struct handle *
-check_store_snapshot(lua_State *L, int argument)
+static const struct handle *
+check_usable(lua_State *L, const struct handle *handle, int argument)
 {
-    struct handle *handle = luaL_checkudata(L, argument, SXE__STORE_SNAPSHOT);
-
     luaL_argcheck(L, handle->file != NULL, argument, "the snapshot is closed");
     luaL_argcheck(L, !sxe__store_file_is_parents(handle->file), argument,
                   "the snapshot is of the process that forked this one");
     return handle;
 }
 
+static const struct handle *
+check_store_snapshot(lua_State *L, int argument)
+{
+    return check_usable(L, luaL_checkudata(L, argument, SXE__STORE_SNAPSHOT), argument);
+}
+
+/* The snapshot at index 1. The class is an upvalue of the function, because luaL_checkudata looks
+ * for it by its name, which is a tenth of the instructions of a call of get. */
+static const struct handle *
+check_self(lua_State *L)
+{
+    const struct handle *handle = lua_touserdata(L, 1);
+
+    if (handle == NULL || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(1)))
+        handle = luaL_checkudata(L, 1, SXE__STORE_SNAPSHOT); /* raises the error */
+    lua_pop(L, 1);
+    return check_usable(L, handle, 1);
+}
+
 static int
 get_snapshot_value(lua_State *L)
 {
-    const struct handle *handle = check_store_snapshot(L, 1);
+    const struct handle *handle = check_self(L);
     MDB_val key, value;
     int result;
 
@@ -182,7 +199,9 @@ sxe__store_add_snapshot_class(lua_State *L)
 
     sxe__lua_new_class(L, SXE__STORE_SNAPSHOT);
     luaL_setfuncs(L, metamethods, 0);
-    luaL_newlib(L, methods);
+    luaL_newlibtable(L, methods);
+    lua_pushvalue(L, -2);
+    luaL_setfuncs(L, methods, 1);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__index");
     lua_remove(L, -2);

@@ -67,6 +67,10 @@ assert(table.concat(seen, " ") == "ac b1b\xff\xff b2b\xff b\xffb2 b\xff\xffb1 ca
 -- A key that is not there: the walk goes on from its place.
 assert(one(nil, "b3") == "b\xff" and other(nil, "b3") == "b2" and other(nil, "z") == "c")
 fails(16, db:resize(1 << 23))
+for _, wrong in ipairs{ db, "text", {}, setmetatable({}, { __index = snapshot }), io.stdout } do
+  refuses("sxe.store.snapshot expected", snapshot.get, wrong, "a")
+end
+refuses("string expected, got no value", snapshot.get, snapshot)
 snapshot:close()
 snapshot:close()
 refuses("the snapshot is closed", snapshot.get, snapshot, "a")
