@@ -16,7 +16,7 @@
 
 enum {
     UNIT = 16,
-    SMALL_MAX = 1024,
+    SMALL_MAX = 2032,
     CHUNK_SIZE = 1 << 20,
     /* the chunk's head takes the place of its first slab */
     CHUNK_SLABS = CHUNK_SIZE / SXE__LUA_SLAB_SIZE - 1,
@@ -24,16 +24,20 @@ enum {
 };
 
 /* Sizes of blocks, in bytes. Most objects are small, so small sizes are 16 apart. The stack of a
- * new coroutine takes 720. */
-static const uint16_t block_sizes[SXE__LUA_SIZES] = {16,  32,  48,  64,  80,  96,  112, 128,
-                                                     144, 160, 176, 192, 208, 224, 240, 256,
-                                                     320, 384, 448, 512, 640, 736, 896, 1024};
+ * new coroutine takes 720. The sizes above 1,024 divide a slab without a rest: texts of a thousand
+ * characters are common. */
+static const uint16_t block_sizes[SXE__LUA_SIZES] = {
+    16,  32,  48,  64,  80,  96,  112, 128, 144, 160,  176,  192,  208,  224,
+    240, 256, 320, 384, 448, 512, 640, 736, 896, 1024, 1088, 1360, 1632, 2032};
 
 /* The class of a block by its size: the index is size / 16, rounded up, less 1. */
 static const uint8_t size_classes[SMALL_MAX / UNIT] = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 17, 17,
     17, 17, 18, 18, 18, 18, 19, 19, 19, 19, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 21, 21,
-    21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 23, 23, 23, 23, 23};
+    21, 21, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 23, 23, 23, 23, 23, 23, 23, 23, 24, 24,
+    24, 24, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 25, 26, 26, 26,
+    26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 27, 27, 27, 27, 27, 27, 27, 27,
+    27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27};
 
 struct block {
     struct block *next;

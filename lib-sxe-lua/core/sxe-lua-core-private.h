@@ -26,7 +26,7 @@
  * room in their size's list: the usual path takes the first block of the first slab, and puts it
  * back. The cap counts whole slabs and large blocks. */
 
-enum { SXE__LUA_SIZES = 24, SXE__LUA_SLAB_SIZE = 16384 };
+enum { SXE__LUA_SIZES = 28, SXE__LUA_SLAB_SIZE = 16384 };
 
 struct sxe__lua_slab;
 struct sxe__lua_chunk;
