@@ -176,6 +176,25 @@ test("the page begins with a script that runs", function()
     equal(proc:errors(), "")
 end)
 
+-- The other blocks go on with the `db` and the tables of the ones before; the loop of the last one waits for messages.
+test("the other scripts of the page run", function()
+    local page <close> = assert(io.open "docs/postgres.md")
+    local blocks = {}
+    for block in page:read "a":gmatch "```lua\n(.-)```" do blocks[#blocks + 1] = "do\n" .. block .. "end\n" end
+    equal(#blocks, 7)
+    equal(run([[
+db:exec "UPDATE visits SET number = 11"
+db:exec "CREATE TABLE accounts (id int, cents int); INSERT INTO accounts VALUES (1, 600), (2, 0)"
+]] .. blocks[2] .. blocks[3]:gsub("end\n$", "print(ok, why, db:query 'SELECT cents FROM accounts WHERE id = 2'[1].cents) end\n") ..
+        blocks[4] .. blocks[5] .. blocks[6] .. [[
+task.start(function()
+  while db:query "SELECT count(*) n FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"[1].n == 0 do task.sleep(0.01) end
+  db:query "SELECT pg_notify('users', 'ann')"
+end)
+]] .. blocks[7]:gsub("print%(.-%)", 'print(message.channel, message.payload, message.pid > 0) break')),
+        "/it's\t11\ntrue\tnil\t500\n1\n/it's,11\n/new,1\n/a,1\n/b,2\nusers\tann\ttrue\n")
+end)
+
 -- promise: docs/postgres.md: Values are always sent separately from the text, so nothing needs quoting.
 test("values of all types go to the server and come back", function()
     equal(run[[
