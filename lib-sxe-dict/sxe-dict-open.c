@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "sxe-pool-file-internal.h"
+#include "sxe-sized-internal.h"
 
 #define CELL_SIZE_DEFAULT 256u
 #define CELL_SIZE_MIN     128u
@@ -340,27 +341,34 @@ open_dict_in(void *array, const SXE_DICT_SPEC *spec, char *why)
     return NULL;
 }
 
-SXE_DICT *
-sxe_dict_open(const SXE_DICT_SPEC *spec, char *why)
+/* Open the dict: from a descriptor, from its file, or in memory. */
+static SXE_DICT *
+open_dict(const int *fd, const SXE_DICT_SPEC *given, size_t size, char *why)
 {
     char fields[SXE_POOL_FIELDS_MAX + 1];
+    SXE_DICT_SPEC spec;
     SXE_POOL_SPEC pool;
-    const int planned = plan_pool(spec, &pool, fields, sizeof(fields), why);
+    int result = sxe__sized_take(&spec, sizeof(spec), given, size, "sxe_dict_open");
 
-    errno = -planned;
-    return planned < 0 ? NULL : open_dict_in(sxe_pool_open(&pool, why), spec, why);
+    result = result < 0 ? sxe__dict_refuse(why, E2BIG, "%s", SXE__SIZED_NEWER)
+                        : plan_pool(&spec, &pool, fields, sizeof(fields), why);
+    errno = -result;
+    if (result < 0)
+        return NULL;
+    return open_dict_in(fd == NULL ? sxe_pool_open(&pool, why) : sxe_pool_open_fd(*fd, &pool, why),
+                        &spec, why);
 }
 
 SXE_DICT *
-sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why)
+sxe_dict_open_sized(const SXE_DICT_SPEC *spec, size_t size, char *why)
 {
-    static const SXE_DICT_SPEC any;
-    char fields[SXE_POOL_FIELDS_MAX + 1];
-    SXE_POOL_SPEC pool;
-    const int planned = plan_pool(spec == NULL ? &any : spec, &pool, fields, sizeof(fields), why);
+    return open_dict(NULL, spec, size, why);
+}
 
-    errno = -planned;
-    return planned < 0 ? NULL : open_dict_in(sxe_pool_open_fd(fd, &pool, why), spec, why);
+SXE_DICT *
+sxe_dict_open_fd_sized(int fd, const SXE_DICT_SPEC *spec, size_t size, char *why)
+{
+    return open_dict(&fd, spec, size, why);
 }
 
 void

@@ -5,20 +5,24 @@
  */
 #include "sxe-dict-private.h"
 
+#include "sxe-sized-internal.h"
+
 #define BUCKETS_EACH 1024u /* how many buckets are read under one lock */
 
 void
-sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats)
+sxe_dict_get_stats_sized(const SXE_DICT *dict, SXE_DICT_STATS *stats, size_t size)
 {
-    *stats = (SXE_DICT_STATS){0};
+    SXE_DICT_STATS sum = {0};
+
     for (uint32_t shard = 0; shard < dict->shards; shard++) {
         const struct sxe__dict_counts *counts = &dict->counts[shard];
 
-        stats->hits += __atomic_load_n(&counts->hits, __ATOMIC_RELAXED);
-        stats->misses += __atomic_load_n(&counts->misses, __ATOMIC_RELAXED);
-        stats->evictions += __atomic_load_n(&counts->evictions, __ATOMIC_RELAXED);
-        stats->expirations += __atomic_load_n(&counts->expirations, __ATOMIC_RELAXED);
+        sum.hits += __atomic_load_n(&counts->hits, __ATOMIC_RELAXED);
+        sum.misses += __atomic_load_n(&counts->misses, __ATOMIC_RELAXED);
+        sum.evictions += __atomic_load_n(&counts->evictions, __ATOMIC_RELAXED);
+        sum.expirations += __atomic_load_n(&counts->expirations, __ATOMIC_RELAXED);
     }
+    sxe__sized_give(stats, size, &sum, sizeof(sum));
 }
 
 /* ---- Chains ---- */
@@ -59,7 +63,7 @@ add_some(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, SXE_DICT_CHAINS 
 }
 
 int
-sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains)
+sxe_dict_get_chains_sized(SXE_DICT *dict, SXE_DICT_CHAINS *chains, size_t size)
 {
     SXE_DICT_CHAINS sum = {.buckets = (size_t)dict->shards * ((size_t)dict->bucket_mask + 1)};
 
@@ -71,6 +75,6 @@ sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains)
                 return result;
         }
     }
-    *chains = sum;
+    sxe__sized_give(chains, size, &sum, sizeof(sum));
     return 0;
 }

@@ -80,10 +80,22 @@ typedef struct sxe_dict_spec {
  * EMEDIUMTYPE: a pool, but no dict. The hash is SipHash-1-3 with a random key of the dict. If all
  * its users were killed, the dict is checked. With SXE_POOL_OPTION_REPAIR a damaged dict is rebuilt
  * from its whole entries. The caller closes the dict. */
-SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open(const SXE_DICT_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_sized(const SXE_DICT_SPEC *spec, size_t size,
+                                                      char *why);
+static inline SXE_MUST_USE SXE_DICT *
+sxe_dict_open(const SXE_DICT_SPEC *spec_, char *why_)
+{
+    return sxe_dict_open_sized(spec_, sizeof(*spec_), why_);
+}
 
 /* Like sxe_dict_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
-SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_fd_sized(int fd, const SXE_DICT_SPEC *spec,
+                                                         size_t size, char *why);
+static inline SXE_MUST_USE SXE_DICT *
+sxe_dict_open_fd(int fd_, const SXE_DICT_SPEC *spec_, char *why_)
+{
+    return sxe_dict_open_fd_sized(fd_, spec_, sizeof(*spec_), why_);
+}
 SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* Close a dict; NULL is allowed. A file stays. */
 
 /* The pool of cells, for sxe_pool_get_fd, sxe_pool_check and sxe_pool_get_found. The dict owns
@@ -168,7 +180,12 @@ typedef struct sxe_dict_stats {
 } SXE_DICT_STATS;
 
 /* Add up the numbers of all shards. They are read without a lock, so others may go on counting. */
-SXE_PUBLIC void sxe_dict_get_stats(const SXE_DICT *dict, SXE_DICT_STATS *stats);
+SXE_PUBLIC void sxe_dict_get_stats_sized(const SXE_DICT *dict, SXE_DICT_STATS *stats, size_t size);
+static inline void
+sxe_dict_get_stats(const SXE_DICT *dict_, SXE_DICT_STATS *stats_)
+{
+    sxe_dict_get_stats_sized(dict_, stats_, sizeof(*stats_));
+}
 
 typedef struct sxe_dict_chains {
     size_t buckets;      /* how many buckets the table has */
@@ -180,7 +197,13 @@ typedef struct sxe_dict_chains {
 
 /* Read each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk over
  * all entries. 0; -EAGAIN; -EUCLEAN: nothing was written to chains. */
-SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains(SXE_DICT *dict, SXE_DICT_CHAINS *chains);
+SXE_PUBLIC SXE_MUST_USE int sxe_dict_get_chains_sized(SXE_DICT *dict, SXE_DICT_CHAINS *chains,
+                                                      size_t size);
+static inline SXE_MUST_USE int
+sxe_dict_get_chains(SXE_DICT *dict_, SXE_DICT_CHAINS *chains_)
+{
+    return sxe_dict_get_chains_sized(dict_, chains_, sizeof(*chains_));
+}
 
 /* ---- All entries ---- The walk has no particular order. An entry that exists from the first step
  * to the last is met exactly once; an entry that is put or removed meanwhile may be met or not. */

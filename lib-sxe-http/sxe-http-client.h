@@ -244,7 +244,12 @@ struct sxe_http_call {
  * EPROTONOSUPPORT: a proxy that is not reached by http; ENOMEM. The client belongs to this thread's
  * loop. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_client *
-sxe_http_client_new(const struct sxe_http_client_config *config);
+sxe_http_client_new_sized(const struct sxe_http_client_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_http_client *
+sxe_http_client_new(const struct sxe_http_client_config *config_)
+{
+    return sxe_http_client_new_sized(config_, sizeof(*config_));
+}
 
 /* Close all connections and free the client, without callbacks. Do not call this inside a callback.
  * Call it before sxe_fini, or after sxe_fini but before the next sxe_init. NULL is allowed. */
@@ -256,9 +261,15 @@ SXE_PUBLIC void sxe_http_client_delete(struct sxe_http_client *client);
  * chunked body without on_room, an upgrade without on_upgrade, or a field Proxy-Authorization that
  * the server would get through a tunnel; -EMSGSIZE: a copied body does not fit; -errno of opening a
  * connection. */
-SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
-                                                 const struct sxe_http_call *call,
-                                                 uint64_t *handle);
+SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send_sized(struct sxe_http_client *client,
+                                                       const struct sxe_http_call *call,
+                                                       size_t size, uint64_t *handle);
+static inline SXE_MUST_USE int
+sxe_http_client_send(struct sxe_http_client *client_, const struct sxe_http_call *call_,
+                     uint64_t *handle_)
+{
+    return sxe_http_client_send_sized(client_, call_, sizeof(*call_), handle_);
+}
 
 /* End a call without any more callbacks; its borrowed body is free again. The connection that is
  * serving it closes. 0; -ENOENT: the call is over, or it is another client's: no two clients of a

@@ -103,8 +103,14 @@ struct sxe_http_cookie {
  * __Host- without is_secure, with a domain or with another path than "/", or the reply has begun;
  * -EMSGSIZE: longer than SXE_HTTP_COOKIE_MAX; -ENOBUFS: no room among the reply's fields. After an
  * error the reply is as it was. */
-SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie(struct sxe_http_response *response,
-                                                const struct sxe_http_cookie *cookie);
+SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie_sized(struct sxe_http_response *response,
+                                                      const struct sxe_http_cookie *cookie,
+                                                      size_t size);
+static inline SXE_MUST_USE int
+sxe_http_set_cookie(struct sxe_http_response *response_, const struct sxe_http_cookie *cookie_)
+{
+    return sxe_http_set_cookie_sized(response_, cookie_, sizeof(*cookie_));
+}
 
 /* Remove the unsent fields of the reply, but not its cookies: for an error that is sent in place of
  * the reply that a handler had begun to compose. */

@@ -106,7 +106,12 @@ struct sxe_http_files_config {
  * ever need. Copies the configuration. NULL with errno: ENOMEM; EINVAL; or the reason why the root,
  * or types_file, cannot be opened; the log says more. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_files *
-sxe_http_files_new(const struct sxe_http_files_config *config);
+sxe_http_files_new_sized(const struct sxe_http_files_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_http_files *
+sxe_http_files_new(const struct sxe_http_files_config *config_)
+{
+    return sxe_http_files_new_sized(config_, sizeof(*config_));
+}
 
 /* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);

@@ -159,7 +159,12 @@ struct sxe_http_upstream_config {
  * that is not in the enum, a hash_field that is missing or is no token, limits out of their bounds,
  * a connections_max or tunnels_max that is too large, or fastcgi with check_path or tls. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_upstream *
-sxe_http_upstream_new(const struct sxe_http_upstream_config *config);
+sxe_http_upstream_new_sized(const struct sxe_http_upstream_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_http_upstream *
+sxe_http_upstream_new(const struct sxe_http_upstream_config *config_)
+{
+    return sxe_http_upstream_new_sized(config_, sizeof(*config_));
+}
 
 /* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_upstream_delete(struct sxe_http_upstream *upstream);
@@ -183,8 +188,15 @@ struct sxe_http_upstream_state {
 };
 
 /* Get the state of address `index`. 0; -EINVAL: there is no such address. */
-SXE_PUBLIC int sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
-                                      struct sxe_http_upstream_state *state);
+SXE_PUBLIC int sxe_http_upstream_look_sized(const struct sxe_http_upstream *upstream,
+                                            unsigned index, struct sxe_http_upstream_state *state,
+                                            size_t size);
+static inline int
+sxe_http_upstream_look(const struct sxe_http_upstream *upstream_, unsigned index_,
+                       struct sxe_http_upstream_state *state_)
+{
+    return sxe_http_upstream_look_sized(upstream_, index_, state_, sizeof(*state_));
+}
 
 /* The fields by which a proxy names its client. Such fields in the request itself are never passed
  * on: the server has read the fields of proxies that it trusts, see sxe_http_peer. */
@@ -214,7 +226,12 @@ struct sxe_http_scripts_config {
  * fallback does not end with the suffix, or fallback does not begin with a slash; otherwise why the
  * directory cannot be opened. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_scripts *
-sxe_http_scripts_new(const struct sxe_http_scripts_config *config);
+sxe_http_scripts_new_sized(const struct sxe_http_scripts_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_http_scripts *
+sxe_http_scripts_new(const struct sxe_http_scripts_config *config_)
+{
+    return sxe_http_scripts_new_sized(config_, sizeof(*config_));
+}
 
 /* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_scripts_delete(struct sxe_http_scripts *scripts);
@@ -251,11 +268,13 @@ struct sxe_http_proxy {
     /* with scripts: the handler of GET and HEAD requests whose path leads to no script, and has no
      * segment with the suffix; for example, one that sends files. NULL: none */
     sxe_http_handler without_script;
+    const void *reserved[8]; /* NULL: room for members of later versions */
 };
 
 /* 0; -EINVAL: the path, host, via, fields or request_header are not as the comments above say. For
  * programs whose users choose these values: a request to an invalid struct is answered 500, after a
- * line in the log. */
+ * line in the log. -E2BIG, after a line in the log: reserved is set, by a program that was built
+ * for a newer libsxe. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_proxy_check(const struct sxe_http_proxy *proxy);
 
 /* The handler; request->user is the struct sxe_http_proxy. The handler sets the response's user and

@@ -106,9 +106,18 @@ SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router);
  * the pattern is malformed, or no path could match the pattern; -EEXIST: the pattern has one of the
  * methods already, or was added with other names of parameters; -ENOMEM. After an error only
  * sxe_http_router_error has changed. */
-SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, const char *methods,
-                                                const char *pattern, sxe_http_handler handler,
-                                                const struct sxe_http_route_options *options);
+SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add_sized(struct sxe_http_router *router,
+                                                      const char *methods, const char *pattern,
+                                                      sxe_http_handler handler,
+                                                      const struct sxe_http_route_options *options,
+                                                      size_t size);
+static inline SXE_MUST_USE int
+sxe_http_router_add(struct sxe_http_router *router_, const char *methods_, const char *pattern_,
+                    sxe_http_handler handler_, const struct sxe_http_route_options *options_)
+{
+    return sxe_http_router_add_sized(router_, methods_, pattern_, handler_, options_,
+                                     sizeof(*options_));
+}
 
 /* The error of the last sxe_http_router_add: "GET /a/{id: a { without }, at byte 3", counted from
  * 0; "": the last sxe_http_router_add succeeded. */

@@ -163,7 +163,13 @@ struct sxe_http_config {
 /* Call this before sxe_init, which reserves the sockets; this function allocates all other memory
  * of the server. Copies the configuration. If no WRITING timeout is configured, this function sets
  * one of 30 s with sxe_configure. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
-SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
+SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new_sized(const struct sxe_http_config *config,
+                                                            size_t size);
+static inline SXE_MUST_USE struct sxe_http *
+sxe_http_new(const struct sxe_http_config *config_)
+{
+    return sxe_http_new_sized(config_, sizeof(*config_));
+}
 
 /* Call this after sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);

@@ -20,18 +20,22 @@
 #ifndef SXE_LUA_HOST_H
 #define SXE_LUA_HOST_H
 
-#include "sxe-util.h"
+#include "sxe-lua.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct lua_State;
-struct sxe_lua_config;
-
-/* Push the module and return 1, as a function luaopen_... does. The configuration is borrowed for
- * ever; each run uses it, except on_error. Raises an error if memory is missing. */
-SXE_PUBLIC int sxe_lua_host_open(struct lua_State *host, const struct sxe_lua_config *config);
+/* Push the module and return 1, as a function luaopen_... does. The configuration is copied, and
+ * what its members point to is borrowed for ever; each run uses it, except on_error. Raises an
+ * error if memory is missing. */
+SXE_PUBLIC int sxe_lua_host_open_sized(struct lua_State *host, const struct sxe_lua_config *config,
+                                       size_t size);
+static inline int
+sxe_lua_host_open(struct lua_State *host_, const struct sxe_lua_config *config_)
+{
+    return sxe_lua_host_open_sized(host_, config_, sizeof(*config_));
+}
 
 #ifdef __cplusplus
 }

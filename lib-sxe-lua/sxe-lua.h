@@ -162,7 +162,13 @@ struct sxe_lua_config {
 /* Make a Lua state; call this before sxe_init, because it plans its tasks. NULL with errno, after
  * logging why: EINVAL this thread has a state already; ENOMEM; EAGAIN there is no thread for the
  * watchdog. */
-SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new(const struct sxe_lua_config *config);
+SXE_PUBLIC SXE_MUST_USE struct sxe_lua *sxe_lua_new_sized(const struct sxe_lua_config *config,
+                                                          size_t size);
+static inline SXE_MUST_USE struct sxe_lua *
+sxe_lua_new(const struct sxe_lua_config *config_)
+{
+    return sxe_lua_new_sized(config_, sizeof(*config_));
+}
 
 /* Compile a script, and start it as a task. Returns 0 when its top level has ended or waits;
  * -EINVAL after logging why it failed; or -errno of reading the file. Before sxe_init the script

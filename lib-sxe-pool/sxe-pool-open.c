@@ -16,6 +16,7 @@
 
 #include "sxe-pool-change-private.h"
 #include "sxe-pool-opening-private.h"
+#include "sxe-sized-internal.h"
 
 /* ---- Making ---- */
 
@@ -416,16 +417,28 @@ array_of(const struct sxe__pool_opening *opening, int result)
     return NULL;
 }
 
-void *
-sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
+/* Copy the program's spec, and plan the head. `what` is set for a pool of a descriptor, which has
+ * no other file. 0 or -errno. */
+static int
+take_spec(struct sxe__pool_opening *opening, const SXE_POOL_SPEC *given, size_t size)
 {
-    struct sxe__pool_opening opening = {
-        .spec = *spec,
-        .why = why,
-        .what = spec->name == NULL ? "without a name" : spec->name,
-        .fd = -1,
-    };
-    int result = sxe__pool_head_plan(&opening);
+    SXE_POOL_SPEC *spec = &opening->spec;
+    const int result = sxe__sized_take(spec, sizeof(*spec), given, size, "sxe_pool_open");
+
+    if (opening->what == NULL)
+        opening->what = spec->name == NULL ? "without a name" : spec->name;
+    else
+        spec->file = opening->what;
+    return result < 0 ? sxe__pool_refuse(opening, E2BIG, "%s", SXE__SIZED_NEWER)
+                      : sxe__pool_head_plan(opening);
+}
+
+void *
+sxe_pool_open_sized(const SXE_POOL_SPEC *given, size_t size, char *why)
+{
+    struct sxe__pool_opening opening = {.why = why, .fd = -1};
+    const SXE_POOL_SPEC *spec = &opening.spec;
+    int result = take_spec(&opening, given, size);
 
     if (result == 0 && spec->number == 0 && spec->file == NULL)
         result = sxe__pool_refuse(&opening, EINVAL, "it has no elements, and there is no file");
@@ -439,16 +452,13 @@ sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
 }
 
 void *
-sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
+sxe_pool_open_fd_sized(int fd, const SXE_POOL_SPEC *given, size_t size, char *why)
 {
     char what[sizeof("in descriptor -2147483648")];
     struct sxe__pool_opening opening = {.why = why, .what = what};
 
     snprintf(what, sizeof(what), "in descriptor %d", fd);
-    if (spec != NULL)
-        opening.spec = *spec;
-    opening.spec.file = what;
-    int result = sxe__pool_head_plan(&opening);
+    int result = take_spec(&opening, given, size);
     if (result < 0)
         return array_of(&opening, result);
     sxe_hold_standard_descriptors();

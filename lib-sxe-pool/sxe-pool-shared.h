@@ -131,11 +131,23 @@ typedef enum sxe_pool_found {
  *   ENOENT   number is 0 and there is no file
  *   and the errors of open, fstat, posix_fallocate, mmap and fcntl.
  * The caller ends the use with sxe_pool_delete, which leaves the file where it is. */
-SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open(const SXE_POOL_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_sized(const SXE_POOL_SPEC *spec, size_t size,
+                                                  char *why);
+static inline SXE_MUST_USE void *
+sxe_pool_open(const SXE_POOL_SPEC *spec_, char *why_)
+{
+    return sxe_pool_open_sized(spec_, sizeof(*spec_), why_);
+}
 
 /* Like sxe_pool_open, for an open file: inherited, or received over a unix socket. The caller keeps
  * the descriptor, and may close it at once. spec->file is ignored; the spec may be NULL. */
-SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd_sized(int fd, const SXE_POOL_SPEC *spec, size_t size,
+                                                     char *why);
+static inline SXE_MUST_USE void *
+sxe_pool_open_fd(int fd_, const SXE_POOL_SPEC *spec_, char *why_)
+{
+    return sxe_pool_open_fd_sized(fd_, spec_, sizeof(*spec_), why_);
+}
 
 /* A descriptor of the pool, to be passed to another process. The pool owns it. -1: the pool is
  * LOCKED, or of one thread. */

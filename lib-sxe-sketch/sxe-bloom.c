@@ -104,17 +104,23 @@ open_bloom_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
 }
 
 SXE_BLOOM *
-sxe_bloom_open(const SXE_BLOOM_SPEC *spec, char *why)
+sxe_bloom_open_sized(const SXE_BLOOM_SPEC *given, size_t size, char *why)
 {
-    return open_bloom_pool(spec, NULL, why);
+    SXE_BLOOM_SPEC spec;
+
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_bloom_pool(&spec, NULL, why);
 }
 
 SXE_BLOOM *
-sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why)
+sxe_bloom_open_fd_sized(int fd, const SXE_BLOOM_SPEC *given, size_t size, char *why)
 {
-    static const SXE_BLOOM_SPEC any;
+    SXE_BLOOM_SPEC spec;
 
-    return open_bloom_pool(spec == NULL ? &any : spec, &fd, why);
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_bloom_pool(&spec, &fd, why);
 }
 
 void

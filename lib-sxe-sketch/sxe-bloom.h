@@ -60,10 +60,22 @@ typedef struct sxe_bloom_spec {
 /* Open a filter, and make it if there is none. NULL with errno and a sentence in why, which may be
  * NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no Bloom filter. The
  * caller closes the filter. */
-SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open(const SXE_BLOOM_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open_sized(const SXE_BLOOM_SPEC *spec, size_t size,
+                                                        char *why);
+static inline SXE_MUST_USE SXE_BLOOM *
+sxe_bloom_open(const SXE_BLOOM_SPEC *spec_, char *why_)
+{
+    return sxe_bloom_open_sized(spec_, sizeof(*spec_), why_);
+}
 
 /* Like sxe_bloom_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
-SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open_fd_sized(int fd, const SXE_BLOOM_SPEC *spec,
+                                                           size_t size, char *why);
+static inline SXE_MUST_USE SXE_BLOOM *
+sxe_bloom_open_fd(int fd_, const SXE_BLOOM_SPEC *spec_, char *why_)
+{
+    return sxe_bloom_open_fd_sized(fd_, spec_, sizeof(*spec_), why_);
+}
 /* Close a filter; NULL is allowed. A file stays. */
 SXE_PUBLIC void sxe_bloom_close(SXE_BLOOM *bloom);
 

@@ -90,17 +90,23 @@ open_hll_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
 }
 
 SXE_HLL *
-sxe_hll_open(const SXE_HLL_SPEC *spec, char *why)
+sxe_hll_open_sized(const SXE_HLL_SPEC *given, size_t size, char *why)
 {
-    return open_hll_pool(spec, NULL, why);
+    SXE_HLL_SPEC spec;
+
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_hll_pool(&spec, NULL, why);
 }
 
 SXE_HLL *
-sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why)
+sxe_hll_open_fd_sized(int fd, const SXE_HLL_SPEC *given, size_t size, char *why)
 {
-    static const SXE_HLL_SPEC any;
+    SXE_HLL_SPEC spec;
 
-    return open_hll_pool(spec == NULL ? &any : spec, &fd, why);
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_hll_pool(&spec, &fd, why);
 }
 
 void

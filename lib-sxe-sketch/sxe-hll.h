@@ -59,10 +59,22 @@ typedef struct sxe_hll_spec {
  * NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no HyperLogLog. REPAIR
  * also sets registers that hold impossible values to 0: why then says how many. The caller closes
  * the sketch. */
-SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open(const SXE_HLL_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_sized(const SXE_HLL_SPEC *spec, size_t size,
+                                                    char *why);
+static inline SXE_MUST_USE SXE_HLL *
+sxe_hll_open(const SXE_HLL_SPEC *spec_, char *why_)
+{
+    return sxe_hll_open_sized(spec_, sizeof(*spec_), why_);
+}
 
 /* Like sxe_hll_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
-SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_fd_sized(int fd, const SXE_HLL_SPEC *spec,
+                                                       size_t size, char *why);
+static inline SXE_MUST_USE SXE_HLL *
+sxe_hll_open_fd(int fd_, const SXE_HLL_SPEC *spec_, char *why_)
+{
+    return sxe_hll_open_fd_sized(fd_, spec_, sizeof(*spec_), why_);
+}
 SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* Close a sketch; NULL is allowed. A file stays. */
 
 /* The pool of the registers, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The sketch

@@ -32,6 +32,9 @@ struct sxe__sketch_plan {
  * note. */
 int sxe__sketch_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
+/* Copy a program's spec, see sxe__sized_take. 0; -E2BIG, also in errno, with a sentence in why. */
+int sxe__sketch_take(void *own, size_t own_size, const void *given, size_t size, char *why);
+
 /* Open the pool of a plan. NULL with errno, as sxe_pool_open; EMEDIUMTYPE: another kind of pool. */
 void *sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why);
 

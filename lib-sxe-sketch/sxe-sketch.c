@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-sized-internal.h"
+
 int
 sxe__sketch_refuse(char *why, int error, const char *format, ...)
 {
@@ -19,6 +21,16 @@ sxe__sketch_refuse(char *why, int error, const char *format, ...)
         vsnprintf(why, SXE_POOL_WHY_SIZE, format, arguments);
     va_end(arguments);
     return -error;
+}
+
+int
+sxe__sketch_take(void *own, size_t own_size, const void *given, size_t size, char *why)
+{
+    if (sxe__sized_take(own, own_size, given, size, "the spec of a sketch") == 0)
+        return 0;
+    (void)sxe__sketch_refuse(why, E2BIG, "%s", SXE__SIZED_NEWER);
+    errno = E2BIG;
+    return -E2BIG;
 }
 
 /* The file holds another pool than the one that the plan describes. Say whether it is a sketch of

@@ -116,17 +116,23 @@ open_topk_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
 }
 
 SXE_TOPK *
-sxe_topk_open(const SXE_TOPK_SPEC *spec, char *why)
+sxe_topk_open_sized(const SXE_TOPK_SPEC *given, size_t size, char *why)
 {
-    return open_topk_pool(spec, NULL, why);
+    SXE_TOPK_SPEC spec;
+
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_topk_pool(&spec, NULL, why);
 }
 
 SXE_TOPK *
-sxe_topk_open_fd(int fd, const SXE_TOPK_SPEC *spec, char *why)
+sxe_topk_open_fd_sized(int fd, const SXE_TOPK_SPEC *given, size_t size, char *why)
 {
-    static const SXE_TOPK_SPEC any;
+    SXE_TOPK_SPEC spec;
 
-    return open_topk_pool(spec == NULL ? &any : spec, &fd, why);
+    return sxe__sketch_take(&spec, sizeof(spec), given, size, why) < 0
+               ? NULL
+               : open_topk_pool(&spec, &fd, why);
 }
 
 void

@@ -74,10 +74,22 @@ typedef struct sxe_topk_entry {
  * and has e / error columns, rounded up to a power of 2. NULL with errno and a sentence in why,
  * which may be NULL; the errors are those of sxe_pool_open, and EMEDIUMTYPE: a pool, but no top-k
  * sketch. The caller closes the sketch. */
-SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open(const SXE_TOPK_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open_sized(const SXE_TOPK_SPEC *spec, size_t size,
+                                                      char *why);
+static inline SXE_MUST_USE SXE_TOPK *
+sxe_topk_open(const SXE_TOPK_SPEC *spec_, char *why_)
+{
+    return sxe_topk_open_sized(spec_, sizeof(*spec_), why_);
+}
 
 /* Like sxe_topk_open, with an open descriptor, see sxe_pool_open_fd. The spec may be NULL. */
-SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open_fd(int fd, const SXE_TOPK_SPEC *spec, char *why);
+SXE_PUBLIC SXE_MUST_USE SXE_TOPK *sxe_topk_open_fd_sized(int fd, const SXE_TOPK_SPEC *spec,
+                                                         size_t size, char *why);
+static inline SXE_MUST_USE SXE_TOPK *
+sxe_topk_open_fd(int fd_, const SXE_TOPK_SPEC *spec_, char *why_)
+{
+    return sxe_topk_open_fd_sized(fd_, spec_, sizeof(*spec_), why_);
+}
 SXE_PUBLIC void sxe_topk_close(SXE_TOPK *topk); /* Close a sketch; NULL is allowed. A file stays. */
 
 /* The pool of the counters and slots, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-sized-internal.h"
+
 #define SESSIONS 64u
 
 /* Copy a text. *is_good becomes false if there is no memory. */
@@ -101,28 +103,50 @@ new_tls(const struct sxe_tls_config *config, bool is_client, bool is_local)
     return NULL;
 }
 
-struct sxe_tls *
-sxe_tls_new_server(const struct sxe_tls_config *config)
+/* Copy the program's configuration. False: it is refused. */
+static bool
+take_tls_config(struct sxe_tls_config *own, const struct sxe_tls_config *given, size_t size)
 {
-    if (config->pair_count == 0)
+    if (sxe__sized_take(own, sizeof(*own), given, size, "sxe_tls_new") == 0)
+        return true;
+    sxe__tls_refuse("%s", SXE__SIZED_NEWER);
+    return false;
+}
+
+struct sxe_tls *
+sxe_tls_new_server_sized(const struct sxe_tls_config *given, size_t size)
+{
+    struct sxe_tls_config config;
+
+    if (!take_tls_config(&config, given, size))
+        return NULL;
+    if (config.pair_count == 0)
         return sxe__tls_refuse("a server needs a certificate and its key");
-    return new_tls(config, false, false);
+    return new_tls(&config, false, false);
 }
 
 struct sxe_tls *
-sxe_tls_new_client(const struct sxe_tls_config *config)
+sxe_tls_new_client_sized(const struct sxe_tls_config *given, size_t size)
 {
-    if (config->pair_count > 1)
-        return sxe__tls_refuse("a client has one certificate, not %u", config->pair_count);
-    return new_tls(config, true, false);
+    struct sxe_tls_config config;
+
+    if (!take_tls_config(&config, given, size))
+        return NULL;
+    if (config.pair_count > 1)
+        return sxe__tls_refuse("a client has one certificate, not %u", config.pair_count);
+    return new_tls(&config, true, false);
 }
 
 struct sxe_tls *
-sxe_tls_new_local(const struct sxe_tls_config *config)
+sxe_tls_new_local_sized(const struct sxe_tls_config *given, size_t size)
 {
-    if (config->pair_count > 0)
+    struct sxe_tls_config config;
+
+    if (!take_tls_config(&config, given, size))
+        return NULL;
+    if (config.pair_count > 0)
         return sxe__tls_refuse("a local server makes its certificate itself");
-    return new_tls(config, false, true);
+    return new_tls(&config, false, true);
 }
 
 const char *

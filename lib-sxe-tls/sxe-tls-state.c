@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "sxe-sized-internal.h"
+
 /* The fewest bytes that a record has in addition to its plain text: RFC 8446, 5.2, and RFC 7905. */
 #define OVERHEAD_1_3 22
 #define OVERHEAD_1_2 21
@@ -138,16 +140,18 @@ sxe__tls_forget(struct sxe__tls_connection *c)
 }
 
 void
-sxe_tls_count(struct sxe_tls_counts *counts)
+sxe_tls_count_sized(struct sxe_tls_counts *counts, size_t size)
 {
-    *counts = (struct sxe_tls_counts){0};
-    if (sxe__tls_loop == NULL)
-        return;
-    *counts = sxe__tls_loop->counts;
-    counts->shaking = in_state(SXE__TLS_SHAKING);
-    counts->active = in_state(SXE__TLS_ACTIVE);
-    counts->quiet = in_state(SXE__TLS_QUIET);
-    counts->memory = memory_of_tls();
+    struct sxe_tls_counts own = {0};
+
+    if (sxe__tls_loop != NULL) {
+        own = sxe__tls_loop->counts;
+        own.shaking = in_state(SXE__TLS_SHAKING);
+        own.active = in_state(SXE__TLS_ACTIVE);
+        own.quiet = in_state(SXE__TLS_QUIET);
+        own.memory = memory_of_tls();
+    }
+    sxe__sized_give(counts, size, &own, sizeof(own));
 }
 
 bool

@@ -111,8 +111,20 @@ struct sxe_tls_config {
 };
 
 /* Read the files. NULL: sxe_tls_problem says why. */
-SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_server(const struct sxe_tls_config *config);
-SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_client(const struct sxe_tls_config *config);
+SXE_PUBLIC SXE_MUST_USE struct sxe_tls *
+sxe_tls_new_server_sized(const struct sxe_tls_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_tls *
+sxe_tls_new_server(const struct sxe_tls_config *config_)
+{
+    return sxe_tls_new_server_sized(config_, sizeof(*config_));
+}
+SXE_PUBLIC SXE_MUST_USE struct sxe_tls *
+sxe_tls_new_client_sized(const struct sxe_tls_config *config, size_t size);
+static inline SXE_MUST_USE struct sxe_tls *
+sxe_tls_new_client(const struct sxe_tls_config *config_)
+{
+    return sxe_tls_new_client_sized(config_, sizeof(*config_));
+}
 
 /* One line about this thread's last call that failed: what failed, and why. */
 SXE_PUBLIC const char *sxe_tls_problem(void);
@@ -217,7 +229,14 @@ struct sxe_tls_counts {
     uint64_t resumed;    /* handshakes that resumed a session */
     uint64_t failed;     /* handshakes that were not completed */
 };
-SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* get the counts of this thread */
+
+/* Get the counts of this thread. */
+SXE_PUBLIC void sxe_tls_count_sized(struct sxe_tls_counts *counts, size_t size);
+static inline void
+sxe_tls_count(struct sxe_tls_counts *counts_)
+{
+    sxe_tls_count_sized(counts_, sizeof(*counts_));
+}
 
 /* ---- Tickets: keys that seal the sessions which clients keep ---- The keys are in memory that is
  * shared with the children that this process forks, never in a file. Three keys are valid at a
@@ -239,7 +258,13 @@ SXE_PUBLIC uint32_t sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets);
 /* Make a server with a certificate for localhost, 127.0.0.1 and ::1 that exists in memory only and
  * is valid for 30 days. NULL: sxe_tls_problem says why. sxe_tls_local_pem returns the certificate,
  * for clients that want to verify it. */
-SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_local(const struct sxe_tls_config *config);
+SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_local_sized(const struct sxe_tls_config *config,
+                                                                size_t size);
+static inline SXE_MUST_USE struct sxe_tls *
+sxe_tls_new_local(const struct sxe_tls_config *config_)
+{
+    return sxe_tls_new_local_sized(config_, sizeof(*config_));
+}
 SXE_PUBLIC const char *sxe_tls_local_pem(const struct sxe_tls *tls);
 SXE_PUBLIC unsigned sxe_tls_local_fingerprint(const struct sxe_tls *tls,
                                               char text[SXE_TLS_FINGERPRINT_SIZE]);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sxe-process-internal.h"
+#include "sxe-sized-internal.h"
 #include "sxe-workers-balance-private.h"
 #include "sxe-workers-changes-private.h"
 #include "sxe-workers-children-private.h"
@@ -406,14 +407,16 @@ open_signals(void)
 }
 
 int
-sxe_workers_run(const struct sxe_workers_config *config)
+sxe_workers_run_sized(const struct sxe_workers_config *given, size_t size)
 {
+    struct sxe_workers_config config;
     const char *what = "mmap";
     int result;
 
-    if (sxe__inherit_sockets(program_invocation_short_name) < 0)
+    if (sxe__sized_take(&config, sizeof(config), given, size, "sxe_workers_run") < 0 ||
+        sxe__inherit_sockets(program_invocation_short_name) < 0)
         return EXIT_FAILURE;
-    prepare_supervisor(config);
+    prepare_supervisor(&config);
     result = sxe__supervisor.workers > 1
                  ? sxe__balance_begin(SXE_WORKERS_CHILDREN * sxe__supervisor.workers)
                  : 0;

@@ -124,7 +124,12 @@ struct sxe_workers_config {
  * has ended it; if the first load failed, the status of the worker that failed, or EXIT_FAILURE
  * if that is 0; EXIT_FAILURE, after a line of the log, if the system refused something that is
  * needed. The process must have no other thread, and no loop of lib-sxe. */
-SXE_PUBLIC int sxe_workers_run(const struct sxe_workers_config *config);
+SXE_PUBLIC int sxe_workers_run_sized(const struct sxe_workers_config *config, size_t size);
+static inline int
+sxe_workers_run(const struct sxe_workers_config *config_)
+{
+    return sxe_workers_run_sized(config_, sizeof(*config_));
+}
 
 /* ---- In the parent, before sxe_workers_run ---- */
 

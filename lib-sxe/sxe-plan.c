@@ -14,6 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "sxe-sized-internal.h"
+
 #define DEFAULT_CHUNK_SIZE 16384u
 /* chunks beside two for each socket, one for unread bytes and one for unsent bytes */
 #define SPARE_CHUNKS         64u
@@ -46,10 +48,13 @@ sxe_register(unsigned connections, unsigned extra_size)
 }
 
 void
-sxe_configure(const struct sxe_config *config)
+sxe_configure_sized(const struct sxe_config *config, size_t size)
 {
-    SXE_ASSERT(CONTEXT->sockets == NULL, "sxe_configure must come before sxe_init%s", "");
-    CONTEXT->wanted = *config;
+    struct sxe__context *c = CONTEXT;
+
+    SXE_ASSERT(c->sockets == NULL, "sxe_configure must come before sxe_init%s", "");
+    c->is_refused =
+        sxe__sized_take(&c->wanted, sizeof(c->wanted), config, size, "sxe_configure") < 0;
 }
 
 const struct sxe_config *
@@ -282,6 +287,8 @@ find_objection(const struct sxe__context *c)
 {
     if (c->sockets != NULL)
         return "already done: sxe_fini comes first";
+    if (c->is_refused)
+        return "sxe_configure has refused its argument";
     if (c->registered == 0)
         return "nothing was registered: call sxe_register first";
     if (c->registered > SOCKETS_MAX || c->wanted.chunk_size > CHUNK_SIZE_MAX ||
@@ -300,7 +307,7 @@ sxe_init(void)
 
     if (why_not != NULL) {
         SXE_ERROR("sxe_init: %s", why_not);
-        return -EINVAL;
+        return c->is_refused ? -E2BIG : -EINVAL;
     }
     sxe_hold_standard_descriptors();
     c->number = c->registered;

@@ -56,12 +56,15 @@
 #define SXE__WRITES_MAX     16           /* the most writes of a socket in one event */
 #define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file that a socket sends in one event */
 #define SXE__CHUNK_SIZE_MIN 64
-#define SXE__DATAGRAM_MAX   65535 /* bytes: no IP datagram is larger */
-#define SXE__IP_SIZE        sizeof(struct sockaddr_un)
-#define SXE__RETRY_S        0.1            /* seconds between tries to accept after a failure */
-#define SXE__LEAVE_S        0.001          /* seconds between looks at connections left to others */
-#define SXE__LEAVE_LOOKS    20             /* so many looks others have to accept them */
-#define SXE__WORK_STACK     (256u * 1024u) /* bytes of a thread's stack */
+/* how many bytes that are 0 follow a configuration that sxe_get_config returns: a program that was
+ * built with a later header copies its longer struct */
+#define SXE__CONFIG_LATER 128
+#define SXE__DATAGRAM_MAX 65535 /* bytes: no IP datagram is larger */
+#define SXE__IP_SIZE      sizeof(struct sockaddr_un)
+#define SXE__RETRY_S      0.1            /* seconds between tries to accept after a failure */
+#define SXE__LEAVE_S      0.001          /* seconds between looks at connections left to others */
+#define SXE__LEAVE_LOOKS  20             /* so many looks others have to accept them */
+#define SXE__WORK_STACK   (256u * 1024u) /* bytes of a thread's stack */
 
 extern struct sxe_log_control sxe__log;
 
@@ -145,6 +148,7 @@ struct sxe__held {
  * thread-local memory. tools/lint.sh checks the size of the thread-local part. */
 struct sxe__tables {
     struct sxe_config config; /* the configuration, with the defaults that sxe_init filled in */
+    char config_later[SXE__CONFIG_LATER];
     struct sxe__held held[SXE__HELD_MAX];
     /* the first elements belong to held output; the last SXE__STAGE_VECTOR are vector[], of the
      * stage */
@@ -239,7 +243,9 @@ struct sxe__context {
     unsigned threads;
     unsigned groups;
     uint16_t group_threads[SXE_WORK_GROUPS_MAX];
-    struct sxe_config wanted;     /* the argument of sxe_configure */
+    bool is_refused;          /* sxe_configure has refused its argument */
+    struct sxe_config wanted; /* the argument of sxe_configure */
+    char wanted_later[SXE__CONFIG_LATER];
     struct sxe__workers *workers; /* NULL: no threads are registered */
     struct sxe__name *names;      /* the pool of sxe-resolve.c; NULL: not registered */
     unsigned names_group;         /* the group of works for look-ups */

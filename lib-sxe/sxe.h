@@ -161,8 +161,15 @@ struct sxe_config {
  * extra_size: how many bytes sxe_extra gives each socket; the largest number counts. */
 SXE_PUBLIC void sxe_register(unsigned connections, unsigned extra_size);
 
-/* Replace the configuration of this thread's loop; call this before sxe_init. *config is copied. */
-SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
+/* Replace the configuration of this thread's loop; call this before sxe_init. *config is copied. If
+ * the program was built for a newer libsxe, and sets members that this one lacks, the log says so,
+ * the configuration becomes the default one, and sxe_init returns -E2BIG. */
+SXE_PUBLIC void sxe_configure_sized(const struct sxe_config *config, size_t size);
+static inline void
+sxe_configure(const struct sxe_config *config_)
+{
+    sxe_configure_sized(config_, sizeof(*config_));
+}
 
 /* The present configuration, for a part of the program that wants to change only some fields of it.
  * Before sxe_init it is as sxe_configure got it; after sxe_init it is the one in force, with the
@@ -171,8 +178,9 @@ SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
- * -EINVAL: nothing or too much is registered, or sxe_init was called already; -ENOMEM; -errno of
- * epoll_create1(2) or eventfd(2). The log names the cause; a failure changes nothing. */
+ * -EINVAL: nothing or too much is registered, or sxe_init was called already; -ENOMEM; -E2BIG: see
+ * sxe_configure; -errno of epoll_create1(2) or eventfd(2). The log names the cause; a failure
+ * changes nothing. */
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
 /* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.

@@ -66,15 +66,16 @@ gates() { # gates LINE RUN
     echo "$said"
     [ "$said" = "$1" ]
 }
-# keeps FIELDS CODE: whether a library of which a struct has these fields, and with this code, works for programs of one of `int a;`
+# keeps FIELDS CODE [FUNCTIONS]: whether a library of which a struct has these fields, and with this code, works for programs of one of `int a;`
+# The header declares more functions of the struct.
 keeps() {
     rm -rf "$work/abi"
     mkdir -p "$work/abi/old" "$work/abi/new"
-    printf 'struct s { int a; };\nint sxe_a(struct s *s);\nint sxe_b(void);\n' >"$work/abi/old/s.h"
+    printf '#include <stddef.h>\nstruct sxe_s { int a; };\nint sxe_a(struct sxe_s *s);\nint sxe_b(void);\n%s\n' "${3:-}" >"$work/abi/old/s.h"
     sed "s/int a;/$1/" "$work/abi/old/s.h" >"$work/abi/new/s.h"
     gave='int sxe_b(void) { return 1; }'
-    printf '#include "s.h"\nint sxe_a(struct s *s) { return s->a; }\nint sxe__c(int c) { return c; }\n%s\n' "$gave" >"$work/abi/old.c"
-    printf '#include "s.h"\nint sxe_a(struct s *s) { return s->a; }\nint sxe__c(long c) { return c > 1; }\n%s\n' "$2" >"$work/abi/new.c"
+    printf '#include "s.h"\nint sxe_a(struct sxe_s *s) { return s->a; }\nint sxe__c(int c) { return c; }\n%s\n' "$gave" >"$work/abi/old.c"
+    printf '#include "s.h"\nint sxe_a(struct sxe_s *s) { return s->a; }\nint sxe__c(long c) { return c > 1; }\n%s\n' "$2" >"$work/abi/new.c"
     for side in old new; do
         ${CC:-gcc} -g -shared -fPIC -I"$work/abi/$side" -o "$work/abi/$side.so" "$work/abi/$side.c" || return 2
     done
@@ -143,6 +144,8 @@ check "it fails if a line did not run" gates "coverage: 0 passed, 1 failed" "a c
 if command -v abidiff >/dev/null; then
     check "a library with more functions, and other internal ones, is compatible" keeps "int a;" "int sxe_b(void) { return 1; } int sxe_d(void) { return 2; }"
     check "one whose public struct has another layout is not" breaks "long b; int a;" "int sxe_b(void) { return 1; }"
+    check "one whose public struct was appended to is not" breaks "int a; long b;" "int sxe_b(void) { return 1; }"
+    check "but it is if programs pass the struct with its size" keeps "int a; long b;" "int sxe_b(void) { return 1; }" "int sxe_e_sized(struct sxe_s *s, size_t size);"
     check "one without a function that it had is not" breaks "int a;" ""
 else
     skip "the check of the interface, because abigail-tools is not installed"

@@ -24,6 +24,7 @@ options() {
         build/release/sxe-$program --help | grep -oE -- '(^|[ ,])--[a-z][a-z0-9.-]*' | sed "s/^[ ,]*/sxe-$program /"
     done
 }
+structs() { sed -nE 's/^(typedef )?struct (sxe_[a-z0-9_]+) *(\{.*)?$/\2/p' $headers; }
 calls() { sed -nE 's/^function ([A-Za-z0-9_.:]+)\(.*/\1/p' lib-sxe-lua/types/*.lua lib-sxe-lua/types/sxe/*.lua; }
 metrics() {
     grep -lE '# HELP' -r apps lib-* --include=*.c | xargs grep -ohE '"[a-z]+(_[a-z0-9]+)+"' | tr -d '"'
@@ -54,6 +55,9 @@ functions | sort -u >"$work/functions"
 comm -23 "$work/functions" "$work/words" | sed 's/$/: a function or macro that no page of docs and of the reference names/'
 options | sort -u | comm -23 - "$work/options" | sed 's/$/: an option that no page of the manual names/'
 calls | sort -u | comm -23 - "$work/calls" | sed 's/$/: a call of Lua that no page of the reference names/'
+structs | sort -u | while read -r name; do
+    grep -q "\`$name\`" docs/linking.md || echo "$name: a struct whose rule for other versions docs/linking.md lacks"
+done
 metrics | sort -u | while read -r name; do
     grep -qxE "(sxe_http_)?$name(_total)?" "$work/words" || echo "$name: a metric that no page of the reference names"
 done

@@ -53,8 +53,18 @@ function summary(text) {
         text = substr(text, 1, 97) "..."
     return text
 }
+# NAME_sized is declared first, because the inline function NAME calls it. Programs call NAME, so the page is about NAME.
+function put_sized_last(    i, sized) {
+    for (i = 1; i < names; i++)
+        if (name[i] == name[i + 1] "_sized") {
+            sized = name[i]
+            name[i] = name[i + 1]
+            name[i + 1] = sized
+        }
+}
 function end_group(    i) {
     if (names > 0) {
+        put_sized_last()
         groups++
         group_section[groups] = sections
         group_title[groups] = section
@@ -182,7 +192,9 @@ in_comment {
         next
     }
     line = $0
-    sub(/^static inline /, "", line)
+    sub(/^static inline (SXE_MUST_USE )?/, "", line)
+    gsub(/_,/, ",", line) # names of parameters end in _, so that they shadow no variable of a program
+    gsub(/_\)/, ")", line)
     declarations = declarations escaped(line) "\n"
     if (match(line, /sxe_[a-z0-9_]+\(/))
         name[++names] = substr(line, RSTART, RLENGTH - 1)

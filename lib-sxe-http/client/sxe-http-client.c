@@ -4,6 +4,7 @@
  */
 #include "sxe-http-client-private.h"
 #include "sxe-http-private.h"
+#include "sxe-sized-internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -227,11 +228,14 @@ reserve_dials(struct sxe_http_client *client)
 }
 
 struct sxe_http_client *
-sxe_http_client_new(const struct sxe_http_client_config *config)
+sxe_http_client_new_sized(const struct sxe_http_client_config *config, size_t size)
 {
     struct sxe_http_client *client = calloc(1, sizeof(*client));
-    int result = client == NULL ? -ENOMEM : configure(client, config);
+    struct sxe_http_client_config own;
+    int result = sxe__sized_take(&own, sizeof(own), config, size, "sxe_http_client_new");
 
+    if (result == 0)
+        result = client == NULL ? -ENOMEM : configure(client, &own);
     if (result == 0)
         result = reserve_links(client);
     if (result == 0)
@@ -343,15 +347,19 @@ begin_job(struct sxe_http_client *client, unsigned id)
 }
 
 int
-sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call *call,
-                     uint64_t *handle)
+sxe_http_client_send_sized(struct sxe_http_client *client, const struct sxe_http_call *given,
+                           size_t size, uint64_t *handle)
 {
-    unsigned id = sxe_pool_take(client->jobs, SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE);
-    int result;
+    struct sxe_http_call call;
+    int result = sxe__sized_take(&call, sizeof(call), given, size, "sxe_http_client_send");
+    unsigned id;
 
+    if (result < 0)
+        return result;
+    id = sxe_pool_take(client->jobs, SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE);
     if (id == SXE_POOL_NO_INDEX)
         return -ENOBUFS;
-    result = prepare_job(client, id, call);
+    result = prepare_job(client, id, &call);
     if (result == 0)
         result = begin_job(client, id);
     if (result < 0)

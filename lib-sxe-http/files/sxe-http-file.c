@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sxe-http-list.h"
+#include "sxe-sized-internal.h"
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
@@ -119,7 +120,7 @@ make_files(struct sxe_http_files *files)
 }
 
 struct sxe_http_files *
-sxe_http_files_new(const struct sxe_http_files_config *config)
+sxe_http_files_new_sized(const struct sxe_http_files_config *config, size_t size)
 {
     struct sxe_http_files *files = calloc(1, sizeof(*files));
     int result;
@@ -127,11 +128,13 @@ sxe_http_files_new(const struct sxe_http_files_config *config)
     if (files == NULL)
         return NULL;
     files->root = -1;
-    files->config = *config;
+    result =
+        sxe__sized_take(&files->config, sizeof(files->config), config, size, "sxe_http_files_new");
     pthread_mutex_init(&files->listing_lock, NULL);
     fill_in_files_config(&files->config);
     files->prefix = trim_prefix(files->config.prefix);
-    result = make_files(files);
+    if (result == 0)
+        result = make_files(files);
     if (result < 0) {
         sxe_http_files_delete(files);
         errno = -result;

@@ -6,10 +6,12 @@
 #include "sxe-http-proxy-private.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "sxe-http-list.h"
 #include "sxe-http-uri.h"
+#include "sxe-sized-internal.h"
 
 enum { CONNECTIONS_MOST = 65536, FIELDS_MOST = 255, NAME_MOST = 255 };
 
@@ -52,7 +54,11 @@ sxe_http_proxy_check(const struct sxe_http_proxy *proxy)
 {
     const struct sxe_span host = sxe_http_span(proxy->host == NULL ? "h" : proxy->host);
     const struct sxe_span via = sxe_http_span(proxy->via == NULL ? "sxe" : proxy->via);
+    struct sxe_http_proxy own;
 
+    if (sxe__sized_take(&own, offsetof(struct sxe_http_proxy, reserved), proxy, sizeof(*proxy),
+                        "sxe_http_proxy_check") < 0)
+        return -E2BIG;
     if ((proxy->path != NULL && !is_proxy_path(proxy->path)) || !is_length_of_name(host) ||
         !sxe__http_host(host.base, host.length) || !is_length_of_name(via) ||
         (!sxe_http_is_token(via) && !sxe__http_host(via.base, via.length)) ||

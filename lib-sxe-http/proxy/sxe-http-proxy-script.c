@@ -21,6 +21,7 @@
 
 #include "sxe-http-beneath-private.h"
 #include "sxe-http-uri.h"
+#include "sxe-sized-internal.h"
 
 enum { TEXT_SIZE = 1024 };
 
@@ -88,17 +89,20 @@ open_script_directory(struct sxe_http_scripts *scripts, const char *root)
 }
 
 struct sxe_http_scripts *
-sxe_http_scripts_new(const struct sxe_http_scripts_config *config)
+sxe_http_scripts_new_sized(const struct sxe_http_scripts_config *given, size_t size)
 {
     struct sxe_http_scripts *scripts = calloc(1, sizeof(*scripts));
+    struct sxe_http_scripts_config config;
     int result;
 
     if (scripts == NULL)
         return NULL;
     scripts->directory = -1;
-    result = configure_scripts(scripts, config);
-    if (result == 0 && !config->is_remote)
-        result = open_script_directory(scripts, config->root);
+    result = sxe__sized_take(&config, sizeof(config), given, size, "sxe_http_scripts_new");
+    if (result == 0)
+        result = configure_scripts(scripts, &config);
+    if (result == 0 && !config.is_remote)
+        result = open_script_directory(scripts, config.root);
     if (result < 0) {
         sxe_http_scripts_delete(scripts);
         errno = -result;

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "sxe-sized-internal.h"
 
 #define DEFAULT_FAILS       3u
 #define DEFAULT_FAIL_MS     10000u
@@ -149,13 +152,16 @@ reserve_passages(struct sxe_http_upstream *upstream)
 }
 
 struct sxe_http_upstream *
-sxe_http_upstream_new(const struct sxe_http_upstream_config *config)
+sxe_http_upstream_new_sized(const struct sxe_http_upstream_config *given, size_t size)
 {
     struct sxe_http_upstream *upstream = calloc(1, sizeof(*upstream));
-    int result = upstream == NULL ? -ENOMEM : configure_upstream(upstream, config);
+    struct sxe_http_upstream_config config;
+    int result = sxe__sized_take(&config, sizeof(config), given, size, "sxe_http_upstream_new");
 
-    for (unsigned i = 0; result == 0 && i < config->addresses_number; i++)
-        result = add_upstream_address(upstream, &config->addresses[i]);
+    if (result == 0)
+        result = upstream == NULL ? -ENOMEM : configure_upstream(upstream, &config);
+    for (unsigned i = 0; result == 0 && i < config.addresses_number; i++)
+        result = add_upstream_address(upstream, &config.addresses[i]);
     if (result == 0)
         result = reserve_passages(upstream);
     if (result == 0)
@@ -221,23 +227,25 @@ sxe__http_address_failed(struct sxe_http_upstream *upstream, struct sxe__http_ad
 }
 
 int
-sxe_http_upstream_look(const struct sxe_http_upstream *upstream, unsigned index,
-                       struct sxe_http_upstream_state *state)
+sxe_http_upstream_look_sized(const struct sxe_http_upstream *upstream, unsigned index,
+                             struct sxe_http_upstream_state *state, size_t size)
 {
     const struct sxe__http_address *address = &upstream->addresses[index];
     const struct sxe_http_client *client = address->client;
+    struct sxe_http_upstream_state own;
 
     if (index >= upstream->number)
         return -EINVAL;
-    *state = (struct sxe_http_upstream_state){
-        .name = address->name,
-        .requests = address->requests + client->retries,
-        .failures = address->failures,
-        .retries = address->retries + client->retries,
-        .under_way = address->under_way,
-        .connections = address->tunnels + client->config.connections_max -
-                       sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE),
-        .is_down = address->is_sick || address->down_until > sxe_time_turn_ns(),
-        .tunnels = address->tunnels};
+    memset(&own, 0, sizeof(own)); /* the padding, too: the program gets all bytes */
+    own.name = address->name;
+    own.requests = address->requests + client->retries;
+    own.failures = address->failures;
+    own.retries = address->retries + client->retries;
+    own.under_way = address->under_way;
+    own.connections = address->tunnels + client->config.connections_max -
+                      sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE);
+    own.is_down = address->is_sick || address->down_until > sxe_time_turn_ns();
+    own.tunnels = address->tunnels;
+    sxe__sized_give(state, size, &own, sizeof(own));
     return 0;
 }

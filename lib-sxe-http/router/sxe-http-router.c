@@ -6,9 +6,12 @@
 #include "sxe-http-router-private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+
+#include "sxe-sized-internal.h"
 
 #define NONE SXE_NONE
 
@@ -366,12 +369,16 @@ commit_addition(struct sxe_http_router *router, const struct addition *addition)
 }
 
 int
-sxe_http_router_add(struct sxe_http_router *router, const char *methods, const char *pattern,
-                    sxe_http_handler handler, const struct sxe_http_route_options *options)
+sxe_http_router_add_sized(struct sxe_http_router *router, const char *methods, const char *pattern,
+                          sxe_http_handler handler, const struct sxe_http_route_options *given,
+                          size_t size)
 {
     struct addition addition = {.words = {methods, pattern, .error = router->error}};
-    int result = sxe__http_words_parse(&addition.words);
+    struct sxe_http_route_options options;
+    int result = sxe__sized_take(&options, sizeof(options), given, size, "sxe_http_router_add");
 
+    snprintf(router->error, sizeof(router->error), "%s", result < 0 ? SXE__SIZED_NEWER : "");
+    result = result < 0 ? result : sxe__http_words_parse(&addition.words);
     if (result == 0)
         result = check_conflicts(router, &addition);
     if (result == 0)
@@ -382,11 +389,10 @@ sxe_http_router_add(struct sxe_http_router *router, const char *methods, const c
         .methods = addition.route->methods,
         .pattern = addition.pattern->text,
         .handler = handler,
-        .user = options == NULL ? NULL : options->user,
-        .flags = options == NULL ? 0 : options->flags,
+        .user = options.user,
+        .flags = options.flags,
     };
     commit_addition(router, &addition);
-    router->error[0] = '\0';
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "sxe-http-cookie.h"
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
+#include "sxe-sized-internal.h"
 
 /* ---- Of a request ---- */
 
@@ -242,23 +243,27 @@ count_older(struct sxe__http_slot *slot, const char *name, bool removes)
 }
 
 int
-sxe_http_set_cookie(struct sxe_http_response *response, const struct sxe_http_cookie *cookie)
+sxe_http_set_cookie_sized(struct sxe_http_response *response, const struct sxe_http_cookie *given,
+                          size_t size)
 {
+    struct sxe_http_cookie cookie;
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_RESPONSE(response);
     char room[SXE_HTTP_COOKIE_MAX + 1];
     ssize_t length;
     size_t used;
 
-    if (slot->progress != SXE__HTTP_UNANSWERED || !is_valid_cookie(cookie))
+    if (sxe__sized_take(&cookie, sizeof(cookie), given, size, "sxe_http_set_cookie") < 0)
+        return -E2BIG;
+    if (slot->progress != SXE__HTTP_UNANSWERED || !is_valid_cookie(&cookie))
         return -EINVAL;
-    length = compose_cookie(room, cookie);
+    length = compose_cookie(room, &cookie);
     if (length < 0)
         return (int)length;
-    used = slot->fields_used - count_older(slot, cookie->name, false);
+    used = slot->fields_used - count_older(slot, cookie.name, false);
     if (used + (size_t)length + SXE_LITERAL_LENGTH("Set-Cookie: \r\n") >
         slot->request.http->config.fields_max)
         return -ENOBUFS;
-    (void)count_older(slot, cookie->name, true);
+    (void)count_older(slot, cookie.name, true);
     return sxe_http_add_field_span(response, "Set-Cookie", (struct sxe_span){room, (size_t)length});
 }
 

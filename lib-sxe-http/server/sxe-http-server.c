@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "sxe-sized-internal.h"
+
 /* how many bytes a head has beside fields: the first line, Date, framing, a protocol */
 #define HEAD_ROOM 512
 
@@ -150,21 +152,32 @@ configure_stall(uint32_t ms)
     sxe_configure(&config);
 }
 
+/* Fill the defaults in. 0 or -EINVAL. */
+static int
+configure_server(struct sxe_http_config *config)
+{
+    const char *wrong;
+
+    fill_in_server_config(config);
+    wrong = check_server_config(config);
+    if (wrong != NULL)
+        SXE_ERROR("cannot make an HTTP server: %s", wrong);
+    return wrong == NULL ? 0 : -EINVAL;
+}
+
 struct sxe_http *
-sxe_http_new(const struct sxe_http_config *config)
+sxe_http_new_sized(const struct sxe_http_config *config, size_t size)
 {
     struct sxe_http *http = calloc(1, sizeof(*http));
-    const char *wrong;
     int result;
 
     if (http == NULL)
         return NULL;
-    http->config = *config;
-    fill_in_server_config(&http->config);
-    wrong = check_server_config(&http->config);
-    if (wrong != NULL)
-        SXE_ERROR("cannot make an HTTP server: %s", wrong);
-    result = wrong == NULL ? allocate_slots(http) : -EINVAL;
+    result = sxe__sized_take(&http->config, sizeof(http->config), config, size, "sxe_http_new");
+    if (result == 0)
+        result = configure_server(&http->config);
+    if (result == 0)
+        result = allocate_slots(http);
     if (result < 0) {
         sxe_http_delete(http);
         errno = -result;

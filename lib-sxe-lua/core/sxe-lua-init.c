@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "sxe-lua-core-private.h"
+#include "sxe-sized-internal.h"
 
 static const struct sxe__lua_module modules[] = {
     {"sxe.task", sxe__lua_open_task, true},
@@ -106,13 +107,16 @@ open_parts(lua_State *L)
 /* ---- Making and ending a state ---- */
 
 struct sxe_lua *
-sxe_lua_new(const struct sxe_lua_config *config)
+sxe_lua_new_sized(const struct sxe_lua_config *config, size_t size)
 {
     static const struct sxe__lua_contents contents = {
         modules,      open_parts,        sxe__lua_close_http, sxe__lua_http_id_of,
         sxe_lua_init, sxe__lua_interrupt};
+    struct sxe_lua_config own;
 
-    return sxe__lua_new(config, &contents);
+    return sxe__sized_take(&own, sizeof(own), config, size, "sxe_lua_new") < 0
+               ? NULL
+               : sxe__lua_new(&own, &contents);
 }
 
 int

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sxe-lua.h"
+#include "sxe-sized-internal.h"
 #include "sxe.h"
 
 enum { DEPTH_MAX = 100, SOCKETS_LEAST = 64, PROBLEM_SIZE = 4096 };
@@ -267,10 +268,14 @@ l_run(lua_State *host)
 }
 
 int
-sxe_lua_host_open(lua_State *host, const struct sxe_lua_config *config)
+sxe_lua_host_open_sized(lua_State *host, const struct sxe_lua_config *config, size_t size)
 {
+    struct sxe_lua_config *own;
+
     lua_createtable(host, 0, 2);
-    lua_pushlightuserdata(host, (void *)(uintptr_t)config);
+    own = lua_newuserdatauv(host, sizeof(*own), 0);
+    if (sxe__sized_take(own, sizeof(*own), config, size, "sxe_lua_host_open") < 0)
+        return luaL_error(host, "sxe: %s", SXE__SIZED_NEWER);
     lua_pushcclosure(host, l_run, 1);
     lua_setfield(host, -2, "run");
     lua_pushstring(host, SXE_VERSION);

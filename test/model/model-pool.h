@@ -220,9 +220,10 @@ sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size, const 
 }
 
 void *
-sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
+sxe_pool_open_sized(const SXE_POOL_SPEC *spec, size_t size, char *why)
 {
     (void)spec;
+    (void)size;
     (void)why;
     return NULL;
 }

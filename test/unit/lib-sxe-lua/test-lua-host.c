@@ -134,14 +134,16 @@ END_TEST
 
 START_TEST(a_thread_with_a_loop_has_no_run)
 {
-    host_start();
     config.sockets = 100;
+    host_start();
     ck_assert_str_eq(said("return sxe.run('return 1')"), "1");
     sxe_register(10, 0);
     ck_assert_int_eq(sxe_init(), 0);
     ck_assert_ptr_nonnull(strstr(said("return sxe.run('')"), "has a loop already"));
     sxe_fini();
+    host_stop();
     config.memory_max = 1;
+    host_start();
     ck_assert_ptr_nonnull(strstr(said("return sxe.run('')"), "cannot make a state"));
     config.memory_max = 0;
     host_stop();
