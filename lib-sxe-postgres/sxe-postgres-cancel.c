@@ -176,7 +176,7 @@ ask_with_limit(const struct cancel_job *job)
  * is all of a very long reply read: a server that sends is going to find that the connection is
  * closed, and ends the query then. */
 static enum reply
-read_reply(struct cancel_job *job)
+drop_reply(struct cancel_job *job)
 {
     unsigned nulls = 0; /* in a row: one ends the results of a query, two all results */
 
@@ -205,12 +205,12 @@ await_reply(struct cancel_job *job, uint64_t pause_ms)
     const uint64_t pause_end_ns = sxe_time_ns() + pause_ms * SXE_NS_PER_MS;
     const uint64_t end_ns = pause_end_ns < job->end_ns ? pause_end_ns : job->end_ns;
     struct pollfd ready = {.fd = PQsocket(job->pg), .events = POLLIN};
-    enum reply reply = read_reply(job);
+    enum reply reply = drop_reply(job);
     uint64_t now_ns;
 
     while (reply == REPLY_PART && (now_ns = sxe_time_ns()) < end_ns) {
         (void)poll(&ready, 1, (int)((end_ns - now_ns) / SXE_NS_PER_MS) + 1);
-        reply = read_reply(job);
+        reply = drop_reply(job);
     }
     return reply;
 }
@@ -221,7 +221,7 @@ await_reply(struct cancel_job *job, uint64_t pause_ms)
 static void
 cancel_query(struct cancel_job *job)
 {
-    enum reply reply = job->is_whole ? read_reply(job) : REPLY_COPY;
+    enum reply reply = job->is_whole ? drop_reply(job) : REPLY_COPY;
     uint64_t pause_ms = PAUSE_MS;
 
     job->end_ns = sxe_time_ns() + job->limit_ns;

@@ -290,6 +290,26 @@ while true do assert(db:copy(path .. ".copy")) end]], path)
     equal(look(), nil)
 end)
 
+-- promise: docs/store.md: A call that fails at run time returns `nil, message, code`, and changed nothing. A wrong argument raises an error; keys and values are strings, never numbers.
+-- promise: docs/store.md: It returns `true`, or `false` if it changed nothing.
+-- promise: docs/store.md: opening it again, under any name, returns another handle of the same store.
+-- promise: docs/store.md: A call of the transaction after its function has ended raises an error.
+test("one value, another handle, and a transaction that has ended", function()
+    local path <const>, removed <close> = new_path()
+    equal(run([[
+local db = assert(store.open(path))
+local again, old = assert(store.open((path:gsub("[^/]+$", "./%0")))), nil
+print(db:put("k", "v"), again:get "k", db:cas("k", "w", "x"), again:cas("k", "v", "x"), db:get "k", db:del "k", db:del "k")
+print(db:cas("k", nil, "1"), db:cas("k", nil, "2"), db:cas("k", "1", nil), db:get "k")
+for _, call in ipairs{ function() db:put(1, "v") end, function() db:put("k", 1) end, function() db:get "" end,
+    function() db:get(("k"):rep(512)) end, function() old:get "k" end, function() old:put("k", "v") end } do
+  db:write(function(txn) old = txn end)
+  print((pcall(call)))
+end
+print(select(3, store.open(path .. "/none")) ~= nil, db:get "k")
+]], path), "true\tv\tfalse\ttrue\tx\ttrue\tfalse\ntrue\tfalse\ttrue\tnil\n" .. ("false\n"):rep(6) .. "true\tnil\n")
+end)
+
 -- promise: docs/store.md: An empty file becomes a store.
 test("an empty file becomes a store", function()
     local path, removed <close> = new_path()
