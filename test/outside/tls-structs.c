@@ -67,9 +67,9 @@ START_TEST(counts_of_another_version_are_filled)
 }
 END_TEST
 
-#define ROW(name, promised)                  \
-    {                                        \
-#        name, sizeof(struct name), promised \
+#define ROW(type, promised)                     \
+    {                                           \
+        "" #type, sizeof(struct type), promised \
     }
 
 /* promise: docs/linking.md: A program that uses `libsxe.so.0` works with each later `libsxe.so.0`,
