@@ -343,7 +343,7 @@ open_dict_in(void *array, const SXE_DICT_SPEC *spec, char *why)
 
 /* Open the dict: from a descriptor, from its file, or in memory. */
 static SXE_DICT *
-open_dict(const int *fd, const SXE_DICT_SPEC *given, size_t size, char *why)
+open_dict_of(const int *fd, const SXE_DICT_SPEC *given, size_t size, char *why)
 {
     char fields[SXE_POOL_FIELDS_MAX + 1];
     SXE_DICT_SPEC spec;
@@ -362,13 +362,13 @@ open_dict(const int *fd, const SXE_DICT_SPEC *given, size_t size, char *why)
 SXE_DICT *
 sxe_dict_open_sized(const SXE_DICT_SPEC *spec, size_t size, char *why)
 {
-    return open_dict(NULL, spec, size, why);
+    return open_dict_of(NULL, spec, size, why);
 }
 
 SXE_DICT *
 sxe_dict_open_fd_sized(int fd, const SXE_DICT_SPEC *spec, size_t size, char *why)
 {
-    return open_dict(&fd, spec, size, why);
+    return open_dict_of(&fd, spec, size, why);
 }
 
 void

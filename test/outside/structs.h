@@ -3,7 +3,7 @@
  * What: structs as programs have them that were built with an older or a newer header.
  *
  * Shape: a struct is copied to the end of a page, and the next page cannot be touched, so a library
- * that touches a byte behind the struct's size crashes:
+ * that touches a byte after the end of the struct crashes:
  *
  *     | zeros ...                 struct of `size` bytes | no access |
  */
