@@ -291,9 +291,6 @@ while true do assert(db:copy(path .. ".copy")) end]], path)
 end)
 
 -- promise: docs/store.md: A call that fails at run time returns `nil, message, code`, and changed nothing. A wrong argument raises an error; keys and values are strings, never numbers.
--- promise: docs/store.md: It returns `true`, or `false` if it changed nothing.
--- promise: docs/store.md: opening it again, under any name, returns another handle of the same store.
--- promise: docs/store.md: A call of the transaction after its function has ended raises an error.
 test("one value, another handle, and a transaction that has ended", function()
     local path <const>, removed <close> = new_path()
     equal(run([[
