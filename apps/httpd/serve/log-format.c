@@ -7,8 +7,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command-line.h"
+#include "sxe-http-parse.h"
 #include "sxe-util.h"
 
 #define COMMON   "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent"
@@ -189,9 +191,10 @@ row_of_variable(const char *name, unsigned length)
     return -1;
 }
 
-/* Store the name of a field. The variable has _ where the field's name has -. */
+/* Store the name of a field. The variable has _ where the field's name has -. The parser of requests
+ * notes where a well-known field is, so that no line has to search for it. */
 static void
-keep_format_field(struct reader *reader, const char *name, unsigned length)
+keep_format_field(struct reader *reader, struct log_part *part, const char *name, unsigned length)
 {
     char *to = reader->format->bytes + reader->used;
 
@@ -199,6 +202,10 @@ keep_format_field(struct reader *reader, const char *name, unsigned length)
         to[i] = name[i] == '_' ? '-' : name[i];
     to[length] = '\0';
     reader->used += length + 1;
+    for (unsigned id = SXE_HTTP_FIELD_OTHER + 1; id < SXE_HTTP_FIELD_IDS; id++) {
+        if (strcasecmp(sxe_http_field_name(id), to) == 0)
+            part->field = (uint8_t)id;
+    }
 }
 
 static bool
@@ -223,7 +230,7 @@ take_variable(struct reader *reader, const char *name, unsigned length)
     if (last != NULL && last->variable == LOG_LITERAL)
         part->before = format->bytes[last->start + last->length - 1];
     if (is_header)
-        keep_format_field(reader, name + PREFIX, length - (unsigned)PREFIX);
+        keep_format_field(reader, part, name + PREFIX, length - (unsigned)PREFIX);
     reader->texts += is_header ? 1 : variables[row].texts;
     return reader->texts <= LOG_FORMAT_TEXTS ||
            say_problem(reader, "it has more than %u variables that clients choose",

@@ -64,6 +64,8 @@ struct log_part {
     char before;
     char after;
     bool is_quoted; /* whether the variable stands in double quotes */
+    /* LOG_HEADER: an enum sxe_http_field_id; SXE_HTTP_FIELD_OTHER: look for the name in `bytes` */
+    uint8_t field;
 };
 
 struct log_format {

@@ -36,40 +36,48 @@ add_line_text(struct log_line *line, const char *text)
     add_line_bytes(line, text, strlen(text));
 }
 
-/* Add a number below 1,000, with zeros before it up to that many digits. */
-static inline void
-add_three_digits(struct log_line *line, unsigned number, unsigned least)
-{
-    char *to = line->text + line->length;
-
-    *to = (char)('0' + number / 100);
-    to += number >= 100 || least == 3;
-    *to = (char)('0' + number / 10 % 10);
-    to += number >= 10 || least == 3;
-    *to++ = (char)('0' + number % 10);
-    line->length = (unsigned)(to - line->text);
-}
-
-/* Add a number, with zeros before it up to that many digits: 1 or 3. A copy of fixed length is no
- * call. But it waits until the digits have reached the cache, so short numbers, such as the status,
- * are written in place. */
-static void
-add_decimal(struct log_line *line, unsigned long long number, unsigned least)
+/* Add a number from 1,000 on. A copy of fixed length is no call. */
+static __attribute__((noinline)) void
+add_large(struct log_line *line, unsigned long long number)
 {
     char digits[2 * DIGITS_MAX] = {0};
     char *const end = digits + DIGITS_MAX;
     char *at = end;
 
-    if (SXE_LIKELY(number < 1000)) {
-        add_three_digits(line, (unsigned)number, least);
-        return;
-    }
     do {
         *--at = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
     memcpy(line->text + line->length, at, DIGITS_MAX);
     line->length += (unsigned)(end - at);
+}
+
+/* Add three digits of a number below 1,000. */
+static inline void
+add_three_digits(struct log_line *line, unsigned number)
+{
+    char *to = line->text + line->length;
+
+    to[0] = (char)('0' + number / 100);
+    to[1] = (char)('0' + number / 10 % 10);
+    to[2] = (char)('0' + number % 10);
+    line->length += 3;
+}
+
+/* Most numbers of a line are short, such as the status. The copy in add_large waits until the digits
+ * have reached the cache, so short numbers are written in place. */
+static inline void
+add_decimal(struct log_line *line, unsigned long long number)
+{
+    if (number >= 1000) {
+        add_large(line, number);
+    } else if (number >= 100) {
+        add_three_digits(line, (unsigned)number);
+    } else {
+        if (number >= 10)
+            line->text[line->length++] = (char)('0' + number / 10);
+        line->text[line->length++] = (char)('0' + number % 10);
+    }
 }
 
 /* Add the literal text of a part. Most of these are short. */
@@ -258,7 +266,7 @@ static void
 add_http_version(struct log_line *line, const struct log_entry *entry)
 {
     add_line_text(line, "HTTP/1.");
-    add_decimal(line, entry->request->head.minor, 1);
+    add_decimal(line, entry->request->head.minor);
 }
 
 static void
@@ -326,7 +334,9 @@ text_of_part(const struct log_format *format, const struct log_part *part,
     case LOG_REQUEST_ID:
         return span_of(sxe_http_request_id(request));
     default:
-        return sxe_http_field_value(request, format->bytes + part->start);
+        return part->field != SXE_HTTP_FIELD_OTHER
+                   ? sxe_http_known_value(request, part->field)
+                   : sxe_http_field_value(request, format->bytes + part->start);
     }
 }
 
@@ -372,18 +382,18 @@ add_variable(struct log_line *line, const struct log_format *format, const struc
             add_own_text(line, format, "");
         break;
     case LOG_STATUS:
-        add_decimal(line, status_of(entry->summary), 1);
+        add_decimal(line, status_of(entry->summary));
         break;
     case LOG_BODY_BYTES_SENT:
-        add_decimal(line, body_bytes(entry), 1);
+        add_decimal(line, body_bytes(entry));
         break;
     case LOG_REQUEST_TIME:
-        add_decimal(line, duration_us(entry) / 1000000, 1);
+        add_decimal(line, duration_us(entry) / 1000000);
         add_line_text(line, ".");
-        add_decimal(line, duration_us(entry) / 1000 % 1000, 3);
+        add_three_digits(line, (unsigned)(duration_us(entry) / 1000 % 1000));
         break;
     case LOG_DURATION_US:
-        add_decimal(line, duration_us(entry), 1);
+        add_decimal(line, duration_us(entry));
         break;
     case LOG_TRACE_ID:
     case LOG_SPAN_ID:
@@ -396,7 +406,7 @@ add_variable(struct log_line *line, const struct log_format *format, const struc
         add_own_text(line, format, secure_version(sxe_http_socket(entry->request)));
         break;
     case LOG_WORKER:
-        add_decimal(line, entry->worker, 1);
+        add_decimal(line, entry->worker);
         break;
     case LOG_REMOTE_USER:
         add_user(line, format, part, entry);
@@ -432,11 +442,11 @@ add_numbers(struct log_line *line, const struct log_entry *entry)
     add_line_text(line, "{\"time\":\"");
     add_line_text(line, entry->clock->iso);
     add_line_text(line, "\",\"status\":");
-    add_decimal(line, status_of(entry->summary), 1);
+    add_decimal(line, status_of(entry->summary));
     add_line_text(line, ",\"bytes\":");
-    add_decimal(line, body_bytes(entry), 1);
+    add_decimal(line, body_bytes(entry));
     add_line_text(line, ",\"duration_us\":");
-    add_decimal(line, duration_us(entry), 1);
+    add_decimal(line, duration_us(entry));
 }
 
 static void
@@ -466,7 +476,7 @@ add_object(struct log_line *line, const struct log_entry *entry)
     add_member(line, ",\"target\":\"", sxe_http_target(request));
     if (has_version(entry)) {
         add_line_text(line, ",\"version\":\"1.");
-        add_decimal(line, head->minor, 1);
+        add_decimal(line, head->minor);
         add_line_text(line, "\"");
     }
     add_member(line, ",\"host\":\"", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
