@@ -41,10 +41,11 @@ local function write(name, text)
     return file(name)
 end
 
--- The reply to a GET through a proxy with these options; the log must have `says`.
+-- The reply to a GET through a proxy with these options; the log must have `says`. Each GET is the last of its
+-- connection: s_server tells no length, so the reply is read until the proxy closes, else after an idle minute.
 local function ask(port, status, says, ...)
     local proxy <close> = httpd.start("--proxy", "/=https://127.0.0.1:" .. port, "--proxy-tls-ca", file "root.pem", ...)
-    local reply = http.ask(proxy, request "GET /a")
+    local reply = http.ask(proxy, request("GET /a", "Connection: close"))
     equal(reply.status, status, proxy.proc:errors())
     if says then
         httpd.wait_until(function() return proxy.proc:errors():find(says) end, says)
