@@ -162,8 +162,11 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
             step.next = SXE__HTTP_BODY_SHOWN;
         break;
     case DROP:
+        slot->body_dropped += (uint32_t)part.length;
         if (slot->is_body_whole)
             step.next = SXE__HTTP_BODY_DROPPED;
+        else if (slot->body_dropped > SXE__HTTP_DISCARD_MAX)
+            step = refused_body(413);
         break;
     case KEEP:
         step.status = keep_body_part(slot, part);

@@ -159,6 +159,7 @@ struct sxe__http_slot {
 
     /* These members are about the body of the request. */
     sxe_http_on_body on_body;
+    uint32_t body_dropped; /* how many bytes came after the reply had ended */
     /* how many bytes of an incomplete body are kept, by the library or by the handler */
     uint32_t body_kept;
     uint32_t used; /* how many bytes are used from head_at on: the head, and a body that is kept */

@@ -27,10 +27,12 @@ begin_stream(struct sxe__http_slot *slot, uint64_t length)
     if (slot->progress != SXE__HTTP_UNANSWERED)
         return -EINVAL;
     slot->is_chunked = is_open && slot->request.head.minor > 0 && !slot->connection->is_cgi;
-    /* also if the handler reads the body: it may end its reply before the body ends */
-    sxe__http_decide_close(slot);
+    /* A handler that reads the body most often reads it to its end, and the connection continues. */
+    if (slot->on_body == NULL)
+        sxe__http_decide_close(slot);
     /* No 100 was sent, so the next bytes may or may not be the body: close after the reply. */
-    if (slot->is_continue_due || (is_open && slot->request.head.minor == 0))
+    if (slot->is_continue_due || slot->request.http->is_draining ||
+        (is_open && slot->request.head.minor == 0))
         slot->close = true;
     head = sxe__http_compose_head(slot, NULL, length);
     result = sxe_write(slot->connection->sxe, slot->request.http->head, (unsigned)head);

@@ -198,21 +198,19 @@ START_TEST(the_question_comes_before_the_head_of_a_reply_that_begins_in_the_same
 {
     static const char *const framings[] = {"Content-Length: 5\r\n", CHUNKED};
     static const char *const bodies[] = {"hello", "5\r\nhello\r\n0\r\n\r\n"};
-    static const char *const ends[] = {"\r\n", "Connection: close\r\n\r\n"};
     char head[200];
     int peer;
 
     snprintf(head, sizeof(head), POST("%s" EXPECTS, ""), framings[_i]);
     serve_stream(read_and_begin);
     peer = client();
-    for (int i = _i; i < 2; i++) { /* the connection is kept open if the end is known */
+    for (unsigned i = 0; i < 3; i++) { /* the connection is kept open */
         unsigned writes = fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG);
 
         say(peer, head);
         EXPECT_OF("later", "/", 0);
         PEER_EXPECT(peer, CONTINUE);
-        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n");
-        PEER_EXPECT(peer, ends[_i]);
+        EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
         PEER_EXPECT_SILENCE(peer);
         ck_assert_uint_eq(fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG) - writes, 1);
         say(peer, bodies[_i]);
@@ -477,6 +475,41 @@ START_TEST(a_reply_in_parts_says_that_a_large_body_is_not_read)
 }
 END_TEST
 
+static enum sxe_http_verdict
+begin_and_end_at_first_part(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_read(request, end_in_body);
+    ck_assert_int_eq(sxe_http_begin(response, 3), 0);
+    return SXE_HTTP_LATER;
+}
+
+/* The head was sent while the handler was still expected to read the body to its end. */
+START_TEST(a_reply_in_parts_that_ends_before_a_chunked_body_drops_as_much_as_is_worth_reading)
+{
+    int peer;
+
+    serve_stream(begin_and_end_at_first_part);
+    peer = client();
+    for (unsigned i = 0; i < 2; i++) {
+        say(peer, POST(CHUNKED, "1\r\nx\r\n10000\r\n"));
+        EXPECT_BODY("x", false);
+        EXPECT_OK(peer, "bye");
+        say_x(peer, 65536);
+        turn(10);
+        EXPECT_NOTHING();
+        if (i == 0) {
+            say(peer, "\r\n0\r\n\r\n");
+        } else {
+            say(peer, "\r\n1\r\nx");
+            PEER_EXPECT_END(peer);
+        }
+        EXPECT_OF("reply", "/", 200);
+    }
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(more_than_is_worth_reading_ends_the_connection)
 {
     int peer;
@@ -566,8 +599,7 @@ END_TEST
 
 START_TEST(a_body_that_goes_wrong_ends_the_request)
 {
-    static const char *const replies[] = {
-        "", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"};
+    static const char *const replies[] = {"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"};
     int peer;
 
     serve_stream(read_later);
@@ -654,6 +686,9 @@ body_stream_suite(void)
     suite_add_tcase(suite, expect);
     tcase_add_test(dropped, a_reply_may_end_before_the_body);
     tcase_add_test(dropped, a_reply_in_parts_says_that_a_large_body_is_not_read);
+    tcase_add_test(
+        dropped,
+        a_reply_in_parts_that_ends_before_a_chunked_body_drops_as_much_as_is_worth_reading);
     tcase_add_test(dropped, more_than_is_worth_reading_ends_the_connection);
     tcase_add_loop_test(
         dropped, the_connection_continues_if_the_end_of_a_chunked_body_arrived_before_the_reply, 0,
