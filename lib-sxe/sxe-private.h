@@ -58,7 +58,7 @@
 #define SXE__CHUNK_SIZE_MIN 64
 /* how many bytes that are 0 follow a configuration that sxe_get_config returns: a program that was
  * built with a later header copies its longer struct */
-#define SXE__CONFIG_LATER 128
+#define SXE__CONFIG_LATER 8
 #define SXE__DATAGRAM_MAX 65535 /* bytes: no IP datagram is larger */
 #define SXE__IP_SIZE      sizeof(struct sockaddr_un)
 #define SXE__RETRY_S      0.1            /* seconds between tries to accept after a failure */

@@ -27,7 +27,7 @@ begin_stream(struct sxe__http_slot *slot, uint64_t length)
     if (slot->progress != SXE__HTTP_UNANSWERED)
         return -EINVAL;
     slot->is_chunked = is_open && slot->request.head.minor > 0 && !slot->connection->is_cgi;
-    /* A handler that reads the body most often reads it to its end, and the connection continues. */
+    /* A handler that reads the body mostly reads it to its end: the connection continues. */
     if (slot->on_body == NULL)
         sxe__http_decide_close(slot);
     /* No 100 was sent, so the next bytes may or may not be the body: close after the reply. */

@@ -89,11 +89,13 @@ local end_link = atomic(function(link, why, code)
   link.leader, link.live, link.is_ended = nil, 0, true
 end)
 
--- End a link whose server ended it, or sent nonsense.
-local function lose_link(link, why, code)
+-- End a link whose server ended it, or sent nonsense. If this client has ended it, a task that still reads it or writes to
+-- it finds the socket closed, which is no failure of the server.
+local lose_link = atomic(function(link, why, code)
+  if link.is_ended then return end
   link.pool.losses = link.pool.losses + 1
   end_link(link, why, code)
-end
+end)
 
 -- Add a reply to a call. Returns true if the call has all its replies.
 local function add_reply(call, kind, value, code)

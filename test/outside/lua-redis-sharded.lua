@@ -171,6 +171,28 @@ print(wrong, db:group "red":dbsize() == counts.red, db:group "blue":dbsize() == 
 db:close()]]), "0\ttrue\ttrue\n")
 end)
 
+-- promise: docs/redis-sharding.md: A connection that the server ended or refused counts as a failure, too; several within
+-- half of `backoff` count as one.
+test("a connection that this client ends, because a large command was cancelled, is no failure of its server", function()
+    local all <close> = start_groups()
+    equal(run(all, [[
+local db = open{ failures = 1, backoff = 0.001 }
+local key, big = "a", ("x"):rep(8000000)
+for i = 1, 100 do key = db:group_of(key) == "blue" and key or "a" .. i end
+local down = 0
+for i = 1, 20 do
+  local reading = task.start(function() return db:get(key) end)
+  local writing = task.start(function() return db:set(key, big) end)
+  while writing.status ~= "waiting" do task.sleep(0.001) end
+  writing:cancel()
+  reading:join()
+  task.sleep(0.002)
+  for _, server in ipairs(group(db, 2).servers) do down = down + (server.state == "up" and 0 or 1) end
+end
+print(down, db:set(key, "v"))
+db:close()]]), "0\tOK\n")
+end)
+
 -- Kill the master of red, which has a key of this group.
 local KILLED <const> = [[
 local db = open{}

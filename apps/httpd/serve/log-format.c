@@ -191,8 +191,8 @@ row_of_variable(const char *name, unsigned length)
     return -1;
 }
 
-/* Store the name of a field. The variable has _ where the field's name has -. The parser of requests
- * notes where a well-known field is, so that no line has to search for it. */
+/* Store the name of a field. The variable has _ where the field's name has -. The parser of
+ * requests notes where a well-known field is, so that no line has to search for it. */
 static void
 keep_format_field(struct reader *reader, struct log_part *part, const char *name, unsigned length)
 {

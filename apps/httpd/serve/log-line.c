@@ -64,8 +64,8 @@ add_three_digits(struct log_line *line, unsigned number)
     line->length += 3;
 }
 
-/* Most numbers of a line are short, such as the status. The copy in add_large waits until the digits
- * have reached the cache, so short numbers are written in place. */
+/* Most numbers of a line are short, such as the status. The copy in add_large waits until the
+ * digits have reached the cache, so short numbers are written in place. */
 static inline void
 add_decimal(struct log_line *line, unsigned long long number)
 {

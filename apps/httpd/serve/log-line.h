@@ -3,8 +3,8 @@
  * What: makes a line of the access log.
  *
  * Place: access-log.c calls log_line_make for each request that it logs, with room at the end of
- * its buffer, so that no line is copied. Nothing is allocated. printf(3) is called only for the rate
- * of sampled lines in JSON, because it takes as long as several parts of a line.
+ * its buffer, so that no line is copied. Nothing is allocated. printf(3) is called only for the
+ * rate of sampled lines in JSON, because it takes as long as several parts of a line.
  *
  * Escapes: in texts of clients, bytes below 0x20, bytes from 0x7f on, " and \ become \xHH (in JSON
  * the escapes of sxe-json.h), so that no client can forge a line. The bytes that the format has

@@ -129,6 +129,7 @@ END_TEST
 START_TEST(what_holds_at_the_most_that_workers_can_send_is_said_to_be_that)
 {
     plan.workers = (unsigned)_i;
+    plan.find = "p99<60s"; /* holds on a busy machine, too */
     load_find_rate_max = 1500.0 / _i;
     ck_assert_int_eq(run_plan(), 0);
     check_found(1499.9, 1500.1);

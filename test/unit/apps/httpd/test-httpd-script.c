@@ -386,7 +386,7 @@ START_TEST(one_whose_memory_is_full_is_replaced)
     write_file(script, "local kept, n = {}, 0\n"
                        "return function(req)\n"
                        "    if req.path == '/' then return n == 0 and 'empty' or 'full' end\n"
-                       "    while collectgarbage 'count' < 7600 do\n"
+                       "    while collectgarbage 'count' < 7450 do\n"
                        "        n = n + 1 kept[n] = ('x'):rep(1000)\n"
                        "    end\n"
                        "    return 'filled'\n"
