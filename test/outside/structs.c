@@ -300,7 +300,6 @@ static const struct given_row given_rows[] = {
     {"sxe_http_router_add", add_route, &route, sizeof(route), UP_TO(route, user)},
     {"sxe_lua_new", make_lua, &lua, sizeof(lua), UP_TO(lua, tasks)},
     {"sxe_lua_host_open", open_host, &lua, sizeof(lua), 0},
-    {"sxe_workers_run", run_workers, &workers, sizeof(workers), UP_TO(workers, workers)},
 };
 
 /* promise: docs/linking.md: The program is newer than the library: members that the library lacks
@@ -310,6 +309,17 @@ START_TEST(a_struct_of_another_version_is_taken_or_refused)
 {
     for (size_t i = 0; i < sizeof(given_rows) / sizeof(given_rows[0]); i++)
         check_given(&given_rows[i]);
+}
+END_TEST
+
+/* A case of its own, because sxe_workers_run forks: in the case above threads of the work pool may
+ * be ending, and a lock of ASan that one of them holds stays locked in the child. */
+START_TEST(a_configuration_of_workers_of_another_version_is_taken_or_refused)
+{
+    static const struct given_row row = {"sxe_workers_run", run_workers, &workers, sizeof(workers),
+                                         UP_TO(workers, workers)};
+
+    check_given(&row);
 }
 END_TEST
 
@@ -557,6 +567,7 @@ int
 main(void)
 {
     const TTest *cases[] = {a_struct_of_another_version_is_taken_or_refused,
+                            a_configuration_of_workers_of_another_version_is_taken_or_refused,
                             calls_and_cookies_of_another_version_are_taken_or_refused,
                             a_longer_configuration_can_be_copied,
                             a_struct_of_another_version_is_filled,
