@@ -26,7 +26,8 @@ enum {
     STACK_FIRST = 32768,
     STACK_MAX = 1 << 20,
     HEAP_MAX_KIB = 16384,
-    SIZE_PLACE = 16, /* keeps the piece aligned */
+    SIZE_PLACE = 16,      /* keeps the piece aligned */
+    REALM_RESERVE = 8192, /* bytes that a realm needs for more than the pattern */
     MESSAGE_MAX = 256
 };
 
@@ -82,17 +83,19 @@ free_engine(lua_State *L)
     return 0;
 }
 
-/* Make the contexts. Returns whether there is memory for them. */
+/* Make the contexts; and the stack of machine code, which realms do not have. Returns whether there
+ * is memory for them. */
 static bool
-fill_engine(struct sxe__regex_engine *engine)
+fill_engine(struct sxe__regex_engine *engine, bool has_stack)
 {
     engine->general = pcre2_general_context_create(regex_malloc, regex_free, engine);
     if (engine->general == NULL)
         return false;
     engine->compile = pcre2_compile_context_create(engine->general);
     engine->match = pcre2_match_context_create(engine->general);
-    engine->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, engine->general);
-    if (engine->compile == NULL || engine->match == NULL || engine->stack == NULL)
+    if (has_stack)
+        engine->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, engine->general);
+    if (engine->compile == NULL || engine->match == NULL || (has_stack && engine->stack == NULL))
         return false;
     (void)pcre2_set_newline(engine->compile, PCRE2_NEWLINE_LF);
     (void)pcre2_set_heap_limit(engine->match, HEAP_MAX_KIB);
@@ -113,7 +116,7 @@ sxe__regex_push_engine(lua_State *L)
     lua_pushcfunction(L, free_engine);
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
-    if (!fill_engine(engine))
+    if (!fill_engine(engine, !sxe__lua_is_realm(L)))
         sxe__regex_raise_memory(L);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, engine); /* until the state ends */
@@ -439,6 +442,18 @@ sxe__regex_free_garbage(lua_State *L, const struct sxe__regex_engine *engine)
     (void)lua_gc(L, LUA_GCCOLLECT);
 }
 
+/* Leave the realm some memory. The cache is emptied only here and when PCRE2 lacks memory: if the
+ * cache took all of it, each allocation of Lua would fail, now and in later calls. */
+static void
+keep_reserve(lua_State *L, struct sxe__regex_engine *engine)
+{
+    void *reserve = regex_malloc(REALM_RESERVE, engine);
+
+    regex_free(reserve, engine);
+    if (reserve == NULL)
+        sxe__regex_free_garbage(L, engine);
+}
+
 int
 sxe__regex_l_compile(lua_State *L)
 {
@@ -463,6 +478,8 @@ sxe__regex_l_compile(lua_State *L)
     at = find_costly_call(&pattern);
     if (at < pattern.length)
         return refuse_pattern(L, "too many calls of groups for a pattern of its length", at);
+    if (sxe__lua_is_realm(L))
+        keep_reserve(L, engine);
     regex = lua_newuserdatauv(L, sizeof(*regex), 1);
     *regex = (struct sxe__regex){.engine = engine};
     lua_pushvalue(L, lua_upvalueindex(2));

@@ -146,7 +146,8 @@ l_regex_find(lua_State *L)
     result = search_from(L, regex, 3, &subject, offsets);
     if (result < 0)
         return push_no_match(L, regex, result);
-    luaL_checkstack(L, SXE__REGEX_GROUPS_MAX + 2, NULL);
+    if (!lua_checkstack(L, (int)regex->groups + 2))
+        return sxe__regex_raise_memory(L);
     lua_pushinteger(L, (lua_Integer)offsets[0] + 1);
     lua_pushinteger(L, (lua_Integer)offsets[1]);
     for (uint32_t group = 1; group <= regex->groups; group++)

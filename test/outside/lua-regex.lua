@@ -191,6 +191,22 @@ print(r:call "long")
     end
 end)
 
+-- promise: docs/regex.md: So in a realm of any size, searches for ever new patterns do not use up its memory.
+test("searches for ever new patterns never lack memory, in a realm of any size", function()
+    for _, memory in ipairs{"64K", "80K", "100K", "150K", "200K", "204K", "1M"} do
+        equal(run(([[
+local realm = require "sxe.realm"
+local r <close> = assert(realm.new{ memory_max = "%s", time_max_ms = 60000, require = { "sxe.regex" }, code = [=[
+local regex, n = require "sxe.regex", 0
+function find() n = n + 1 return regex.find("hello 123 world", "(\\d+) wor" .. n .. "|l+o") end]=] })
+for i = 1, 1000 do
+  local from, past = r:call "find"
+  if from ~= 3 then error(i .. ": " .. past) end
+end
+]]):format(memory)), "")
+    end
+end)
+
 -- promise: docs/regex.md: A state makes at most 16 MiB of it: further patterns are interpreted until earlier ones are
 -- collected.
 if not (os.getenv("SXE_BUILD") or ""):find("coverage", 1, true) then

@@ -38,6 +38,7 @@ END_TEST
 static const char *const calls[] = {
     "regex.compile('(?<a>b)(?<c>d)', 'u')",
     "regex.find('ab' .. ('x'):rep(100), '(a)(?<n>b)')",
+    "regex.find(('a'):rep(200), ('(a)'):rep(200))",
     "regex.match('ab', '(a)(?<n>b)')",
     "regex.gsub('abab', '(?<n>a)', '${n}$1')",
     "regex.split('a,b', ',')",
