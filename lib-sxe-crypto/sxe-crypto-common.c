@@ -113,7 +113,8 @@ sxe__crypto_take_integer(lua_State *L, int argument, const char *name, lua_Integ
     const lua_Integer value = type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
 
     if ((type != LUA_TNIL && type != LUA_TNUMBER) || !is_integer || value < 1 || value > most)
-        luaL_error(L, "%s: an integer from 1 to %I expected", name, (LUAI_UACINT)most);
+        luaL_error(L, "%s: an integer from 1 to %I expected, got %s", name, (LUAI_UACINT)most,
+                   type == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL) : lua_typename(L, type));
     lua_pop(L, 1);
     return value;
 }

@@ -121,7 +121,8 @@ for i = 1, 60 do
 end
 assert(#crypto.hkdf("sha1", "x") == 20 and #crypto.hkdf("sha1", "x", { length = 20 * 255 }) == 5100)
 fails("length: an integer from 1 to 5100 expected", crypto.hkdf, "sha1", "x", { length = 5101 })
-fails("length: an integer from 1 to 5100 expected", crypto.hkdf, "sha1", "x", { length = 0 })
+fails("length: an integer from 1 to 5100 expected, got 0", crypto.hkdf, "sha1", "x", { length = 0 })
+fails("length: an integer from 1 to 5100 expected, got string", crypto.hkdf, "sha1", "x", { length = "20" })
 fails("length: an integer", crypto.hkdf, "sha1", "x", { length = 1.5 })
 fails("length: an integer", crypto.hkdf, "sha1", "x", { length = "9" })
 fails("salt: a string expected, got number", crypto.hkdf, "sha1", "x", { salt = 9 })
