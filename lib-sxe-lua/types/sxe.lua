@@ -40,18 +40,25 @@ function sxe.split(text, separator) end
 ---@field [string] any
 local Socket = {}
 
+---Accept connections at the address with which the socket was made. Each connection is a socket of its own, with the
+---same callbacks. A socket that is closed, or listens or is connected already, fails with a reason.
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Socket:listen() end
 
+---Begin to connect to an address. The call does not wait: onconnect is called when the connection is there, and onclose
+---if it fails later.
 ---@param ip string
 ---@param port integer
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Socket:connect(ip, port) end
 
+---Send a text, a number or the bytes of a buffer. The call does not wait: the bytes are copied, and sent when the
+---callback ends. After an error no byte was accepted; a closed socket is nil, "closed".
 ---@param text string|number|sxe.Buffer
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Socket:write(text) end
 
+---Close the socket after its written bytes were sent. A socket that is closed already is nil, "closed".
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Socket:close() end
 
@@ -79,6 +86,7 @@ function Buffer:find(text, from) end
 ---@return integer? first, integer? last
 function Buffer:ifind(text, from) end
 
+---Return all bytes of the buffer as a string. They stay in the buffer; that of a closed socket is empty.
 ---@return string
 function Buffer:text() end
 
@@ -90,6 +98,8 @@ function Buffer:text() end
 ---@param fn fun()
 function sxe_register(number, fn) end
 
+---Make a socket with callbacks, which then listens or connects. The sockets are planned with sxe_register; without a
+---free one the result is nil and the reason. The callbacks are no tasks: a call that waits raises an error in them.
 ---@param ip string "" for every address
 ---@param port integer 0: one that is free
 ---@param connected? fun(s: sxe.Socket)
@@ -98,21 +108,25 @@ function sxe_register(number, fn) end
 ---@return sxe.Socket? socket, sxe.error? why, sxe.code? code
 function sxe_new_tcp(ip, port, connected, read, closed) end
 
+---Accept connections at the address with which the socket was made, as s:listen() does.
 ---@param s sxe.Socket
 ---@return true? ok, sxe.error? why, sxe.code? code
 function sxe_listen(s) end
 
+---Begin to connect to an address, as s:connect() does. The call does not wait.
 ---@param s sxe.Socket
 ---@param ip string
 ---@param port integer
 ---@return true? ok, sxe.error? why, sxe.code? code
 function sxe_connect(s, ip, port) end
 
+---Send a text, a number or the bytes of a buffer, as s:write() does. The call does not wait.
 ---@param s sxe.Socket
 ---@param text string|number|sxe.Buffer
 ---@return true? ok, sxe.error? why, sxe.code? code
 function sxe_write(s, text) end
 
+---Close a socket after its written bytes were sent, as s:close() does.
 ---@param s sxe.Socket
 ---@return true? ok, sxe.error? why, sxe.code? code
 function sxe_close(s) end
@@ -121,43 +135,56 @@ function sxe_close(s) end
 ---@param s sxe.Socket
 function sxe_buf_clear(s) end
 
+---Return the number of a socket, which its lines in the log have. Later sockets get the numbers of closed ones.
 ---@param s sxe.Socket
 ---@return integer
 function sxe_id(s) end
 
+---Return the buffer of received bytes that were not consumed. It is no copy: it shows the bytes of the moment.
 ---@param s sxe.Socket
 ---@return sxe.Buffer
 function sxe_buf(s) end
 
+---Return the count of received bytes that were not consumed, 0 for a closed socket.
 ---@param s sxe.Socket
 ---@return integer
 function sxe_buf_used(s) end
 
+---Return the address of the peer, or nil for a closed socket.
 ---@param s sxe.Socket
 ---@return string?
 function sxe_peer_addr(s) end
 
+---Return the port of the peer, or nil for a closed socket.
 ---@param s sxe.Socket
 ---@return integer?
 function sxe_peer_port(s) end
 
+---Return the socket's own address, or nil for a closed socket.
 ---@param s sxe.Socket
 ---@return string?
 function sxe_local_addr(s) end
 
+---Return the socket's own port, or nil for a closed socket. After sxe_listen with port 0 it is the port that the system
+---chose.
 ---@param s sxe.Socket
 ---@return integer?
 function sxe_local_port(s) end
 
+---Make a timer, which sxe_timer_start starts. It calls fn(timer) once after some seconds, then again at each interval
+---if there is one. The function is no task, and an error in it is logged.
 ---@param fn fun(timer: sxe.Timer2011)
 ---@param after sxe.seconds
 ---@param every? sxe.seconds
 ---@return sxe.Timer2011
 function sxe_timer_new(fn, after, every) end
 
+---Start a timer. Before the loop runs, for instance outside of a function of sxe_register, this raises an error. A
+---timer that runs is not collected as garbage.
 ---@param timer sxe.Timer2011
 function sxe_timer_start(timer) end
 
+---Stop a timer, so that no further call begins. sxe_timer_start starts it again.
 ---@param timer sxe.Timer2011
 function sxe_timer_stop(timer) end
 
@@ -171,6 +198,8 @@ function sxe_timer_stop(timer) end
 ---@return sxe.Socket? socket, sxe.error? why, sxe.code? code
 function sxe_spawn(command, a, b, connected, read, closed) end
 
+---Send a signal, by its number, to the child process of a socket of sxe_spawn. This raises an error if the child does
+---not run any more.
 ---@param s sxe.Socket
 ---@param signal integer
 ---@return true? ok, sxe.error? why, sxe.code? code
@@ -183,72 +212,92 @@ function sxe_spawn_kill(s, signal) end
 ---@return sxe.Pool2011
 function sxe_pool_new(name, number, states) end
 
+---Return the name of a pool.
 ---@param p sxe.Pool2011
 ---@return string
 function sxe_pool_get_name(p) end
 
+---Return the count of elements in a state.
 ---@param p sxe.Pool2011
 ---@param state integer
 ---@return integer
 function sxe_pool_get_number_in_state(p, state) end
 
+---Return the index of the element that came into a state first, or nil if the state has none.
 ---@param p sxe.Pool2011
 ---@param state integer
 ---@return integer? index
 function sxe_pool_get_oldest_element_index(p, state) end
 
+---Return the state of an element.
 ---@param p sxe.Pool2011
 ---@param i integer
 ---@return integer state
 function sxe_pool_index_to_state(p, i) end
 
+---Move an element from one state to another, where it is the youngest. This raises an error if the element is in
+---another state than `from`.
 ---@param p sxe.Pool2011
 ---@param i integer
 ---@param from integer
 ---@param to integer
 function sxe_pool_set_indexed_element_state(p, i, from, to) end
 
+---Move the oldest element of one state to another, and return its index, or nil if the state has none.
 ---@param p sxe.Pool2011
 ---@param from integer
 ---@param to integer
 ---@return integer? index
 function sxe_pool_set_oldest_element_state(p, from, to) end
 
+---Make an element the youngest of its state.
 ---@param p sxe.Pool2011
 ---@param i integer
 function sxe_pool_touch_indexed_element(p, i) end
 
+---Return the table of an element, in which the script may keep values. It is the same table at each call, also after
+---the element moved.
 ---@param p sxe.Pool2011
 ---@param i integer
 ---@return table element the script's own; index is there
 function sxe_pool_get_indexed_element(p, i) end
 
+---Check the timeouts of the pools that the program made in C. Pools of sxe_pool_new have no timeouts.
 function sxe_pool_check_timeouts() end
 
+---Log a text at level 1, fatal errors. The program continues.
 ---@param text any
 function SXEL1(text) end
 
+---Log a text at level 2, errors.
 ---@param text any
 function SXEL2(text) end
 
+---Log a text at level 3, warnings.
 ---@param text any
 function SXEL3(text) end
 
+---Log a text at level 4, information.
 ---@param text any
 function SXEL4(text) end
 
+---Log a text at level 5, debugging.
 ---@param text any
 function SXEL5(text) end
 
+---Log a text at level 6, traces.
 ---@param text any
 function SXEL6(text) end
 
+---Log a text at level 7, dumps. It is the last level that the log has.
 ---@param text any
 function SXEL7(text) end
 
+---Log a text at level 7, as SXEL7 does. The log has no level 8.
 ---@param text any
 function SXEL8(text) end
 
+---Log a text at level 7, as SXEL7 does. The log has no level 9.
 ---@param text any
 function SXEL9(text) end
 

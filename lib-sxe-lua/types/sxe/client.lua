@@ -86,44 +86,55 @@ function ClientJar:set(url, text) end
 ---@return string? header, sxe.error? why
 function ClientJar:header(url) end
 
+---Return a list of all cookies of the jar.
 ---@return sxe.client.cookie[]
 function ClientJar:list() end
 
+---Remove all cookies of the jar.
 function ClientJar:clear() end
 
 ---Make an empty jar of cookies.
 ---@return sxe.ClientJar
 function client.jar() end
 
+---Send a request, and wait for its response. Any status is a response; nil, message, code means that none came. A
+---response whose body is larger than `body_max` is an error, too: use `stream` for it.
 ---@param options sxe.client.request
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.request(options) end
 
+---Send a GET request, and wait for its response, as client.request does.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.get(url, options) end
 
+---Send a HEAD request, and wait for its response, which has no body, as client.request does.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.head(url, options) end
 
+---Send a POST request, and wait for its response, as client.request does. The body is `body`, `json`, `form` or
+---`multipart` of the options.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.post(url, options) end
 
+---Send a PUT request, and wait for its response, as client.request does.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.put(url, options) end
 
+---Send a PATCH request, and wait for its response, as client.request does.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
 function client.patch(url, options) end
 
+---Send a DELETE request, and wait for its response, as client.request does.
 ---@param url string
 ---@param options? sxe.client.options
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code

@@ -42,6 +42,8 @@ function Dict:get(key) end
 ---@return string? value, sxe.error? why, integer? code
 function Dict:peek(key) end
 
+---Store a value, which lives for `ttl` seconds. A full dict without `evicts` gives nil, message, 28; nil, "busy", 11
+---means that another process holds the lock.
 ---@param key string
 ---@param value string
 ---@param ttl? sxe.seconds for ever
@@ -63,10 +65,12 @@ function Dict:cas(key, old, new, ttl) end
 ---@return integer? sum, sxe.error? why, integer? code
 function Dict:add(key, n, ttl) end
 
+---Return the value of a counter, or nil if there is none. It does not change the counter.
 ---@param key string
 ---@return integer? value, sxe.error? why, integer? code
 function Dict:counter(key) end
 
+---Remove an entry. Returns false if there is none.
 ---@param key string
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:remove(key) end
@@ -76,6 +80,7 @@ function Dict:remove(key) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:touch(key) end
 
+---Give an entry a new time to live, which starts now. Returns false if there is no such entry.
 ---@param key string
 ---@param ttl? sxe.seconds for ever
 ---@return boolean? done, sxe.error? why, integer? code
@@ -106,6 +111,7 @@ function Dict:batch(entries, ttl) end
 ---@return sxe.DictSnapshot? snapshot, sxe.error? why, integer? code
 function Dict:snapshot() end
 
+---Check the whole dict. A damaged one is nil, message, 117. The loop waits meanwhile.
 ---@return true? good, sxe.error? why, integer? code
 function Dict:check() end
 
@@ -124,11 +130,14 @@ function Dict:chains() end
 ---@class sxe.DictBatch
 local DictBatch = {}
 
+---Add a change to the batch, which sets a value. Nothing is stored before the function of the batch has returned; after
+---that, the call raises an error.
 ---@param key string
 ---@param value string
 ---@param ttl? sxe.seconds for ever
 function DictBatch:put(key, value, ttl) end
 
+---Add a change to the batch, which removes an entry. It is no error if there is none.
 ---@param key string
 function DictBatch:remove(key) end
 
@@ -140,6 +149,8 @@ function DictBatch:expect(key, value) end
 ---@class sxe.DictSnapshot
 local DictSnapshot = {}
 
+---Return the value that a key had when the snapshot was made. It is nil, message, 116 when the dict needed the room of
+---the snapshot, and ended it.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code
 function DictSnapshot:get(key) end
@@ -148,8 +159,12 @@ function DictSnapshot:get(key) end
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function DictSnapshot:each() end
 
+---Close the snapshot, so that the dict can use the room of replaced values. A <close> variable does so at the end of
+---its scope. Later calls raise an error.
 function DictSnapshot:close() end
 
+---Make a dict, or open one that is in a file. Call it where the script begins, because it reserves the memory and
+---checks the whole dict. A dict in a file outlives all processes; a file that cannot be used is nil, message, code.
 ---@param options sxe.dict.opening
 ---@return sxe.Dict? dict, sxe.error? why, integer? code
 function dict.open(options) end

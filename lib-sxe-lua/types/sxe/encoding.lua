@@ -9,6 +9,8 @@ local encoding = {}
 ---@field url? boolean the alphabet for URLs, - and _ in place of + and /
 ---@field pad? boolean whether = fills the last group: true, or with url false
 
+---Encode bytes as base64 (RFC 4648). There are no line breaks; `url` selects the alphabet for URLs and file names,
+---without padding.
 ---@param bytes string
 ---@param options? sxe.encoding.base64
 ---@return string text
@@ -39,6 +41,8 @@ function encoding.decode_hex(text) end
 ---@return string text
 function encoding.encode_url(bytes, options) end
 
+---Decode a text of encode_url. A % without two hexadecimal digits is nil, message, and its place in bytes from 1; with
+---`form` a + becomes a blank.
 ---@param text string
 ---@param options? sxe.encoding.url
 ---@return string? bytes, sxe.error? why, integer? at the byte that is wrong

@@ -111,16 +111,20 @@ function Request:form(max) end
 ---@field is_begun boolean it was sent, or partly
 local Response = {}
 
+---Send a text as the whole reply, before the handler returns. The status is 200 unless one is given or set before.
 ---@param text string|number
 ---@param status? integer
 ---@return true
 function Response:send(text, status) end
 
+---Send a value as JSON, as the whole reply. A value that has no JSON raises an error.
 ---@param value any
 ---@param status? integer
 ---@return true
 function Response:json(value, status) end
 
+---Send the client to another URL. The status is 300 to 399 except 304. A URL with a blank, a control character or a
+---byte that is not ASCII raises an error.
 ---@param url string
 ---@param status? integer 302
 ---@return true
@@ -171,6 +175,8 @@ function Response:sse() end
 ---@class sxe.Events
 local Events = {}
 
+---Send an event, from a text or a table. The task waits for a client that is slow. Returns nil, "closed" or "cancelled"
+---when the client is gone.
 ---@param event string|number|sxe.http.event
 ---@return true? ok, sxe.error? why
 function Events:send(event) end
@@ -193,46 +199,58 @@ function HttpServer:stop(timeout) end
 ---@class sxe.Router
 local Router = {}
 
+---Add a handler for GET, which also answers HEAD. The pattern may have {name} for one segment and {name...} for the
+---rest. A route that matches the same paths and methods as another one, and any route when the loop runs, raises an
+---error.
 ---@param pattern string "/users/{id}", "/files/{path...}"
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:get(pattern, handler) end
 
+---Add a handler for HEAD, in place of that of GET.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:head(pattern, handler) end
 
+---Add a handler for POST. Router:get has the rules of patterns.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:post(pattern, handler) end
 
+---Add a handler for PUT. Router:get has the rules of patterns.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:put(pattern, handler) end
 
+---Add a handler for DELETE. Router:get has the rules of patterns.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:delete(pattern, handler) end
 
+---Add a handler for PATCH. Router:get has the rules of patterns.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:patch(pattern, handler) end
 
+---Add a handler for OPTIONS, which the router answers by itself otherwise.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:options(pattern, handler) end
 
+---Add a handler for all methods. Router:get has the rules of patterns.
 ---@param pattern string
 ---@param handler sxe.handler
 ---@return sxe.Router
 function Router:any(pattern, handler) end
 
+---Add a handler for the methods of a list. Methods are in capital letters, or an error is raised; a method that HTTP
+---does not have is allowed.
 ---@param methods string "GET,PUT"
 ---@param pattern string
 ---@param handler sxe.handler
@@ -248,10 +266,13 @@ function Router:route(methods, pattern, handler) end
 ---@return sxe.Router
 function Router:use(prefix, other) end
 
+---Set the function that makes the replies to errors of this router, and of the routers in it that have none. Its
+---results are the reply, as those of a handler.
 ---@param fn fun(req: sxe.Request, res: sxe.Response, err: {status: integer, message: string?, traceback: string?}): any, any
 ---@return sxe.Router
 function Router:on_error(fn) end
 
+---Return a list of the routes, each with its methods and its pattern.
 ---@return {methods: string, pattern: string}[]
 function Router:routes() end
 
@@ -259,6 +280,8 @@ function Router:routes() end
 ---@operator call: sxe.Files
 local Files = {}
 
+---Reply with one file of the directory, with its type, ETag and ranges. A missing file is the reply 404. For the index
+---of a folder the name ends in a slash.
 ---@param res sxe.Response
 ---@param name string
 ---@return true
@@ -297,20 +320,28 @@ function Files:send(res, name) end
 ---@operator call: sxe.Proxy
 local Proxy = {}
 
+---Return a list of the servers, each with its counts and whether it is down.
 ---@return { name: string, requests: integer, failures: integer, retries: integer, under_way: integer, connections: integer, websockets: integer, is_down: boolean }[]
 function Proxy:servers() end
 
+---Make a handler that sends requests on to other servers. Call it before the loop starts; a wrong option raises an
+---error.
 ---@param options sxe.http.proxy
 ---@return sxe.Proxy
 function http.proxy(options) end
 
+---Plan a server, which listens when the loop starts. Call it before that: later, and for an unknown option, it raises
+---an error. A port of 0 is a free one, which the server's field `port` names after the top level's first wait.
 ---@param options sxe.http.serving
 ---@return sxe.HttpServer
 function http.serve(options) end
 
+---Make a router, a handler that finds the handler for a path. Call it before the loop starts; later it raises an error.
 ---@return sxe.Router
 function http.router() end
 
+---Make a handler that serves the files of a directory. Call it before the loop starts; a directory that cannot be
+---opened raises an error.
 ---@param root string
 ---@param options? sxe.http.files
 ---@return sxe.Files

@@ -21,6 +21,9 @@ local multipart = {}
 ---@field path? string
 ---@field bytes? string without a directory
 
+---Read a form with files as it comes, and return it when it has ended. The task waits for the client. A form that is
+---too large becomes the reply 413, a damaged one 400, and another type of body 415. Keep the form in a <close>
+---variable, which removes its files.
 ---@param req sxe.Request
 ---@param options? sxe.multipart.options
 ---@return sxe.Form
@@ -33,6 +36,7 @@ function multipart.read(req, options) end
 ---@field parts sxe.multipart.part[] all, in their order
 local Form = {}
 
+---Keep the files of the form after its end. After the end of the form this raises an error.
 function Form:keep() end
 
 return multipart

@@ -37,6 +37,9 @@ local Pool = {}
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:take(from, to, timeout) end
 
+---Move an element to another state, where it is the youngest. Returns the element and its new lease; or nil, "moved" if
+---it is in another state than `from`, "lost" if the lease is not its last one, or "gone" if it has returned to the
+---first state.
 ---@param element sxe.Element|integer
 ---@param to string
 ---@param from? string only if it is there
@@ -50,10 +53,12 @@ function Pool:move(element, to, from, lease) end
 ---@return sxe.Element? element, sxe.lease|sxe.error? lease, integer? code
 function Pool:touch(element, lease) end
 
+---Return the count of elements in a state.
 ---@param state string
 ---@return integer
 function Pool:count(state) end
 
+---Return the element that came into a state first, or nil if the state has none. It stays there: Pool:take moves it.
 ---@param state string
 ---@return sxe.Element?
 function Pool:oldest(state) end
@@ -63,6 +68,7 @@ function Pool:oldest(state) end
 ---@return number?
 function Pool:age(state) end
 
+---Return the element of an index, from 0. An index that the pool does not have raises an error.
 ---@param index integer
 ---@return sxe.Element
 function Pool:at(index) end
@@ -102,6 +108,9 @@ function Pool:sync() end
 ---@field age number seconds since it came to its state or was touched
 ---@field [string] any
 
+---Make a pool, or open one that is in a file. Call it where the script begins, because it reserves the memory. A pool
+---in a file outlives all processes, and a wrong description raises an error; a file that cannot be used is nil,
+---message, code. A pool has no close.
 ---@param options sxe.pool.opening
 ---@return sxe.Pool? pool, sxe.error? why, integer? code
 function pool.open(options) end

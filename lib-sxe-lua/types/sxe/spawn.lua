@@ -15,6 +15,8 @@
 ---@field stderr? sxe.Connection
 local Child = {}
 
+---Read from the child's standard output, as Connection:read does. The task waits. At the end of the output it returns
+---nil, "closed".
 ---@param what? integer|"l"|"L"|"a"
 ---@param timeout? sxe.seconds
 ---@return string? data, sxe.error? why, sxe.code? code, string? partial
@@ -25,6 +27,7 @@ function Child:read(what, timeout) end
 ---@return sxe.Child
 function Child:lines() end
 
+---Write to the child's standard input, which must be "pipe". The task waits while the child does not read.
 ---@param ... string|number
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Child:write(...) end
@@ -38,6 +41,7 @@ function Child:close() end
 ---@return true? ok, string? how, integer? number
 function Child:wait(timeout) end
 
+---Send a signal to the child, by number or name. It never goes to another process.
 ---@param signal? string|integer "TERM"
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Child:kill(signal) end

@@ -11,11 +11,14 @@
 ---@operator call: table<string, integer>
 local Counters = {}
 
+---Add to a counter, and return its new value, which stops at the largest integer. An unknown name raises an error.
 ---@param name string
 ---@param n? integer 1
 ---@return integer
 function Counters:inc(name, n) end
 
+---Subtract from a counter, and return its new value, which stops at the smallest integer. An unknown name raises an
+---error.
 ---@param name string
 ---@param n? integer 1
 ---@return integer

@@ -7,8 +7,8 @@ local store = {}
 
 ---@class sxe.store.options
 ---@field map_size? integer the most bytes that the file may have; 1 GiB
----@field sync? "full"|"meta"|"none"
----@field readers? integer places for readers of all processes; 126
+---@field sync? "full"|"meta"|"none" "full"
+---@field readers? integer places for readers of all processes; 2046
 ---@field snapshot_max? integer seconds after which a snapshot is closed; 60
 ---@field read_only? boolean
 ---@field mode? integer permissions of a new file; 0600

@@ -68,6 +68,7 @@ function Connection:close() end
 ---@field accepted? integer so far
 local TcpServer = {}
 
+---Stop accepting connections. Connections that were accepted continue.
 ---@return true? ok, sxe.error? why
 function TcpServer:close() end
 
@@ -78,6 +79,8 @@ function TcpServer:close() end
 ---@return sxe.TcpServer? server, sxe.error? why, sxe.code? code
 function tcp.serve(ip, port, fn) end
 
+---Connect to a host, or to a unix socket ("unix:/path"), and return a connection. The task waits while a thread
+---resolves the name, and while its addresses are tried. The timeout is then that of each read and write.
 ---@param host string
 ---@param port integer
 ---@param options? sxe.tcp.options

@@ -12,6 +12,8 @@ local udp = {}
 ---@field peer_port? integer
 local UdpSocket = {}
 
+---Wait for a datagram, and return its data, and the address and port of its sender. A datagram comes whole. Returns
+---nil, "timeout" or "closed".
 ---@param timeout? sxe.seconds
 ---@return string? data, string ip_or_why, integer? port
 function UdpSocket:recvfrom(timeout) end
@@ -24,9 +26,12 @@ function UdpSocket:recvfrom(timeout) end
 ---@return true? ok, sxe.error? why, sxe.code? code
 function UdpSocket:sendto(data, host, port, timeout) end
 
+---Close the socket. Tasks that wait for a datagram get nil, "closed".
 ---@return true? ok, sxe.error? why
 function UdpSocket:close() end
 
+---Open a socket for datagrams. A port that another socket has is nil, message, code. The socket is also closed when it
+---is collected as garbage, or by a <close> variable.
 ---@param ip string "" for every address
 ---@param port integer 0: one that is free
 ---@return sxe.UdpSocket? socket, sxe.error? why, sxe.code? code
