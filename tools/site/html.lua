@@ -19,6 +19,12 @@ function html.text_of(markup)
     return html.unescape((markup:gsub("<[^>]*>", "")))
 end
 
+-- The first sentence of some HTML, without tags and the full stop, as HTML.
+function html.first_sentence(markup)
+    local text = html.text_of(markup):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+    return html.escape(text:match "^(.-)%. [%u`\"]" or (text:gsub("([^.])%.$", "%1")))
+end
+
 -- The id of a heading, as GitHub makes it, so that links in docs/*.md work here and there. `taken` counts those of a page.
 function html.slug(text, taken)
     local slug = text:lower():gsub("[^%w%s_\x80-\xff-]", ""):gsub("%s", "-")
@@ -32,13 +38,27 @@ function html.root_of(path)
     return (path:gsub("[^/]*/", "../"):gsub("[^/]*$", ""))
 end
 
+-- A title in the menu ends at its colon, unless two pages would have the same one: "Tutorial: a chat in C".
+local function short_titles(group)
+    local count = {}
+    for _, page in ipairs(group) do
+        local short = page.title:gsub(":.*", "")
+        count[short] = (count[short] or 0) + 1
+    end
+    return function(page)
+        local short = page.title:gsub(":.*", "")
+        return page.menu or count[short] > 1 and page.title or short
+    end
+end
+
 local function menu(groups, page, root)
     local out = {}
     for _, group in ipairs(groups) do
+        local title_of = short_titles(group)
         out[#out + 1] = ("<h2>%s</h2>\n<ul>"):format(group.title)
         for _, other in ipairs(group) do
             out[#out + 1] = ('<li><a href="%s%s"%s>%s</a></li>'):format(root, other.path,
-                other == page and ' aria-current="page"' or "", html.escape(other.menu or other.title:gsub(":.*", "")))
+                other == page and ' aria-current="page"' or "", html.escape(title_of(other)))
         end
         out[#out + 1] = "</ul>"
     end

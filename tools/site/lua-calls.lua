@@ -80,7 +80,7 @@ function calls.read(path)
         id = taken[id] == 1 and id or id .. "-" .. taken[id]
         module.out[#module.out + 1] = ('<section class="entry"><h4 id="%s"><code>%s</code></h4>\n%s</section>'):format(id, html.escape(heading),
             body_of(doc))
-        module.entries[#module.entries + 1] = {name, kind, id, (table.concat(doc.text, " "):gsub("[.:;] .*", ""))}
+        module.entries[#module.entries + 1] = {name, kind, id, html.first_sentence(html.escape(table.concat(doc.text, " ")))}
         doc = fresh()
     end
     local function finish() -- a class or an alias that no table of Lua follows

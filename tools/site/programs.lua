@@ -16,10 +16,10 @@ function programs.read(path)
     body = body:gsub('<table class="Nm">.-</table>', '<div class="scroll">%0</div>')
     local entries = {}
     for id, option, rest in body:gmatch '<dt id="([^"]+)"><a class="permalink" href="#[^"]+"><code class="Fl">(.-)</code></a>(.-)</dt>' do
-        local text = body:match('<dt id="' .. id:gsub("%p", "%%%0") .. '">.-<dd>(.-)[.<]') or ""
+        local text = body:match('<dt id="' .. id:gsub("%p", "%%%0") .. '">.-<dd>(.-)</dd>') or ""
         local long = rest:match '<code class="Fl">(%-%-.-)</code>'
         entries[#entries + 1] = {name .. " " .. html.unescape(option) .. (long and ", " .. html.unescape(long) or ""), "option", id,
-            (html.text_of(text):gsub("%s+", " "))}
+            html.first_sentence(text)}
     end
     assert(#entries > 5 or path:find "mpi", path .. ": mandoc marks no options")
     return {title = name, body = ("<h1>%s</h1>\n<p>%s</p>\n%s"):format(name, (title:gsub("%s+", " ")), body), entries = entries}

@@ -52,7 +52,7 @@ end
 local function add_text(source, path)
     local page = markdown.read(source)
     page.source, page.path = source, path
-    note(page.title, "page", path, nil, page.body:match "<p>(.-)[.<]")
+    note(page.title, "page", path, nil, html.first_sentence(page.body:match "<p>(.-)</p>" or ""))
     for _, heading in ipairs(page.headings) do
         if heading.level > 1 then
             note(html.text_of(heading.inner), "section", path, heading.id, page.title)

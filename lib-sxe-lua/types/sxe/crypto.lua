@@ -13,6 +13,8 @@ local crypto = {}
 ---@return string bytes
 function crypto.digest(digest, text) end
 
+---Return the authentication code of a text as bytes (RFC 2104), which only a holder of the key can make. Compare codes
+---with crypto.equal, never with ==.
 ---@param digest sxe.crypto.digest
 ---@param key string
 ---@param text string
@@ -24,6 +26,7 @@ function crypto.hmac(digest, key, text) end
 ---@return sxe.Hash
 function crypto.new_digest(digest) end
 
+---Make an authentication code of a text that comes in parts. Hash:finish returns it as bytes.
 ---@param digest sxe.crypto.digest
 ---@param key string
 ---@return sxe.Hash
@@ -32,6 +35,8 @@ function crypto.new_hmac(digest, key) end
 ---@class sxe.Hash
 local Hash = {}
 
+---Add the next part of the text, and return the object. Other tasks wait meanwhile, so add a large text in parts of a
+---megabyte. After finish or close this raises an error.
 ---@param text string
 ---@return sxe.Hash self
 function Hash:add(text) end
@@ -43,6 +48,7 @@ function Hash:finish() end
 ---Close the object; a <close> variable does so at the end of its scope.
 function Hash:close() end
 
+---Return random bytes of the system, for keys and nonces. Nobody can guess them, unlike those of math.random.
 ---@param bytes integer at most 1048576
 ---@return string
 function crypto.random_bytes(bytes) end
@@ -131,6 +137,8 @@ function crypto.pbkdf2(digest, password, salt, options) end
 ---@return string sealed
 function crypto.seal(key, text, options) end
 
+---Open a text of crypto.seal, and return the text that was sealed. It is nil and a message if any byte was changed, or
+---if the key or `aad` is another one.
 ---@param key string
 ---@param sealed string
 ---@param options? sxe.crypto.sealing
@@ -145,6 +153,8 @@ function crypto.open(key, sealed, options) end
 ---@return string sealed
 function crypto.seal_with_nonce(key, nonce, text, options) end
 
+---Open a text of crypto.seal_with_nonce. It is nil and a message if any byte was changed, or if the key, the nonce or
+---`aad` is another one.
 ---@param key string
 ---@param nonce string
 ---@param sealed string
@@ -156,6 +166,7 @@ function crypto.open_with_nonce(key, nonce, sealed, options) end
 ---@class sxe.Key
 local Key = {}
 
+---Return the kind of the key, which decides the algorithm of its signatures.
 ---@return "rsa"|"p-256"|"p-384"|"ed25519"
 function Key:type() end
 
@@ -174,6 +185,8 @@ function Key:public() end
 ---@return string signature
 function Key:sign(text, options) end
 
+---Return whether a signature of a text was made with the private key of this pair. A signature of any form raises no
+---error. Give the same options as to Key:sign.
 ---@param text string
 ---@param signature string
 ---@param options? sxe.crypto.signing
@@ -183,11 +196,14 @@ function Key:verify(text, signature, options) end
 ---Close the object; a <close> variable does so at the end of its scope.
 function Key:close() end
 
+---Read a private key from a text in PEM, which may be encrypted with a password. The kinds are RSA with 2048 to 8192
+---bits, ECDSA with P-256 or P-384, and Ed25519; any other text is nil and a message.
 ---@param pem string
 ---@param password? string
 ---@return sxe.Key? key, sxe.error? why
 function crypto.private_key(pem, password) end
 
+---Read a public key from a text in PEM. The kinds are those of crypto.private_key; any other text is nil and a message.
 ---@param pem string
 ---@return sxe.Key? key, sxe.error? why
 function crypto.public_key(pem) end
@@ -211,6 +227,9 @@ function crypto.sign_jwt(claims, key, options) end
 ---@field needs_exp? boolean false: a token without exp is good, too
 ---@field now? number seconds since 1970
 
+---Check a JSON Web Token, and return its claims and its header, or nil and a message. The key decides the algorithm,
+---never the token. A token that has no exp, has expired, or is for an audience that `audience` does not name is
+---refused.
 ---@param token string
 ---@param key sxe.Key|string|(sxe.Key|string)[]
 ---@param options? sxe.crypto.verify_jwt

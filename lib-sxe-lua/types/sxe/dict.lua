@@ -65,7 +65,7 @@ function Dict:cas(key, old, new, ttl) end
 ---@return integer? sum, sxe.error? why, integer? code
 function Dict:add(key, n, ttl) end
 
----Return the value of a counter, or nil if there is none. It does not change the counter.
+---Return the value of a counter, or nil if there is none. An entry that is no counter is nil, message, 33.
 ---@param key string
 ---@return integer? value, sxe.error? why, integer? code
 function Dict:counter(key) end

@@ -110,6 +110,8 @@ function Pipeline:sync() end
 ---@return sxe.postgres.rows[]? results, sxe.error? why, string? code, sxe.postgres.error? fields, table? all
 function Pipeline:exec() end
 
+---Make a pipeline, which collects queries and sends them together in one round trip. Nothing is sent before
+---Pipeline:exec; the server commits all queries of a group, or none.
 ---@param options? sxe.postgres.pipeline.options
 ---@return sxe.PostgresPipeline
 function Postgres:pipeline(options) end
@@ -142,8 +144,12 @@ function Subscription:read(timeout) end
 ---@return fun(): sxe.postgres.message?
 function Subscription:messages() end
 
+---Close the subscription and its connection, which counts against `max` until then. A <close> variable does so at the
+---end of its scope.
 function Subscription:close() end
 
+---Listen to channels, and return a subscription when the server has confirmed all of them. It has a connection of its
+---own until it is closed. A connection that ended is not made again, because notifications were missed.
 ---@param channels string[]
 ---@return sxe.PostgresSubscription? sub, sxe.error? why, string? code, sxe.postgres.error? fields
 function Postgres:listen(channels) end
@@ -151,15 +157,19 @@ function Postgres:listen(channels) end
 ---@class sxe.PostgresTransaction
 local Transaction = {}
 
+---Send a query with its values in the transaction. After a query that failed, the transaction is rolled back and fails
+---with that error. Call it in the function's own task, one call at a time.
 ---@param query string|sxe.postgres.query
 ---@param ... any
 ---@return sxe.postgres.rows? rows, sxe.error? why, string? code, sxe.postgres.error? fields
 function Transaction:query(query, ...) end
 
+---Send any number of statements without values in the transaction. After an error the transaction is rolled back.
 ---@param query string|sxe.postgres.query
 ---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
 function Transaction:exec(query) end
 
+---Make a pipeline in the transaction. If one of its queries fails, the transaction fails.
 ---@param options? sxe.postgres.pipeline.options
 ---@return sxe.PostgresPipeline
 function Transaction:pipeline(options) end
@@ -170,6 +180,8 @@ function Transaction:pipeline(options) end
 ---@return fun(loop: table): table? step, table loop, nil first, table closing
 function Transaction:rows(query, ...) end
 
+---Send data by COPY FROM STDIN in the transaction, and return the number of rows. If the source fails, nothing is
+---copied.
 ---@param query string|sxe.postgres.query
 ---@param source string|fun(): string?
 ---@return integer? number, sxe.error? why, string? code, sxe.postgres.error? fields
@@ -195,6 +207,8 @@ function Postgres:transaction(fn, options) end
 ---Close the client: its calls fail with "closed".
 function Postgres:close() end
 
+---Make a pool of connections to one database. The first query opens the first connection, so a server that is down is
+---an error of that query. An unknown option raises an error; close the pool, or keep it in a <close> variable.
 ---@param options sxe.postgres.options|string
 ---@return sxe.Postgres
 function postgres.new(options) end

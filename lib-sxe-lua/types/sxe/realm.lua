@@ -41,6 +41,8 @@ function Realm:memory() end
 ---Free it. Raises an error while a call runs in it.
 function Realm:close() end
 
+---Make a realm, a Lua state with limits, and run its code once. It is nil, the error and its kind if the code fails or
+---memory is missing; wrong options raise an error. Close the realm, or keep it in a <close> variable.
 ---@param options? sxe.realm.options
 ---@return sxe.Realm? realm, any why, sxe.realm.kind|sxe.code? kind
 function realm.new(options) end

@@ -60,6 +60,8 @@ function Pipeline:exec() end
 ---Forget the commands.
 function Pipeline:close() end
 
+---Make a pipeline, which collects commands and sends them in one write. Nothing is sent before Pipeline:exec. Commands
+---that may wait in the server, such as BLPOP, raise an error.
 ---@return sxe.Pipeline
 function Redis:pipeline() end
 
@@ -71,6 +73,8 @@ local Transaction = {}
 ---The commands that follow are sent together.
 function Transaction:multi() end
 
+---Send a command of any name at once before multi, and keep it for EXEC after multi. Commands that may wait in the
+---server raise an error.
 ---@param name string
 ---@param ... string|number
 ---@return any value, sxe.error? why, string|sxe.code? code
@@ -103,16 +107,24 @@ function Subscription:read(timeout) end
 ---@return fun(): sxe.redis.message?
 function Subscription:messages() end
 
+---Close the subscription and its connection. A <close> variable does so at the end of its scope.
 function Subscription:close() end
 
+---Subscribe to channels, and return a subscription when the server has confirmed all of them. It has a connection of
+---its own, one of `handles`, until it is closed. A connection that ended is not made again, because messages were
+---missed.
 ---@param names string[] channels
 ---@return sxe.Subscription? sub, sxe.error? why, string|sxe.code? code
 function Redis:subscribe(names) end
 
+---Subscribe to the channels that match patterns, such as "news.*", as Redis:subscribe does. Each message names its
+---pattern.
 ---@param names string[] patterns
 ---@return sxe.Subscription? sub, sxe.error? why, string|sxe.code? code
 function Redis:psubscribe(names) end
 
+---Make a client of one server, or of the master that Sentinels name. The first command opens the first connection, so a
+---server that is down is an error of that command. An unknown option raises an error.
 ---@param options sxe.redis.options
 ---@return sxe.Redis
 function redis.new(options) end
@@ -138,6 +150,8 @@ local RedisCluster = {}
 ---@return sxe.Redis[]? masters, sxe.error? why, string|sxe.code? code
 function RedisCluster:masters() end
 
+---Make a client of a Redis Cluster, which finds the node of each key. It reads the map of the slots with the first
+---command. Commands for one node, such as SCAN, raise an error: send them to the clients of RedisCluster:masters.
 ---@param options sxe.redis.cluster.options
 ---@return sxe.RedisCluster
 function redis.cluster(options) end
@@ -199,6 +213,7 @@ function RedisSharded:group(name) end
 ---@return string
 function RedisSharded:group_of(key) end
 
+---Return a list of the groups, each with its state, its writer and its servers.
 ---@return sxe.redis.group.state[]
 function RedisSharded:state() end
 
@@ -207,6 +222,8 @@ function RedisSharded:state() end
 ---@return string? address, sxe.error? why, string|sxe.code? code
 function RedisSharded:hand_back(name) end
 
+---Make a client of groups of servers without a cluster. Each key belongs to one group; servers are checked, and another
+---one of the group writes when the first is down.
 ---@param options sxe.redis.sharded.options
 ---@return sxe.RedisSharded
 function redis.sharded(options) end

@@ -16,6 +16,8 @@ local regex = {}
 ---@return integer? at the byte of the pattern at which it is wrong
 function regex.compile(pattern, flags) end
 
+---Find the first match, and return its text and its groups. It is nil without a message if there is none. A wrong
+---pattern, a search beyond its limits, and with the flag u a text that is not UTF-8 are nil and a message.
 ---@param subject string
 ---@param pattern string|sxe.Regex
 ---@param flags? string
@@ -25,6 +27,8 @@ function regex.compile(pattern, flags) end
 ---@return integer? at
 function regex.match(subject, pattern, flags, init) end
 
+---Find the first match, and return the places of its first and last byte, then its groups, as string.find does. It is
+---nil without a message if there is none.
 ---@param subject string
 ---@param pattern string|sxe.Regex
 ---@param flags? string
@@ -70,6 +74,7 @@ function regex.escape(text) end
 ---@class sxe.Regex
 local Regex = {}
 
+---Find the first match, and return its text and its groups, as regex.match does.
 ---@param subject string
 ---@param init? integer
 ---@return sxe.regex.match? match
@@ -77,6 +82,7 @@ local Regex = {}
 ---@return integer? at
 function Regex:match(subject, init) end
 
+---Find the first match, and return the places of its first and last byte, then its groups, as regex.find does.
 ---@param subject string
 ---@param init? integer
 ---@return integer? from
@@ -84,10 +90,12 @@ function Regex:match(subject, init) end
 ---@return string|false ...
 function Regex:find(subject, init) end
 
+---Return all matches, for a loop, as regex.gmatch does. The loop raises an error if the search fails.
 ---@param subject string
 ---@return fun(): sxe.regex.match?
 function Regex:gmatch(subject) end
 
+---Return the texts between the matches, as regex.split does.
 ---@param subject string
 ---@param max? integer
 ---@return string[]? texts
@@ -95,6 +103,7 @@ function Regex:gmatch(subject) end
 ---@return integer? at
 function Regex:split(subject, max) end
 
+---Replace matches, and return the new text and the count of replacements, as regex.gsub does.
 ---@param subject string
 ---@param replacement string|table|fun(match: sxe.regex.match): string|number|false|nil
 ---@param max? integer

@@ -24,6 +24,8 @@ local session = {}
 ---@field same_site? "Lax"|"Strict"|"None"
 ---@field secure? boolean
 
+---Make an object for the sessions of a site. Without `dict`, `redis` or `store` the values are in the client's cookie,
+---encrypted. A wrong option raises an error; a secret has at least 32 bytes.
 ---@param options sxe.session.options
 ---@return sxe.Sessions
 function session.new(options) end
@@ -48,10 +50,13 @@ function Sessions:guard() end
 ---@class sxe.Session
 local Session = {}
 
+---Return a value of the session, or nil. A change inside a table that get returned is not kept until the table is set.
 ---@param name string
 ---@return any value
 function Session:get(name) end
 
+---Set a value of the session, or several, and write all values. Call it before the reply begins, because it may set the
+---cookie. Values are those of JSON; too many bytes for a cookie, or a store that fails, raise an error.
 ---@param name string|table<string, any> or several values by name
 ---@param value any nil removes it
 function Session:set(name, value) end
@@ -70,6 +75,7 @@ function Session:is_new() end
 ---@return string
 function Session:token() end
 
+---Return whether a text is a token that Session:token made, for the id that the session has now.
 ---@param token? string
 ---@return boolean
 function Session:check(token) end

@@ -27,6 +27,8 @@ local Worker = {}
 ---@return any ...
 function Worker:call(fn, ...) end
 
+---Put a message into the worker's queue. The call does not wait; the value is copied. A worker that has ended, and more
+---than 256 MiB of messages, are nil and a message; a value that cannot be copied raises an error.
 ---@param value any other than nil
 ---@return true? ok, sxe.error? why
 function Worker:send(value) end
@@ -45,14 +47,19 @@ function Worker:stop(timeout) end
 ---@class sxe.WorkerParent
 local WorkerParent = {}
 
+---Put a message into the owner's queue, from the worker. The call does not wait; the value is copied.
 ---@param value any other than nil
 ---@return true? ok, sxe.error? why
 function WorkerParent:send(value) end
 
+---Wait for the next message of the owner, in the worker. Returns nil, "timeout" after the timeout.
 ---@param timeout? sxe.seconds
 ---@return any value, sxe.error? why
 function WorkerParent:receive(timeout) end
 
+---Start a thread with a Lua state of its own, which runs the code once. The code returns the function, or the table of
+---functions, that Worker:call may call. At most 256 workers run in a process; the worker ends by Worker:stop, with its
+---<close> variable, or when it is collected.
 ---@param options sxe.worker.options
 ---@return sxe.Worker? worker, sxe.error? why, sxe.code? code
 function worker.new(options) end
