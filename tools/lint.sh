@@ -247,7 +247,7 @@ abi=$?
 check "programs of the last release work with the shared libraries" shown $abi "$work/abi"
 said=$(sed -n 's/^skipped: //p' "$work/abi")
 [ -z "$said" ] || skip "$said"
-check "each function, macro, option, Lua call and metric is named on a page" empty tools/named.sh
+check "each function, macro, option, Lua call and metric is named and described on a page" empty tools/named.sh
 check "the reference has each exported function" empty unlisted_functions
 check "the man pages are as the programs say" empty stale_man_pages
 check "the completions are as the programs say" empty stale_completions

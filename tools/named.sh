@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: named.sh      prints what programs may use, and no page of docs and of the reference of make site names
+# usage: named.sh      prints what programs may use, and no page of docs and of the reference of make site names or describes
 #
 # That is: functions that libraries export, inline functions and macros with arguments of public headers, options of the
 # programs, calls and values of the Lua modules, and metrics. The names come from the libraries, from the programs' help and
@@ -34,14 +34,25 @@ metrics() {
 # pages WORD...: the words of docs, and of the reference: of headers, of Lua modules, of metrics.
 mkdir "$work/reference"
 awk -v dir="$work/reference" -f tools/reference.awk -f tools/reference-html.awk $headers
-build/release/sxe-lua - >"$work/reference/lua.html" <<'END'
+build/release/sxe-lua - "$work" >"$work/reference/lua.html" <<'END'
 package.path = "tools/site/?.lua;" .. package.path
-print((require "metrics".page()))
-local list <close> = assert(io.popen "ls lib-sxe-lua/types/*.lua lib-sxe-lua/types/sxe/*.lua")
+local index <close> = assert(io.open(arg[1] .. "/index", "w"))
+local function note_entries(list)
+    for _, entry in ipairs(list) do
+        index:write(entry[2], "\t", entry[1], "\t", entry[4], "\n")
+    end
+end
+local metrics, entries = require "metrics".page()
+print(metrics)
+note_entries(entries)
+local list <close> = assert(io.popen "ls lib-sxe-lua/types/*.lua lib-sxe-lua/types/sxe/*.lua docs/*.1")
 for path in list:lines() do
-    print(table.concat(require "lua-calls".read(path).out, "\n"))
+    local page = require(path:find "%.1$" and "programs" or "lua-calls").read(path)
+    print(page.out and table.concat(page.out, "\n") or "")
+    note_entries(page.entries)
 end
 END
+awk -F '\t' -v OFS='\t' '{ print $1, $2, $5 }' "$work/reference/index.tsv" >>"$work/index"
 cat README.md docs/*.md "$work"/reference/*.html >"$work/pages"
 tr -cs 'A-Za-z0-9_' '\n' <"$work/pages" | sort -u >"$work/words"
 tr -cs 'A-Za-z0-9_.:' '\n' <"$work/pages" | sed 's/[.:]*$//' | sort -u >"$work/calls"
@@ -61,3 +72,7 @@ done
 metrics | sort -u | while read -r name; do
     grep -qxE "(sxe_http_)?$name(_total)?" "$work/words" || echo "$name: a metric that no page of the reference names"
 done
+
+# ---- Entries of the reference that say nothing, which the search shows without a text ----
+grep -cE '^(Lua call|metric|option|function)' "$work/index" | awk '$1 < 1000 { print "the reference has " $1 " entries only" }'
+awk -F '\t' '$1 ~ /^(Lua call|Lua value|metric|option|function)$/ && $3 == "" { print $2 ": the reference does not say what this " $1 " does" }' "$work/index"

@@ -19,10 +19,16 @@ function html.text_of(markup)
     return html.unescape((markup:gsub("<[^>]*>", "")))
 end
 
--- The first sentence of some HTML, without tags and the full stop, as HTML.
+-- The first sentence of some HTML, without tags and the full stop, as HTML. The next one begins with a capital letter, a
+-- quotation or a name such as sxe_listen.
 function html.first_sentence(markup)
-    local text = html.text_of(markup):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
-    return html.escape(text:match "^(.-)%. [%u`\"]" or (text:gsub("([^.])%.$", "%1")))
+    local text = html.text_of(markup):gsub("\u{A0}", " "):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", "")
+    for at in text:gmatch "()%. " do
+        if text:find('^[%u`"]', at + 2) or text:find("^%l+[_.-]%l", at + 2) then
+            return html.escape(text:sub(1, at - 1))
+        end
+    end
+    return (html.escape(text):gsub("([^.])%.$", "%1"))
 end
 
 -- The id of a heading, as GitHub makes it, so that links in docs/*.md work here and there. `taken` counts those of a page.

@@ -55,10 +55,14 @@ local function rows(list, title)
     return table.concat(out, "\n") .. "\n</table></div>\n"
 end
 
+local function text_of(doc)
+    return (html.escape(table.concat(doc.text, "\n")):gsub("`([^`]+)`", "<code>%1</code>"))
+end
+
 local function body_of(doc)
     local out = {}
     if #doc.text > 0 then
-        out[#out + 1] = "<p>" .. html.escape(table.concat(doc.text, "\n")) .. "</p>\n"
+        out[#out + 1] = "<p>" .. text_of(doc) .. "</p>\n"
     end
     out[#out + 1] = rows(doc.params, "parameter") .. rows(doc.fields, "field")
     for _, text in ipairs(doc.returns) do
@@ -80,7 +84,7 @@ function calls.read(path)
         id = taken[id] == 1 and id or id .. "-" .. taken[id]
         module.out[#module.out + 1] = ('<section class="entry"><h4 id="%s"><code>%s</code></h4>\n%s</section>'):format(id, html.escape(heading),
             body_of(doc))
-        module.entries[#module.entries + 1] = {name, kind, id, html.first_sentence(html.escape(table.concat(doc.text, " ")))}
+        module.entries[#module.entries + 1] = {name, kind, id, html.first_sentence(text_of(doc))}
         doc = fresh()
     end
     local function finish() -- a class or an alias that no table of Lua follows

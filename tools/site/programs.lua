@@ -16,7 +16,7 @@ function programs.read(path)
     body = body:gsub('<table class="Nm">.-</table>', '<div class="scroll">%0</div>')
     local entries = {}
     for id, option, rest in body:gmatch '<dt id="([^"]+)"><a class="permalink" href="#[^"]+"><code class="Fl">(.-)</code></a>(.-)</dt>' do
-        local text = body:match('<dt id="' .. id:gsub("%p", "%%%0") .. '">.-<dd>(.-)</dd>') or ""
+        local text = body:match('<dt id="' .. id:gsub("%p", "%%%0") .. '">.-<dd[^>]*>(.-)</dd>') or ""
         local long = rest:match '<code class="Fl">(%-%-.-)</code>'
         entries[#entries + 1] = {name .. " " .. html.unescape(option) .. (long and ", " .. html.unescape(long) or ""), "option", id,
             html.first_sentence(text)}
