@@ -99,14 +99,16 @@ apart=$(grep -v '^#' test/apart | paste -s -d '|')
 [ "$mode" = release ] && sweep=whole || sweep=thin
 export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
-# ASan's own stack for signals would keep ours, whose lines are counted, too, from being set.
-[ "$mode" != coverage ] || export ASAN_OPTIONS="use_sigaltstack=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+# ASan's own stack for signals would keep ours, whose lines are counted, too, from being set. UBSan ends a program by
+# SIGILL.
+[ "$mode" != coverage ] || export ASAN_OPTIONS="use_sigaltstack=0:handle_sigill=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
 # Delete the counters of an earlier run, perhaps of other sources. Tests that run scripts of ours add the
-# counters of Lua if build/coverage/lua exists.
+# counters of Lua if build/coverage/lua exists. Programs of apps/ add theirs to files in build/coverage/counters.
 if [ "$mode" = coverage ]; then
     find "$build" -name '*.gcda' -delete
-    rm -rf "$build/lua" && mkdir "$build/lua"
+    rm -rf "$build/lua" "$build/counters" && mkdir "$build/lua" "$build/counters"
+    export SXE_COUNTERS="$PWD/$build/counters"
 fi
 
 # left_out: an expression for the scripts that a run of this flavour leaves out, unless T asks for them.
@@ -149,6 +151,10 @@ longest_first() {
 }
 
 paths | longest_first | xargs -r -P $(($(nproc) + 4)) -n 1 "$0" "$mode" "$work"
+for counters in "$build"/counters/sxe-*; do
+    program=$build/$(basename "$counters")
+    [ ! -x "$program" ] || SXE_COUNTERS_END=1 "$program" --version >/dev/null
+done
 [ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | awk -F '[ms ]+' '
     NR % 3 == 2 { cpu = 60 * $1 + $2 + 60 * $3 + $4 }
     NR % 3 == 0 { split($0, at, " "); printf "%.2f %.2f %s\n", cpu, at[2] - at[1], at[3] }' | sort -rn -k 2 >"$build/times"

@@ -5,12 +5,20 @@
  * files for each of 14,000 cases. Here a process adds its counters to the shared ones, and the
  * program adds these to its own when it ends, so that libgcov writes the files once.
  *
+ * The programs of apps/, which scripts start thousands of times, have this file, too, compiled with
+ * SXE_PROGRAM. If SXE_COUNTERS names a directory, as tools/run-tests.sh does, they add their
+ * counters to a file in it. At the end of all tests each program is started with
+ * SXE_COUNTERS_END=1, and adds what its file has to its own counters, which libgcov writes.
+ *
  * The structures are those of libgcov.h in gcc 12 to 14. With other compilers each case writes
  * its files.
  */
 #include <stdint.h>
 
 #if defined(SXE_COVERAGE) && !defined(__clang__) && __GNUC__ >= 12 && __GNUC__ <= 14
+#    include <errno.h>
+#    include <fcntl.h>
+#    include <stdio.h>
 #    include <stdlib.h>
 #    include <sys/mman.h>
 #    include <unistd.h>
@@ -52,7 +60,7 @@ void __real___gcov_dump(void);
 void __wrap___gcov_dump(void);
 
 static int64_t *shared; /* NULL: each process writes its own files */
-static pid_t program;
+static pid_t program;   /* its process writes the files of libgcov; 0: none does */
 
 /* Add own counters to the shared ones, or, for the program at its end, the shared ones to its own.
  * Returns how many counters there are. */
@@ -97,15 +105,40 @@ __wrap___gcov_dump(void)
     }
 }
 
+/* The memory that processes share, zero at first; MAP_FAILED if there is none. */
+UNCOUNTED static void *
+shared_memory(size_t size)
+{
+#    ifdef SXE_PROGRAM
+    const char *directory = getenv("SXE_COUNTERS");
+    char path[4096];
+
+    if (directory == NULL)
+        return MAP_FAILED;
+    snprintf(path, sizeof(path), "%s/%s", directory, program_invocation_short_name);
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    void *memory = fd < 0 || ftruncate(fd, (off_t)size) != 0
+                       ? MAP_FAILED
+                       : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    return memory;
+#    else
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+#    endif
+}
+
 UNCOUNTED __attribute__((constructor)) static void
 share_counters(void)
 {
-    void *memory = mmap(NULL, each_counter(NULL, 0) * sizeof(*shared) + 1, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = shared_memory(each_counter(NULL, 0) * sizeof(*shared) + 1);
 
     if (memory == MAP_FAILED)
         return;
-    program = getpid();
+#    ifdef SXE_PROGRAM
+    if (getenv("SXE_COUNTERS_END") != NULL)
+#    endif
+        program = getpid();
     shared = memory;
     atexit(__wrap___gcov_dump);
 }

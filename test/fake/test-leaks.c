@@ -11,6 +11,8 @@
  * as segments. A page that was not touched since the program began is as it is in the file, and so
  * has no pointer to an allocation. If /proc cannot be read, LeakSanitizer sees the whole segments.
  *
+ * The programs of apps/ have this file, too, compiled with SXE_PROGRAM; they end as cases do.
+ *
  * A case ends after its last handler and after LeakSanitizer's search. Destructors would come then,
  * and take a quarter of the time of a short case: ASan's forgets each global variable.
  */
@@ -50,7 +52,11 @@ struct ranges {
     ElfW(Half) number;
 };
 
+#    ifdef SXE_PROGRAM
+#        define __real_syscall syscall
+#    else
 long __real_syscall(long number, ...);
+#    endif
 size_t __sanitizer_get_current_allocated_bytes(void);
 void __lsan_do_leak_check(void);
 #    ifdef SXE_COVERAGE
@@ -88,8 +94,10 @@ static void
 end_case(int status, void *unused)
 {
     (void)unused;
+#    ifndef SXE_PROGRAM
     if (getpid() == program)
         return;
+#    endif
 #    ifdef SXE_COVERAGE
     __gcov_dump(); /* where test-counters.c does not keep the counters */
 #    endif

@@ -212,7 +212,7 @@ end
 ]==]
 
 local function try(name)
-    local server <close> = require "script".start(APP)
+    local server <close> = require "script".start(APP, "--stop-timeout", "0.01") -- connections of Redis stay
     return server:ask("/try/" .. name)
 end
 

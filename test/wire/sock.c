@@ -470,21 +470,25 @@ push_head(lua_State *L, const char *head, size_t len)
     return status;
 }
 
-/* Wait for the body: Content-Length bytes, or all until the peer closes. */
+/* Wait for the body: Content-Length bytes, all chunks, or all until the peer closes. */
 static size_t
 need_body(lua_State *L, struct wire_stream *stream)
 {
     size_t len;
 
     lua_getfield(L, -1, "headers");
-    if (lua_getfield(L, -1, "content-length") == LUA_TNIL) {
-        wire_stream_need_end(L, stream);
-        len = wire_stream_len(stream);
-    } else {
+    lua_getfield(L, -1, "transfer-encoding");
+    lua_getfield(L, -2, "content-length");
+    if (!lua_isnil(L, -1)) {
         len = (size_t)lua_tointeger(L, -1);
         wire_stream_need(L, stream, len);
+    } else if (!lua_isnil(L, -2)) {
+        len = wire_stream_need_chunks(L, stream);
+    } else {
+        wire_stream_need_end(L, stream);
+        len = wire_stream_len(stream);
     }
-    lua_pop(L, 2);
+    lua_pop(L, 3);
     return len;
 }
 

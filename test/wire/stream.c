@@ -189,14 +189,55 @@ wire_stream_find(lua_State *L, struct wire_stream *stream, const char *text, siz
     return -1;
 }
 
+/* Wait for len bytes: whether they came; if not, the peer closed. */
+static bool
+await_bytes(lua_State *L, struct wire_stream *stream, size_t len)
+{
+    ssize_t result = 1;
+
+    while (wire_stream_len(stream) < len && result > 0) {
+        result = wire_stream_fill(stream, stream->patience);
+    }
+    if (result < 0) {
+        wire_raise_missing(L, stream, lua_pushfstring(L, "%d bytes", (int)len), result);
+    }
+    return result > 0;
+}
+
 void
 wire_stream_need(lua_State *L, struct wire_stream *stream, size_t len)
 {
-    while (wire_stream_len(stream) < len) {
-        ssize_t result = wire_stream_fill(stream, stream->patience);
+    if (!await_bytes(L, stream, len)) {
+        wire_raise_missing(L, stream, lua_pushfstring(L, "%d bytes", (int)len), 0);
+    }
+}
 
-        if (result <= 0) {
-            wire_raise_missing(L, stream, lua_pushfstring(L, "%d bytes", (int)len), result);
+size_t
+wire_stream_need_chunks(lua_State *L, struct wire_stream *stream)
+{
+    size_t at = 0; /* where a line begins: a chunk's size, or a trailer field */
+    bool is_last = false;
+
+    for (;;) {
+        size_t len = wire_stream_len(stream);
+        const char *line = len > at ? stream->in + stream->start + at : "";
+        const char *end = memchr(line, '\n', len > at ? len - at : 0);
+
+        if (end == NULL) {
+            if (!await_bytes(L, stream, len + 1)) {
+                return len;
+            }
+            continue;
+        }
+        at += (size_t)(end - line) + 1;
+        if (is_last && end - line <= 1) {
+            return at;
+        }
+        if (!is_last) {
+            size_t size = strtoul(line, NULL, 16);
+
+            is_last = size == 0;
+            at += is_last ? 0 : size + 2;
         }
     }
 }

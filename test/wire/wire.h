@@ -74,6 +74,10 @@ ssize_t wire_stream_find(lua_State *L, struct wire_stream *, const char *text, s
 void wire_stream_need(lua_State *L, struct wire_stream *, size_t len);
 void wire_stream_need_end(lua_State *L, struct wire_stream *);
 
+/* Wait for a body in chunks: how long it is up to the empty line at its end, or until the peer
+ * closed. */
+size_t wire_stream_need_chunks(lua_State *L, struct wire_stream *);
+
 /* Send until all is sent, an error occurs, or nothing can be sent for .patience seconds. */
 void wire_stream_push(struct wire_stream *, struct wire_push *);
 
