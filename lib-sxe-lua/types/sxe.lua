@@ -19,7 +19,8 @@
 ---@field read_arg "content"|"length" what a read callback of two parameters gets
 local sxe = {}
 
----for part in sxe.split(text, separator) do: the separator is plain text.
+---Split a text at each separator, for a loop. The separator is plain text of at least one byte; n separators make n + 1
+---parts, which may be empty.
 ---@param text string
 ---@param separator string
 ---@return fun(): string?

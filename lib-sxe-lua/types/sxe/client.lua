@@ -52,11 +52,11 @@ local ClientResponse = {}
 ---@return any value, string? why
 function ClientResponse:json() end
 
----The next bytes of the body; nil at its end.
+---Read the next bytes of the body of a stream, and nil at its end. The task waits for them.
 ---@return string? data, sxe.error? why, sxe.code? code
 function ClientResponse:read() end
 
----for data in response:chunks() do; raises an error of response:read().
+---Iterate over the parts of the body of a stream, for a loop. It raises an error where response:read() returns one.
 ---@return fun(): string?
 function ClientResponse:chunks() end
 
@@ -81,7 +81,7 @@ local ClientJar = {}
 ---@return true? ok, sxe.error? why
 function ClientJar:set(url, text) end
 
----The Cookie field that a request to that URL sends.
+---Return the Cookie field that a request to that URL sends.
 ---@param url string
 ---@return string? header, sxe.error? why
 function ClientJar:header(url) end

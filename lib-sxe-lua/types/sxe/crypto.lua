@@ -7,7 +7,8 @@ local crypto = {}
 
 ---@alias sxe.crypto.digest "md5"|"sha1"|"sha256"|"sha384"|"sha512"|"sha3-256"|"sha3-384"|"sha3-512"|"blake2b"|"blake2s"
 
----The digest as bytes, not as hexadecimal digits.
+---Return the digest of a text as bytes, not as hexadecimal digits. Other tasks wait meanwhile; crypto.new_digest takes
+---a large text in parts.
 ---@param digest sxe.crypto.digest
 ---@param text string
 ---@return string bytes
@@ -21,7 +22,7 @@ function crypto.digest(digest, text) end
 ---@return string bytes
 function crypto.hmac(digest, key, text) end
 
----A digest of a text that comes in parts.
+---Make a digest of a text that comes in parts. Hash:finish returns it as bytes.
 ---@param digest sxe.crypto.digest
 ---@return sxe.Hash
 function crypto.new_digest(digest) end
@@ -53,12 +54,12 @@ function Hash:close() end
 ---@return string
 function crypto.random_bytes(bytes) end
 
----A random text of base64 for URLs.
+---Return a random text of base64 for URLs, for links and sessions. Nobody can guess it.
 ---@param bytes? integer 16 to 256 random bytes: 32
 ---@return string token
 function crypto.random_token(bytes) end
 
----A random text; all characters of the alphabet are equally likely.
+---Return a random text of an alphabet, for codes and passwords. All characters of the alphabet are equally likely.
 ---@param length integer at most 1048576 characters
 ---@param alphabet? string 2 to 256 characters of one byte, each only once: the 62 letters and digits of ASCII
 ---@return string
@@ -77,26 +78,26 @@ function crypto.random_text(length, alphabet) end
 ---@return string? key, string? why nil, "cancelled": the task was cancelled
 function crypto.scrypt(password, salt, options) end
 
----A hash of a password, with a salt of its own, to be kept. A thread computes it; the task waits.
+---Return a hash of a password, with a salt of its own, to be kept. A thread computes it; the task waits.
 ---@param password string
 ---@param options? sxe.crypto.scrypt
 ---@return string? hash, string? why nil, "cancelled": the task was cancelled
 function crypto.hash_password(password, options) end
 
----Whether this is the password of a hash. A thread computes it; the task waits.
+---Return whether a password is that of a hash. A thread computes it; the task waits.
 ---@param password string
 ---@param hash string
 ---@return boolean? is_right nil: the hash is none of hash_password
 ---@return string? message
 function crypto.verify_password(password, hash) end
 
----A random integer from least to most; all are equally likely.
+---Return a random integer from least to most, both included. All are equally likely, and nobody can guess them.
 ---@param least integer
 ---@param most integer
 ---@return integer
 function crypto.random_integer(least, most) end
 
----Whether two strings are equal. The time that this takes does not tell where they differ.
+---Return whether two strings are equal. The time that this takes does not tell where they differ.
 ---@param a string
 ---@param b string
 ---@return boolean
@@ -130,7 +131,8 @@ function crypto.pbkdf2(digest, password, salt, options) end
 ---@field algorithm? "aes-256-gcm"|"aes-128-gcm"|"chacha20-poly1305" "aes-256-gcm"
 ---@field aad? string must be the same when it is opened, and is not in the result
 
----Seal a text: nobody can read or change it without the key.
+---Encrypt a text, so that nobody can read or change it without the key. The result is 28 bytes longer. Change the key
+---before it has sealed 2^32 texts.
 ---@param key string 32 bytes; 16 for aes-128-gcm
 ---@param text string
 ---@param options? sxe.crypto.sealing
@@ -145,7 +147,7 @@ function crypto.seal(key, text, options) end
 ---@return string? text, sxe.error? why
 function crypto.open(key, sealed, options) end
 
----Never seal two texts with the same key and nonce.
+---Encrypt a text with a nonce that a protocol prescribes. Never seal two texts with the same key and nonce.
 ---@param key string
 ---@param nonce string 12 bytes
 ---@param text string
@@ -170,7 +172,7 @@ local Key = {}
 ---@return "rsa"|"p-256"|"p-384"|"ed25519"
 function Key:type() end
 
----The public key in PEM, also of a private key.
+---Return the public key in PEM, also of a private key.
 ---@return string pem
 function Key:public() end
 
@@ -179,7 +181,7 @@ function Key:public() end
 ---@field pkcs1? boolean of RSA: PKCS #1 v1.5 in place of PSS
 ---@field raw? boolean of ECDSA: both numbers, as in JWT, in place of DER
 
----Of a private key.
+---Return a signature of a text as bytes, made with a private key. A public key raises an error.
 ---@param text string
 ---@param options? sxe.crypto.signing
 ---@return string signature
@@ -212,7 +214,8 @@ function crypto.public_key(pem) end
 ---@field algorithm? "HS256"|"HS384"|"HS512"|"RS256"|"RS384"|"RS512"|"PS256"|"PS384"|"PS512"|"ES256"|"ES384"|"EdDSA"
 ---@field header? table fields beside alg and typ
 
----A JSON Web Token.
+---Make a JSON Web Token of a table of claims. The key decides the algorithm. A token that crypto.verify_jwt would
+---always refuse raises an error.
 ---@param claims table
 ---@param key sxe.Key|string a private key, or a secret of at least 32 bytes
 ---@param options? sxe.crypto.sign_jwt

@@ -25,19 +25,20 @@ local dict = {}
 ---@operator len: integer
 local Dict = {}
 
----The number of entries, with those that have expired but were not removed yet.
+---Return the number of entries, with those that have expired but were not removed yet.
 ---@return integer
 function Dict:count() end
 
 ---Close the dict: each later call raises an error. A <close> variable does so at the end of its scope.
 function Dict:close() end
 
----The value of a key; the entry becomes the one that was used last.
+---Return the value of a key, and make its entry the one that was used last. A missing key is nil; nil, "busy", 11 means
+---that another process holds the lock.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code
 function Dict:get(key) end
 
----The value of a key; unlike get, this does not count as a use.
+---Return the value of a key. Unlike get, this does not count as a use.
 ---@param key string
 ---@return string? value, sxe.error? why, integer? code
 function Dict:peek(key) end
@@ -50,7 +51,8 @@ function Dict:peek(key) end
 ---@return true? done, sxe.error? why, integer? code
 function Dict:put(key, value, ttl) end
 
----Put the value new if the value is old; old = nil: if there is no value.
+---Store the new value if the present one is `old`, in one step. An `old` of nil means that there is no entry. Returns
+---whether it did.
 ---@param key string
 ---@param old string?
 ---@param new string
@@ -86,7 +88,7 @@ function Dict:touch(key) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:expire(key, ttl) end
 
----The seconds that an entry has left to live; math.huge: for ever.
+---Return the seconds that an entry has left to live, math.huge for ever, or nil without an entry.
 ---@param key string
 ---@return number? seconds, sxe.error? why, integer? code
 function Dict:ttl(key) end
@@ -97,7 +99,7 @@ function Dict:ttl(key) end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:mark(key, state) end
 
----for key, value, ttl, state in d:each() do
+---Iterate over keys, values, seconds to live and states, in no order. Entries may come and go meanwhile.
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function Dict:each() end
 
@@ -107,7 +109,8 @@ function Dict:each() end
 ---@return boolean? done, sxe.error? why, integer? code
 function Dict:batch(entries, ttl) end
 
----A snapshot: the dict as it is now.
+---Make a snapshot, a view of the dict as it is now. Close it: until then it keeps the room of replaced values. 16 may
+---be open.
 ---@return sxe.DictSnapshot? snapshot, sxe.error? why, integer? code
 function Dict:snapshot() end
 
@@ -119,11 +122,11 @@ function Dict:check() end
 ---@return true? done, sxe.error? why, integer? code
 function Dict:sync() end
 
----The counts of all processes since the dict was made.
+---Return the counts of all processes since the dict was made.
 ---@return { hits: integer, misses: integer, evictions: integer, expirations: integer } stats
 function Dict:stats() end
 
----The lengths of the chains of the hash table; this looks at all of them.
+---Return the lengths of the chains of the hash table. This looks at all of them.
 ---@return { buckets: integer, used: integer, versions: integer, longest: integer }? chains, sxe.error? why, integer? code
 function Dict:chains() end
 
@@ -155,7 +158,7 @@ local DictSnapshot = {}
 ---@return string? value, sxe.error? why, integer? code
 function DictSnapshot:get(key) end
 
----for key, value, ttl, state in snapshot:each() do
+---Iterate over the keys, values, seconds to live and states of the snapshot, in no order.
 ---@return fun(): string?, string?, number?, sxe.dict.state?
 function DictSnapshot:each() end
 

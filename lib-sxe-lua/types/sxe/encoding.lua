@@ -35,7 +35,7 @@ function encoding.decode_hex(text) end
 ---@class sxe.encoding.url
 ---@field form? boolean a blank is +, as in forms
 
----Escape all but letters, digits and -._~
+---Escape all bytes but letters, digits and -._~ for a segment of a path, or a value of a query.
 ---@param bytes string
 ---@param options? sxe.encoding.url
 ---@return string text
@@ -48,11 +48,11 @@ function encoding.encode_url(bytes, options) end
 ---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
 function encoding.decode_url(text, options) end
 
----A random UUID.
+---Return a random UUID, which nobody can guess.
 ---@return string uuid
 function encoding.uuid4() end
 
----A UUID that begins with the time: those of one thread grow.
+---Return a UUID that begins with the time, so that those of one thread grow. It reveals when it was made.
 ---@return string uuid
 function encoding.uuid7() end
 

@@ -84,7 +84,8 @@ function file.write(path, data, options) end
 ---@return true? ok, sxe.error? why, sxe.code? code
 function file.append(path, data, options) end
 
----The names in a directory, sorted.
+---Return the names in a directory, sorted byte by byte, without . and .. The task waits for a thread. More than `max`
+---bytes of names fail with the code 27.
 ---@param path string
 ---@param options? sxe.file.reading
 ---@return string[]? names, sxe.error? why, sxe.code? code

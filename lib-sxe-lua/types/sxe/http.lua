@@ -90,7 +90,8 @@ local Request = {}
 ---@return string? body, sxe.error? why
 function Request:body(max) end
 
----for part in req:chunks() do
+---Iterate over the parts of a body of any length, as they arrive. The loop waits for the client. After this, req:body()
+---and the like raise an error.
 ---@return fun(req: sxe.Request): string?
 ---@return sxe.Request
 function Request:chunks() end
@@ -100,7 +101,8 @@ function Request:chunks() end
 ---@return any value, sxe.error? why
 function Request:json(max) end
 
----The fields of an HTML form.
+---Return the fields of an HTML form. A form with files becomes the reply 415: sxe.multipart reads it; more than 1000
+---names become 413.
 ---@param max? integer
 ---@return table<string, string>? fields, sxe.error? why
 function Request:form(max) end
@@ -159,7 +161,7 @@ function Response:write(text) end
 ---@return true? ok, sxe.error? why
 function Response:finish() end
 
----Break the reply off: the client sees that it is not whole.
+---Break the reply off, so that the client sees that it is not whole.
 function Response:abort() end
 
 ---Begin a stream of server-sent events.
@@ -257,9 +259,9 @@ function Router:any(pattern, handler) end
 ---@return sxe.Router
 function Router:route(methods, pattern, handler) end
 
----A filter runs before each handler, also of routers and files in this one; next() runs the rest inside it. What it
----returns is the reply, if it returns something; `nil, message` is an error.
----Files, a router or a function answer below a prefix.
+---Add a filter, or mount files, a router or a function below a prefix. A filter runs before each handler, also of
+---routers and files in this one; next() runs the rest inside it. Its results are the reply, if it returns something;
+---`nil, message` is an error.
 ---@overload fun(self: sxe.Router, filter: fun(req: sxe.Request, res: sxe.Response, next: fun(): any, any): any, any): sxe.Router
 ---@param prefix string
 ---@param other sxe.Files|sxe.Router|sxe.handler

@@ -5,12 +5,13 @@
 ---@field null lightuserdata null, in both directions
 local json = {}
 
----Raises where a value has no JSON.
+---Return the JSON text of a value. Functions, cycles, NaN, infinity and more than 1000 levels raise an error.
 ---@param value any
 ---@return string
 function json.encode(value) end
 
----JSON as RFC 8259 has it.
+---Return the value of a JSON text (RFC 8259), or nil and a message. Whole numbers become integers, and null becomes
+---json.null.
 ---@param text string
 ---@return any value, string? why
 function json.decode(text) end

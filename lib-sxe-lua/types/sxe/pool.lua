@@ -63,7 +63,7 @@ function Pool:count(state) end
 ---@return sxe.Element?
 function Pool:oldest(state) end
 
----The seconds since the oldest element came into the state.
+---Return the seconds since the oldest element came into the state, or nil if the state has none.
 ---@param state string
 ---@return number?
 function Pool:age(state) end
@@ -73,7 +73,7 @@ function Pool:age(state) end
 ---@return sxe.Element
 function Pool:at(index) end
 
----for element in p:each(state) do
+---Iterate over the elements of a state, oldest first. The loop may move them.
 ---@param state string
 ---@return fun(): sxe.Element?
 function Pool:each(state) end

@@ -72,7 +72,8 @@ function Postgres:query(query, ...) end
 ---@return true? ok, sxe.error? why, string? code, sxe.postgres.error? fields
 function Postgres:exec(query) end
 
----For a loop over a result of any size, which raises errors.
+---Iterate over the rows of a result of any size, which come in portions. The loop has a connection until it ends, and
+---raises errors.
 ---@param query string|sxe.postgres.query
 ---@param ... any
 ---@return fun(cursor: table): table? step, table cursor, nil first, table closing
@@ -116,13 +117,15 @@ function Pipeline:exec() end
 ---@return sxe.PostgresPipeline
 function Postgres:pipeline(options) end
 
----COPY FROM STDIN: the number of rows.
+---Send data by COPY FROM STDIN, and return the number of rows. If the source fails or raises an error, nothing is
+---copied.
 ---@param query string|sxe.postgres.query
 ---@param source string|fun(): string?
 ---@return integer? number, sxe.error? why, string? code, sxe.postgres.error? fields
 function Postgres:copy_in(query, source) end
 
----COPY TO STDOUT, for a loop over its rows, which raises errors.
+---Iterate over the rows of COPY TO STDOUT, each with its line end. The loop has a connection until it ends, and raises
+---errors.
 ---@param query string|sxe.postgres.query
 ---@return fun(cursor: table): string? step, table cursor, nil first, table closing
 function Postgres:copy_out(query) end
@@ -140,7 +143,7 @@ local Subscription = {}
 ---@return sxe.postgres.message? message, sxe.error? why, string? code
 function Subscription:read(timeout) end
 
----For a loop, which ends when the subscription is closed.
+---Iterate over notifications, until the subscription is closed. The loop waits for each, and raises other errors.
 ---@return fun(): sxe.postgres.message?
 function Subscription:messages() end
 
@@ -174,7 +177,8 @@ function Transaction:exec(query) end
 ---@return sxe.PostgresPipeline
 function Transaction:pipeline(options) end
 
----For a loop over a result of any size, which raises errors, and may send other queries.
+---Iterate over the rows of a SELECT of any size, by a cursor in the server. The loop may send other queries, and raises
+---errors.
 ---@param query string|sxe.postgres.query
 ---@param ... any
 ---@return fun(loop: table): table? step, table loop, nil first, table closing
@@ -198,7 +202,9 @@ function Transaction:transaction(fn) end
 ---@field deferrable? boolean
 ---@field retries? integer after a conflict with others, 0
 
----Commit what the function does, or undo it: true and what the function returned; or nil, why, code, fields.
+---Call a function with a transaction, and commit when it returns. Returns true and its results, or nil, why, code,
+---fields. If the function returns false or a query fails, everything is undone; so it is if it raises an error, which
+---is raised.
 ---@param fn fun(tx: sxe.PostgresTransaction): ...
 ---@param options? sxe.postgres.transaction.options
 ---@return true? ok, any result, any ...
@@ -213,17 +219,17 @@ function Postgres:close() end
 ---@return sxe.Postgres
 function postgres.new(options) end
 
----Bytes as a value for a query.
+---Make a value for a query of bytes, for a column of the type bytea.
 ---@param bytes string
 ---@return string
 function postgres.bytea(bytes) end
 
----A value for a json or jsonb column.
+---Make a value for a json or jsonb column of anything that JSON can have.
 ---@param value any
 ---@return string
 function postgres.json(value) end
 
----A list, perhaps of lists, as a value for a query.
+---Make a value for a query of a list, whose lists become dimensions. A null among the items is postgres.null.
 ---@param list any[]
 ---@return string
 function postgres.array(list) end

@@ -22,23 +22,24 @@ local realm = {}
 ---@field status "ready"|"running"|"closed"
 local Realm = {}
 
----The results of a function of the realm's code; nil, error, kind.
+---Call a function of the realm's code, and return copies of its results. A call that fails is nil, the error and its
+---kind; the realm can be used again.
 ---@param name string
 ---@param ... any
 ---@return any ...
 function Realm:call(name, ...) end
 
----What a text returns that runs in the realm; nil, error, kind.
+---Run a text in the realm, and return copies of its results. A text that fails is nil, the error and its kind.
 ---@param text string
 ---@param ... any
 ---@return any ...
 function Realm:run(text, ...) end
 
----The bytes that the realm has, and the most that it had.
+---Return the bytes that the realm has, and the most that it had.
 ---@return integer bytes, integer most
 function Realm:memory() end
 
----Free it. Raises an error while a call runs in it.
+---Free the realm. This raises an error while a call runs in it.
 function Realm:close() end
 
 ---Make a realm, a Lua state with limits, and run its code once. It is nil, the error and its kind if the code fails or

@@ -37,7 +37,8 @@ function Redis:call(name, ...) end
 ---Close the client: its commands fail with "closed".
 function Redis:close() end
 
----A function that runs a script in the server, by its hash.
+---Make a function that runs a script in the server, by its hash. The text is sent, once, to a server that does not know
+---it.
 ---@param text string
 ---@return fun(keys: string[], ...: string|number): any, sxe.error?, string|sxe.code?
 function Redis:prepare(text) end
@@ -70,7 +71,7 @@ function Redis:pipeline() end
 ---@field [string] fun(transaction: sxe.Transaction, ...: string|number): any, sxe.error?, string|sxe.code?
 local Transaction = {}
 
----The commands that follow are sent together.
+---Keep the commands that follow, so that they are sent together when the function returns.
 function Transaction:multi() end
 
 ---Send a command of any name at once before multi, and keep it for EXEC after multi. Commands that may wait in the
@@ -103,7 +104,7 @@ local Subscription = {}
 ---@return sxe.redis.message? message, sxe.error? why, string|sxe.code? code
 function Subscription:read(timeout) end
 
----For a loop, which ends when the subscription is closed.
+---Iterate over messages, until the subscription is closed. The loop waits for each, and raises other errors.
 ---@return fun(): sxe.redis.message?
 function Subscription:messages() end
 
@@ -146,7 +147,7 @@ function redis.new(options) end
 ---@class sxe.RedisCluster: sxe.Redis
 local RedisCluster = {}
 
----A client of each master, for the commands of one node.
+---Return a list of clients, one for each master, for the commands of one node.
 ---@return sxe.Redis[]? masters, sxe.error? why, string|sxe.code? code
 function RedisCluster:masters() end
 
@@ -203,12 +204,12 @@ function redis.cluster(options) end
 ---@class sxe.RedisSharded: sxe.Redis
 local RedisSharded = {}
 
----A client of one group, for commands without a key.
+---Return a client of one group, for commands without a key.
 ---@param name string
 ---@return sxe.Redis
 function RedisSharded:group(name) end
 
----The name of the group that has a key.
+---Return the name of the group that has a key.
 ---@param key string|number
 ---@return string
 function RedisSharded:group_of(key) end

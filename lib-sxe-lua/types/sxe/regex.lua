@@ -38,14 +38,14 @@ function regex.match(subject, pattern, flags, init) end
 ---@return string|false ... the groups
 function regex.find(subject, pattern, flags, init) end
 
----All matches, for a loop. Raises an error if the search fails.
+---Iterate over all matches, for a loop. It raises an error if the search fails.
 ---@param subject string
 ---@param pattern string|sxe.Regex
 ---@param flags? string
 ---@return fun(): sxe.regex.match?
 function regex.gmatch(subject, pattern, flags) end
 
----The texts between the matches.
+---Return the texts between the matches, at most `max`, the last of which is the rest. Groups are not in the list.
 ---@param subject string
 ---@param pattern string|sxe.Regex
 ---@param flags? string
@@ -66,7 +66,7 @@ function regex.split(subject, pattern, flags, max) end
 ---@return integer? at
 function regex.gsub(subject, pattern, replacement, flags, max) end
 
----A pattern that matches this text.
+---Make a pattern that matches a text as it is.
 ---@param text string
 ---@return string pattern
 function regex.escape(text) end

@@ -33,17 +33,18 @@ function session.new(options) end
 ---@class sxe.Sessions
 local Sessions = {}
 
----The session of a request; an empty one without a cookie that counts.
+---Return the session of a request. Without a cookie that counts it is an empty one, never an error; nothing is stored
+---before the first set, renew or token.
 ---@param req sxe.Request
 ---@param res sxe.Response
 ---@return sxe.Session
 function Sessions:open(req, res) end
 
----A filter that makes req.ctx.session.
+---Make a filter that opens the session of each request as req.ctx.session.
 ---@return fun(req: sxe.Request, res: sxe.Response)
 function Sessions:filter() end
 
----A filter that answers 403 to a form without a token.
+---Make a filter that answers 403 to a form without a token. Requests of GET, HEAD, OPTIONS and TRACE pass.
 ---@return fun(req: sxe.Request, res: sxe.Response): integer?, string?
 function Sessions:guard() end
 
@@ -67,11 +68,12 @@ function Session:renew() end
 ---Remove the values and the cookie.
 function Session:destroy() end
 
----Whether the client has no session yet.
+---Return whether the client has no session yet.
 ---@return boolean
 function Session:is_new() end
 
----A token for a form: another one at each call.
+---Return a token for a form, another one at each call. The first one sets the cookie, so call it before the reply
+---begins.
 ---@return string
 function Session:token() end
 

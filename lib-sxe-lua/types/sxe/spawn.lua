@@ -22,7 +22,7 @@ local Child = {}
 ---@return string? data, sxe.error? why, sxe.code? code, string? partial
 function Child:read(what, timeout) end
 
----for line in child:lines() do
+---Iterate over the lines of the child's standard output, without their ends.
 ---@return fun(child: sxe.Child): string?
 ---@return sxe.Child
 function Child:lines() end
@@ -32,11 +32,12 @@ function Child:lines() end
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Child:write(...) end
 
----Its standard input ends.
+---End the child's standard input, after the bytes that were written.
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Child:close() end
 
----As os.execute; nil, "timeout" or "cancelled".
+---Wait for the end of the child, and return the results of os.execute. Read its output first: a child whose output is
+---not read does not end. After nil, "timeout" it still runs.
 ---@param timeout? sxe.seconds
 ---@return true? ok, string? how, integer? number
 function Child:wait(timeout) end

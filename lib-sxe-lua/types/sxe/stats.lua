@@ -24,10 +24,10 @@ function Counters:inc(name, n) end
 ---@return integer
 function Counters:dec(name, n) end
 
----All are 0.
+---Set all counters of the group to 0.
 function Counters:reset() end
 
----Seconds since it was made or reset.
+---Return the seconds since the group was made or reset.
 ---@return number
 function Counters:uptime() end
 

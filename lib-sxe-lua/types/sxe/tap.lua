@@ -42,7 +42,7 @@ function tap.fail(name) end
 ---@param text any
 function tap.diag(text) end
 
----What the process is to exit with.
+---Return 0 if as many tests as planned ran and none failed, otherwise 1. Pass it to os.exit.
 ---@return 0|1
 function tap.exit_status() end
 

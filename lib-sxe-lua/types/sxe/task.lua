@@ -17,10 +17,11 @@ local Task = {}
 ---@return any ...
 function Task:join(timeout) end
 
----The call that it waits in, or its next one, returns nil, "cancelled"; the one after that raises.
+---Ask the task to end. The call that it waits in, or its next one, returns nil, "cancelled"; the one after that raises
+---an error. A task that computes is interrupted.
 function Task:cancel() end
 
----fn() runs as a task when this one is cancelled, before it.
+---Set a function, which runs as a task when this one is cancelled, before it continues.
 ---@param fn fun()
 ---@return sxe.Task
 function Task:on_cancel(fn) end
@@ -73,12 +74,12 @@ function Queue:put(item, timeout) end
 ---@return any item, sxe.error? why
 function Queue:get(timeout) end
 
----for item in queue:each() do
+---Iterate over the items of the queue, until it is closed and empty. The loop waits for each item.
 ---@return fun(queue: sxe.Queue): any
 ---@return sxe.Queue
 function Queue:each() end
 
----What is in it is still given out.
+---Close the queue. Items that are in it can still be taken; then get returns nil, "closed", and so does put at once.
 function Queue:close() end
 
 ---Start fn(...) as a task; nil, message when none is free.
@@ -92,7 +93,7 @@ function task.start(fn, ...) end
 ---@return true? ok, sxe.error? why
 function task.sleep(seconds) end
 
----The task that runs.
+---Return the task that runs.
 ---@return sxe.Task
 function task.self() end
 
@@ -100,7 +101,8 @@ function task.self() end
 ---@return sxe.Task[]
 function task.all() end
 
----fn(item, i) for each, at most limit at a time; the results, their number in n. Raises the first error.
+---Call fn(item, i) for each item as a task, at most `limit` at a time, and return the results, their number in n. The
+---first error cancels the others, and is raised.
 ---@overload fun(functions: (fun(): any)[], limit?: integer): table?, sxe.error?
 ---@param list any[]
 ---@param fn fun(item: any, i: integer): any
@@ -108,7 +110,8 @@ function task.all() end
 ---@return table? results, sxe.error? why
 function task.parallel(list, fn, limit) end
 
----What fn(...) returns; nil, "timeout" when the time is over, and fn is cancelled.
+---Call a function as a task, and return its results. When the time is over it returns nil, "timeout" at once, and the
+---function is cancelled.
 ---@param seconds sxe.seconds
 ---@param fn fun(...): ...
 ---@param ... any

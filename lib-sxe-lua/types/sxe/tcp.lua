@@ -32,33 +32,34 @@ local tcp = {}
 ---@field local_port? integer
 local Connection = {}
 
----What comes next; so many bytes; a line without or with its end; all. The fourth result of one that
----fails is what had come.
+---Read the next bytes, so many bytes, a line, or all bytes until the end. The task waits. After a read of "a", or of
+---more than 16 KiB, that fails, the fourth result is what had come.
 ---@param what? integer|"l"|"L"|"a"
 ---@param timeout? sxe.seconds
 ---@return string? data, sxe.error? why, sxe.code? code, string? partial
 function Connection:read(what, timeout) end
 
----for data in conn:chunks() do
+---Iterate over the bytes of the connection as they arrive, until its end.
 ---@return fun(conn: sxe.Connection): string?
 ---@return sxe.Connection
 function Connection:chunks() end
 
----for line in conn:lines() do
+---Iterate over the lines of the connection, without their ends. A last line without its end is left to conn:read().
 ---@return fun(conn: sxe.Connection): string?
 ---@return sxe.Connection
 function Connection:lines() end
 
----Waits while much is unsent.
+---Send texts and numbers. The task waits while much is unsent, so that memory is bounded. After a timeout the
+---connection is reset, because a part may have been sent.
 ---@param ... string|number
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Connection:write(...) end
 
----No more is written.
+---End the output, after what was written. Reading continues.
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Connection:shutdown() end
 
----What was written is still sent.
+---Close the connection, after what was written was sent.
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Connection:close() end
 
@@ -72,7 +73,8 @@ local TcpServer = {}
 ---@return true? ok, sxe.error? why
 function TcpServer:close() end
 
----fn(conn) runs as a task for each connection, which is closed at its end.
+---Listen, and run fn(conn) as a task for each connection, which is closed at its end. Before the loop runs it plans the
+---server, and an address that is in use then ends the program; later it is nil, message, code.
 ---@param ip string "" for every address
 ---@param port integer 0: one that is free
 ---@param fn fun(conn: sxe.Connection)|sxe.tcp.serving

@@ -10,18 +10,18 @@ local template = {}
 ---@field reload? boolean read them again at each use; false, true with --dev
 ---@field globals? table<string, any> names that all of them see
 
----A function that makes a text of a table of values; a syntax error raises.
+---Make a function of a template, which returns its text for a table of values. A syntax error raises an error.
 ---@param text string
 ---@param name? string for messages
 ---@return fun(values?: table): string
 function template.compile(text, name) end
 
----A value's text, where & < > " ' are escaped for HTML.
+---Return the text of a value, where & < > " ' are escaped for HTML.
 ---@param value string|number|boolean|table|userdata
 ---@return string
 function template.escape(value) end
 
----The templates of a folder.
+---Make an object for the templates of a folder. A folder that does not exist raises an error.
 ---@param options sxe.template.options
 ---@return sxe.Views
 function template.new(options) end
@@ -29,7 +29,7 @@ function template.new(options) end
 ---@class sxe.Views
 local Views = {}
 
----The text of a template; an error in the template raises.
+---Return the text of a template. An error in the template is raised; a file that cannot be read is nil, message, code.
 ---@param name string of a file below the folder
 ---@param values? table
 ---@return string? text, sxe.error? why, sxe.code? code the file cannot be read

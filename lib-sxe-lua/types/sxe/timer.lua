@@ -7,7 +7,7 @@ local timer = {}
 ---@class sxe.Timer
 local Timer = {}
 
----No further call begins.
+---Stop the timer, so that no further call begins.
 function Timer:stop() end
 
 ---Call fn(), which may wait, once.

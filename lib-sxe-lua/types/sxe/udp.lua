@@ -18,7 +18,8 @@ local UdpSocket = {}
 ---@return string? data, string ip_or_why, integer? port
 function UdpSocket:recvfrom(timeout) end
 
----A name is resolved to an address of the socket's own family.
+---Send a datagram. A name is resolved to an address of the socket's own family. More bytes than a datagram can carry
+---are nil, message, 90.
 ---@param data string
 ---@param host string
 ---@param port integer
@@ -37,7 +38,8 @@ function UdpSocket:close() end
 ---@return sxe.UdpSocket? socket, sxe.error? why, sxe.code? code
 function udp.open(ip, port) end
 
----fn(socket) runs as a task; the socket is closed at its end.
+---Open a socket, and run fn(socket) as a task, at whose end the socket is closed. If the socket cannot be opened, the
+---program does not start.
 ---@param ip string
 ---@param port integer
 ---@param fn fun(socket: sxe.UdpSocket)

@@ -21,7 +21,8 @@ local worker = {}
 ---@field load integer that its thread has not finished, also those that no task waits for any more
 local Worker = {}
 
----The results of a function that the worker's code returned, or of a copy of a function; nil, error.
+---Call a function of the worker, or a copy of a function, and return copies of its results, or nil and the error. The
+---task waits; if it is cancelled, so is the call in the worker.
 ---@param fn string|function
 ---@param ... any
 ---@return any ...
@@ -33,7 +34,7 @@ function Worker:call(fn, ...) end
 ---@return true? ok, sxe.error? why
 function Worker:send(value) end
 
----The next message of the worker.
+---Wait for the next message of the worker. Returns nil, "timeout" after the timeout.
 ---@param timeout? sxe.seconds
 ---@return any value, sxe.error? why
 function Worker:receive(timeout) end
@@ -64,17 +65,19 @@ function WorkerParent:receive(timeout) end
 ---@return sxe.Worker? worker, sxe.error? why, sxe.code? code
 function worker.new(options) end
 
----How many CPUs this process may use.
+---Return how many CPUs this process may use.
 ---@return integer
 function worker.cores() end
 
----What a copy of fn returns in a shared worker; nil, error.
+---Call a copy of a function in a shared worker, and return copies of its results, or nil and the error. The task waits.
+---C functions and modules among its upvalues raise an error: require them inside.
 ---@param fn function
 ---@param ... any
 ---@return any ...
 function worker.run(fn, ...) end
 
----fn(item, i) for each item in the shared workers: the first results, their number in n; nil, error, the item's number.
+---Call fn(item, i) for each item in the shared workers, and return the first results, their number in n. After the
+---first error it returns nil, the error and the item's number.
 ---@param items any[]
 ---@param fn fun(item: any, i: integer): any
 ---@param options? { workers?: integer }

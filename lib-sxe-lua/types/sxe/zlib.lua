@@ -53,17 +53,19 @@ function zlib.adler32(text, sum) end
 ---@class sxe.ZlibStream
 local ZlibStream = {}
 
----The next part of the input.
+---Add the next part of the input, and return the output that there is. Damaged data is nil and a message, and closes
+---the stream.
 ---@param text string
 ---@return string? output perhaps ""
 ---@return string? message
 function ZlibStream:add(text) end
 
----Only of a stream that compresses: all that was added can be decompressed from the output so far.
+---Return output of a compressor from which all that was added can be decompressed.
 ---@return string output
 function ZlibStream:flush() end
 
----The last part of the input; then the stream is closed.
+---Add the last part of the input, return the last output, and close the stream. Damaged data, and data that ends too
+---early, are nil and a message.
 ---@param text? string
 ---@return string? output
 ---@return string? message
