@@ -50,7 +50,7 @@ function filled(text,    lines, n, i, html, state, line) {
 # The first sentence.
 function first_sentence(text) {
     gsub(/\n/, " ", text)
-    sub(/([.:;] ).*$/, "", text)
+    sub(/\. +([A-Z0-9"`(-]|[a-z]+[_.-][a-z]|[a-z_]+:).*$/, "", text)
     sub(/\.$/, "", text)
     return trim(text)
 }

@@ -67,7 +67,8 @@ function Dict:cas(key, old, new, ttl) end
 ---@return integer? sum, sxe.error? why, integer? code
 function Dict:add(key, n, ttl) end
 
----Return the value of a counter, or nil if there is none. An entry that is no counter is nil, message, 33.
+---Return the value of a counter, or nil if there is none. A value that has not the 8 bytes of a counter is
+---nil, message, 33.
 ---@param key string
 ---@return integer? value, sxe.error? why, integer? code
 function Dict:counter(key) end
