@@ -68,6 +68,8 @@ check "it has the metrics" printed "$site/reference/metrics.html" 'id="http_serv
 check "an entry of an option has its first sentence, with all words" printed "$site/search-index.js" \
     'Listen at [IP:]PORT, an IPv6 address in brackets, or at a unix socket, whose path has a slash or begins with “@”'
 check "an entry of a call of scripts has its first sentence" printed "$site/search-index.js" '"Read a whole file, or a part of it"'
+check "a module that is a function has an entry" printed "$site/search-index.js" '["spawn","Lua call","reference/lua-spawn.html#spawn"'
+check "an entry of a module has its sentence" printed "$site/search-index.js" '["sxe.zlib","Lua module","reference/lua-zlib.html","Compressed data'
 check "the menu tells pages apart whose titles begin alike" printed "$site/index.html" '>Tutorial: a chat in C</a>'
 check "the menu has the short titles of others" printed "$site/index.html" '>The store</a>'
 since() { sed -n "/id=\"$2\"/,/<\/section>/p" "$1" | grep -q '<p class="about">since [0-9]'; }

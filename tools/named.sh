@@ -50,6 +50,7 @@ for path in list:lines() do
     local page = require(path:find "%.1$" and "programs" or "lua-calls").read(path)
     print(page.out and table.concat(page.out, "\n") or "")
     note_entries(page.entries)
+    note_entries(page.name and { { page.name, "Lua module", "", page.text } } or {})
 end
 END
 awk -F '\t' -v OFS='\t' '{ print $1, $2, $5 }' "$work/reference/index.tsv" >>"$work/index"
@@ -75,4 +76,4 @@ done
 
 # ---- Entries of the reference that say nothing, which the search shows without a text ----
 grep -cE '^(Lua call|metric|option|function)' "$work/index" | awk '$1 < 1000 { print "the reference has " $1 " entries only" }'
-awk -F '\t' '$1 ~ /^(Lua call|Lua value|metric|option|function)$/ && $3 == "" { print $2 ": the reference does not say what this " $1 " does" }' "$work/index"
+awk -F '\t' '$1 ~ /^(Lua call|Lua module|Lua value|metric|option|function|macro)$/ && $3 == "" { print $2 ": the reference does not say what this " $1 " does" }' "$work/index"

@@ -13,7 +13,8 @@
 ---@class sxe.options
 ---@field timeout? sxe.seconds
 
----The module has the globals below as its fields, too.
+---Texts in parts, settings, and the sockets, timers and pools of 2010 and 2011. The globals below are fields of the
+---module, too.
 ---@class sxe
 ---@field log_level integer|string what the log shows: 0 to 7, or a name
 ---@field read_arg "content"|"length" what a read callback of two parameters gets

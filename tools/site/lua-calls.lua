@@ -76,7 +76,7 @@ end
 
 -- Read one file: the module's name, the HTML of its page, and what the index has of it.
 function calls.read(path)
-    local module = {name = "", out = {}, entries = {}}
+    local module = {name = "", text = "", out = {}, entries = {}}
     local doc, taken = fresh(), {}
     local function add(name, heading, kind)
         local id = name:gsub("[^%w_.:-]", "-")
@@ -88,6 +88,9 @@ function calls.read(path)
         doc = fresh()
     end
     local function finish() -- a class or an alias that no table of Lua follows
+        if doc.class and doc.class == module.name then
+            module.text = html.first_sentence(text_of(doc))
+        end
         if doc.class and doc.class == module.name and body_of(doc) == "" then
             doc = fresh()
         elseif doc.class then
@@ -98,7 +101,7 @@ function calls.read(path)
     end
     for line in io.lines(path) do
         local tag, rest = line:match "^%-%-%-@(%a+)%s*(.*)"
-        local name, list = line:match "^function ([%w_.:]+)(%b())"
+        local name, list = line:gsub("^local function", "function"):match "^function ([%w_.:]+)(%b())" -- spawn{...} is local
         if tag == "meta" then
             module.name = rest
         elseif tag then
@@ -121,6 +124,11 @@ function calls.read(path)
         end
     end
     finish()
+    for _, entry in ipairs(module.entries) do
+        if module.name == "sxe." .. entry[1] then -- the module is this function
+            module.text = entry[4]
+        end
+    end
     return module
 end
 

@@ -160,7 +160,7 @@ local function module_pages()
         names[module.name] = path
         names[('require "%s"'):format(module.name)] = path
         group[#group + 1] = note_all(page, module.entries)
-        note(module.name, "Lua module", path, nil, "")
+        note(module.name, "Lua module", path, nil, module.text)
         for _, entry in ipairs(module.entries) do
             if entry[2] == "Lua class" or entry[2] == "Lua type" then
                 names[entry[1]] = names[entry[1]] or path .. "#" .. entry[3]

@@ -1,6 +1,7 @@
 ---@meta sxe.client
 -- SPDX-License-Identifier: MIT
 
+---Call HTTP servers, over TLS, too, with cookies, redirects and streams. Connections are kept and used again.
 ---@class sxe.client
 local client = {}
 

@@ -1,6 +1,7 @@
 ---@meta sxe.http
 -- SPDX-License-Identifier: MIT
 
+---Handlers of requests, servers, routes, files, proxies and events.
 ---@class sxe.http
 ---@field stats sxe.Counters requests, errors, truncated, refused, gone
 local http = {}

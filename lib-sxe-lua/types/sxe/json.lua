@@ -1,6 +1,7 @@
 ---@meta sxe.json
 -- SPDX-License-Identifier: MIT
 
+---JSON in both directions.
 ---@class sxe.json
 ---@field null lightuserdata null, in both directions
 local json = {}

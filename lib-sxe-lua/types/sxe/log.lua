@@ -1,6 +1,7 @@
 ---@meta sxe.log
 -- SPDX-License-Identifier: MIT
 
+---Lines in the log of the program, with the script's file and line number.
 ---@class sxe.log
 ---@field level "fatal"|"error"|"warn"|"info"|"debug"|"trace"|"none" the least important that is shown
 local log = {}

@@ -1,7 +1,7 @@
 ---@meta sxe.multipart
 -- SPDX-License-Identifier: MIT
 
----Forms with files: docs/lua-handlers.md.
+---Forms with files, read as they arrive, to files or to memory.
 ---@class sxe.multipart
 local multipart = {}
 

@@ -1,6 +1,8 @@
 ---@meta sxe.postgres
 -- SPDX-License-Identifier: MIT
 
+---Queries of PostgreSQL, with transactions, pipelines, COPY and notifications. It is there in programs that were
+---built with libpq.
 ---@class sxe.postgres
 ---@field null lightuserdata a null of the server; json.null
 local postgres = {}

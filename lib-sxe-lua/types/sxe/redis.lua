@@ -1,6 +1,7 @@
 ---@meta sxe.redis
 -- SPDX-License-Identifier: MIT
 
+---Commands of Redis and Valkey, for one server, Sentinels, a cluster, or groups of servers.
 ---@class sxe.redis
 ---@field null lightuserdata a null of the server; json.null
 local redis = {}

@@ -1,7 +1,7 @@
 ---@meta sxe.session
 -- SPDX-License-Identifier: MIT
 
----What a server knows of a client from one request to the next: docs/sessions.md.
+---Values that a server keeps for a client from one request to the next. docs/sessions.md has examples.
 ---@class sxe.session
 local session = {}
 

@@ -47,7 +47,8 @@ function Child:wait(timeout) end
 ---@return true? ok, sxe.error? why, sxe.code? code
 function Child:kill(signal) end
 
----Run a program, without a shell.
+---Run a program, without a shell, and return the child process. A program that is not there is nil, message, code. The
+---child is killed at the end of its <close> variable, and when a task that waits for it is cancelled.
 ---@param command sxe.spawn.command
 ---@return sxe.Child? child, sxe.error? why, sxe.code? code
 local function spawn(command) end

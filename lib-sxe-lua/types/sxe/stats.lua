@@ -31,6 +31,8 @@ function Counters:reset() end
 ---@return number
 function Counters:uptime() end
 
+---Counters of a script, which sxe-httpd --stats shows. A call makes a group of them, all 0, as in stats{"hits", name =
+---"cache"}. There can be 64 groups, whose names differ.
 ---@class sxe.stats
 ---@overload fun(names: sxe.stats.names): sxe.Counters
 local stats = {}

@@ -1,6 +1,7 @@
 ---@meta sxe.tcp
 -- SPDX-License-Identifier: MIT
 
+---TCP servers and clients, and clients of unix sockets. Each connection may speak TLS to its server.
 ---@class sxe.tcp
 local tcp = {}
 

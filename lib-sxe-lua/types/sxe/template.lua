@@ -1,7 +1,7 @@
 ---@meta sxe.template
 -- SPDX-License-Identifier: MIT
 
----Pages from text and values: docs/templates.md.
+---HTML pages from text and values. docs/templates.md has the language of templates.
 ---@class sxe.template
 local template = {}
 

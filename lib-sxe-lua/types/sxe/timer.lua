@@ -1,6 +1,7 @@
 ---@meta sxe.timer
 -- SPDX-License-Identifier: MIT
 
+---Calls after a time, or at intervals.
 ---@class sxe.timer
 local timer = {}
 

@@ -1,6 +1,7 @@
 ---@meta sxe.udp
 -- SPDX-License-Identifier: MIT
 
+---Sockets for datagrams.
 ---@class sxe.udp
 local udp = {}
 
