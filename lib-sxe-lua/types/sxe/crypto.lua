@@ -1,7 +1,8 @@
 ---@meta sxe.crypto
 -- SPDX-License-Identifier: MIT
 
----Digests, HMAC, random values, keys that are derived, sealed text, signatures, JSON Web Tokens. It is there in programs that were built with OpenSSL 3.
+---Digests, HMAC, random values, keys that are derived, sealed text, signatures, JSON Web Tokens. It is there in programs
+---that were built with OpenSSL 3.
 ---@class sxe.crypto
 local crypto = {}
 
