@@ -232,12 +232,15 @@ $B/sxe-$1: $$($1.app.obj) $(program.end) $B/apps-common.a $B/libsxe.a
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
-# The module `sxe` of a plain Lua interpreter, which has the symbols of Lua itself.
-$B/lua/sxe.so: $B/obj/apps/common/script-module.o $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) $B/$(LUA_SONAME)
+# The module `sxe` of a plain Lua interpreter, which has the symbols of Lua itself. That of LuaRocks looks for the shared
+# libraries in its own folder.
+module.archives = $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a)
+$B/lua/beside/sxe.so: module.rpath = -Wl,-rpath,'$$ORIGIN'
+$B/lua/sxe.so $B/lua/beside/sxe.so: $B/obj/apps/common/script-module.o $(module.archives) $B/$(LUA_SONAME)
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(SHARED_LDFLAGS) -Wl,-z,nodelete -o $@ $< $B/apps-common.a $(scripts:%=$B/lib%.a) $(tls:%=$B/lib%.a) \
-	    $B/$(LUA_SONAME) $B/$(SONAME) -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -Wl,--exclude-libs,ALL
+	$Q$(CC) $(SHARED_LDFLAGS) -Wl,-z,nodelete $(module.rpath) -o $@ $< $(module.archives) $B/$(LUA_SONAME) $B/$(SONAME) \
+	    -lz $(TLS_LIBS) $(STORE_LIBS) $(POSTGRES_LIBS) $(REGEX_LIBS) -Wl,--exclude-libs,ALL
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(scripts:%=$B/lib%.a)
 $B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
@@ -461,7 +464,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(fuzz.src))
 
 # ---- What to type ----
 
-.PHONY: all build deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises static platforms install uninstall dist deb deb-test print-flags clean help
+.PHONY: all build core module deps mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man compile_commands site format fuzz model soak truth conformance promises static platforms install install-core install-module uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -478,6 +481,12 @@ deps: ## install what the build and the tests need, and nothing else (PEERS=all:
 
 release: ## build the libraries and programs with MODE=release
 	@$(MAKE) --no-print-directory MODE=release all
+
+core: $B/libsxe.a $B/$(SONAME) $B/include/sxe-log-2010.h ## build only the C library; it needs libev, not Lua
+	@:
+
+module: $B/lua/beside/sxe.so ## build only the module sxe of a plain Lua host, and its libraries
+	@:
 
 run: ## install what is missing, build MODE, and start the server on 127.0.0.1:8000
 	@tools/deps.sh install build
@@ -602,7 +611,8 @@ soak: ## kill users of a shared pool, then reload, upgrade, kill and attack serv
 
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
-headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
+core.headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h)))
+headers := $(core.headers) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-host.h sxe-lua-repl.h sxe-lua-stats.h) \
            $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h) $(if $(postgres),lib-sxe-postgres/sxe-postgres.h) $(if $(regex),lib-sxe-regex/sxe-regex.h) lib-sxe-zlib/sxe-zlib.h
 # Folders below PREFIX are written relative to the file of pkg-config, so that a tree that was moved is found where it is;
@@ -623,15 +633,15 @@ static: ## build build/release/static/sxe-httpd, a single file without TLS for c
 	@echo "built: build/release/static/sxe-httpd; next: packaging/container/Containerfile"
 
 install: release ## install below PREFIX (/usr/local) in DESTDIR
-	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
+	@$(MAKE) --no-print-directory install-core
+	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
 	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
-	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
-	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(scripts:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
-	@install -m 755 build/release/$(SONAME) build/release/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)
-	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
+	@install -m 644 $(filter-out $(core.headers),$(headers)) $(DESTDIR)$(INCDIR)
+	@install -m 644 build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(scripts:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
+	@install -m 755 build/release/$(LUA_SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(LUA_SONAME) $(DESTDIR)$(LIBDIR)/libsxe-lua.so
 	@install -D -m 755 build/release/lua/sxe.so $(DESTDIR)$(LUA_CDIR)/sxe.so
-	@$(foreach p,$(pc_built),$(call pc_file,$p) &&) true
+	@$(foreach p,$(filter-out sxe,$(pc_built)),$(call pc_file,$p) &&) true
 	@install -d $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@install -m 644 tools/sxe-config.cmake $(DESTDIR)$(LIBDIR)/cmake/sxe
 	@sed 's|@VERSION@|$(VERSION)|' tools/sxe-config-version.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sxe/sxe-config-version.cmake
@@ -656,6 +666,20 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	    sed 's/sxe-http/sxe-http-mpi/g; s/sxe_http/sxe_http_mpi/g' packaging/completions/$$f > $(DESTDIR)$(PREFIX)/share/$$to/$$name || exit 1; \
 	done
 	@echo "installed in $(DESTDIR)$(PREFIX)"
+
+install-core: ## install only libsxe.a, libsxe.so.0, their headers and sxe.pc; they need libev, not Lua
+	@$(MAKE) --no-print-directory $(parallel) MODE=release core
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR)
+	@install -m 644 $(core.headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
+	@install -m 644 build/release/libsxe.a $(DESTDIR)$(LIBDIR)
+	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
+	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
+	@$(call pc_file,sxe)
+
+install-module: ## install only the module sxe of a plain Lua host, and its libraries, in LUA_CDIR
+	@$(MAKE) --no-print-directory $(parallel) MODE=release module
+	@install -d $(DESTDIR)$(LUA_CDIR)
+	@install -m 755 build/release/lua/beside/sxe.so build/release/$(SONAME) build/release/$(LUA_SONAME) $(DESTDIR)$(LUA_CDIR)
 
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi

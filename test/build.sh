@@ -34,7 +34,7 @@ adds_up() {
     tree=$work/adds-up
     mkdir -p "$tree/tools" "$tree/test"
     cp tools/test.sh "$tree/tools"
-    for step in tools/run-tests.sh tools/coverage.sh test/build.sh test/install.sh test/site.sh test/static.sh test/bench.sh; do
+    for step in tools/run-tests.sh tools/coverage.sh test/build.sh test/install.sh test/dist.sh test/site.sh test/static.sh test/bench.sh; do
         printf '#!/bin/sh\nmkdir -p "build/$1" && echo "1 1 test-x" >"build/$1/times"\necho "$1: 1 passed, 0 failed"\n' >"$tree/$step"
         chmod +x "$tree/$step"
     done
@@ -135,7 +135,7 @@ installs_nothing() { ! $make -n "$@" | grep 'deps.sh install'; }
 check "make installs nothing" installs_nothing
 check "make examples installs nothing" installs_nothing examples
 check "make deps installs only" sh -c "[ \"\$($make -n deps | grep -v '^echo\|deps.sh install build test ')\" = '' ]"
-check "make test adds up two flavours, five scripts and the gate" adds_up "8 passed, 0 failed" ""
+check "make test adds up two flavours, six scripts and the gate" adds_up "9 passed, 0 failed" ""
 check "a script whose peer is missing is a skip, not a failure" sh -c \
     'SXE_LARGE_PEERS=0 T=h01-page tools/run-tests.sh release | grep -x "release: 0 passed, 0 failed, 1 skipped"'
 check "make check adds up the release flavour" adds_up "1 passed, 0 failed" check

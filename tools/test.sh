@@ -33,7 +33,7 @@ build)
     ;;
 scripts)
     work=$2
-    for test in build install site static bench; do
+    for test in build install dist site static bench; do
         timed "test-$test.sh" test/$test.sh >"$work/$test" 2>&1
     done
     exit 0
@@ -122,7 +122,7 @@ if [ -n "$whole" ]; then
     for pid in $beside; do
         ended "$pid"
     done
-    for script in test/build.sh test/install.sh test/site.sh test/static.sh test/bench.sh; do
+    for script in test/build.sh test/install.sh test/dist.sh test/site.sh test/static.sh test/bench.sh; do
         told $script
     done
     timed coverage-gate tools/coverage.sh >"$work/coverage" 2>&1
