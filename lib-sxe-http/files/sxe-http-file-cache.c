@@ -216,6 +216,18 @@ sxe__http_cache_close_one(struct sxe_http_files *files)
     return false;
 }
 
+/* Take the entry that was freed last: its memory is touched already, so that a few files that are
+ * opened again and again do not touch that of all entries. */
+static unsigned
+take_free(struct sxe_http_files *files)
+{
+    const unsigned id = sxe_pool_get_youngest(files->entries, SXE__HTTP_FILE_FREE);
+
+    if (id != SXE_POOL_NO_INDEX)
+        sxe_pool_move(files->entries, id, SXE__HTTP_FILE_FREE, SXE__HTTP_FILE_OPENING);
+    return id;
+}
+
 struct sxe__http_file *
 sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
 {
@@ -224,7 +236,7 @@ sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
     uint32_t *bucket;
 
     do {
-        id = sxe_pool_take(files->entries, SXE__HTTP_FILE_FREE, SXE__HTTP_FILE_OPENING);
+        id = take_free(files);
     } while (id == SXE_POOL_NO_INDEX && evict_file(files));
     if (id == SXE_POOL_NO_INDEX)
         return NULL;

@@ -6,6 +6,8 @@
 #include "http-file-site.h"
 #include "test-main.h"
 
+#include <sys/mman.h>
+
 enum { BIG = 8 * 1024 * 1024 };
 
 /* How many system calls looked at files since the last fake_os_reset(). */
@@ -484,6 +486,25 @@ START_TEST(the_one_that_was_not_used_for_the_longest_time_makes_way)
 }
 END_TEST
 
+START_TEST(an_entry_that_was_freed_is_used_again_before_another_is_touched)
+{
+    unsigned char is_resident[1 << 16];
+    size_t pages;
+    unsigned touched = 0;
+
+    serve(NULL);
+    for (unsigned i = 0; i < 100; i++)
+        EXPECT_STATUS("/none", 404);
+    pages = site.files->config.entries_max * site.files->region_size / 4096;
+    ck_assert_uint_le(pages, sizeof(is_resident));
+    ck_assert_int_eq(mincore(site.files->regions, pages * 4096, is_resident), 0);
+    for (size_t i = 0; i < pages; i++)
+        touched += is_resident[i] & 1;
+    ck_assert_uint_eq(touched, 1);
+    end_site();
+}
+END_TEST
+
 START_TEST(a_thousand_files_pass_through_eight_entries)
 {
     char name[16];
@@ -654,6 +675,7 @@ main(void)
     tcase_add_test(tcase, when_too_many_wait_the_next_is_503);
     tcase_add_loop_test(tcase, the_end_may_come_while_files_are_opened, 0, 2);
     tcase_add_test(tcase, the_one_that_was_not_used_for_the_longest_time_makes_way);
+    tcase_add_test(tcase, an_entry_that_was_freed_is_used_again_before_another_is_touched);
     tcase_add_test(tcase, a_thousand_files_pass_through_eight_entries);
     tcase_add_test(tcase, when_every_entry_is_in_use_the_next_is_503);
     tcase_add_test(tcase, without_an_entry_for_a_sibling_the_file_itself_is_sent);
