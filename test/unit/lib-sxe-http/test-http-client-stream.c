@@ -112,18 +112,25 @@ push_response_and_cancel(const struct sxe_http_exchange *e)
     ck_assert_int_eq(sxe_http_client_cancel(client, e->handle), 0);
 }
 
-/* Send what a script of FastCGI has written, and its end. */
+/* Send what a script of FastCGI has written. */
 static void
-say_as_script(int peer, const char *output)
+say_output(int peer, const char *output)
 {
     const size_t length = strlen(output);
-    char records[256];
+    char head[SXE_HTTP_FASTCGI_HEAD];
 
-    sxe_http_fastcgi_put_head(records, SXE_HTTP_FASTCGI_STDOUT, 1, (uint16_t)length, 0);
-    memcpy(records + SXE_HTTP_FASTCGI_HEAD, output, length);
-    sxe_http_fastcgi_put_end(records + SXE_HTTP_FASTCGI_HEAD + length, 1, 0,
-                             SXE_HTTP_FASTCGI_REQUEST_COMPLETE);
-    peer_send(peer, records, SXE_HTTP_FASTCGI_HEAD + length + 16);
+    sxe_http_fastcgi_put_head(head, SXE_HTTP_FASTCGI_STDOUT, 1, (uint16_t)length, 0);
+    peer_send(peer, head, sizeof(head));
+    peer_send(peer, output, length);
+}
+
+static void
+say_end_of_script(int peer)
+{
+    char record[16];
+
+    sxe_http_fastcgi_put_end(record, 1, 0, SXE_HTTP_FASTCGI_REQUEST_COMPLETE);
+    peer_send(peer, record, sizeof(record));
 }
 
 START_TEST(a_call_of_fastcgi_may_be_cancelled_before_its_body)
@@ -137,9 +144,34 @@ START_TEST(a_call_of_fastcgi_may_be_cancelled_before_its_body)
     ck_assert_int_eq(sxe__http_client_use_fastcgi(client, false, NULL), 0);
     must_send(&call);
     peer = accept_client();
-    say_as_script(peer, "A: b\n\nbody");
+    say_output(peer, "A: b\n\nbody");
+    say_end_of_script(peer);
     EXPECT("response", a, 200);
     EXPECT_NOTHING();
+    close(peer);
+    stop();
+}
+END_TEST
+
+/* The script goes on, and its connection is read on, although the call was paused. */
+START_TEST(a_reply_of_fastcgi_that_ends_in_a_pause_is_whole)
+{
+    struct sxe_http_call call = call_of(a);
+    int peer;
+
+    call.on_body = push_body_and_pause;
+    serve(NULL, NULL);
+    ck_assert_int_eq(sxe__http_client_use_fastcgi(client, false, NULL), 0);
+    must_send(&call);
+    peer = accept_client();
+    say_output(peer, "Content-Length: 3\n\nabc");
+    EXPECT("body", a, 3);
+    EXPECT_DONE(a, 0, "");
+    ck_assert_uint_eq(links_in(SXE__HTTP_LINK_LATE), 1);
+    say_output(peer, "more");
+    say_end_of_script(peer);
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(links_in(SXE__HTTP_LINK_LATE), 0);
     close(peer);
     stop();
 }
@@ -387,6 +419,7 @@ http_client_stream_suite(void)
     tcase_add_test(pauses, a_body_that_ends_in_a_pause_ends);
     tcase_add_test(pauses, a_call_may_be_paused_before_its_body);
     tcase_add_test(pauses, a_call_of_fastcgi_may_be_cancelled_before_its_body);
+    tcase_add_test(pauses, a_reply_of_fastcgi_that_ends_in_a_pause_is_whole);
     tcase_add_test(pauses, a_call_that_waits_may_be_paused);
     tcase_add_test(pauses, a_paused_body_makes_the_server_wait);
     suite_add_tcase(suite, pauses);
