@@ -163,6 +163,7 @@ test("a handler that stops its server still replies", function()
             local sock <close> = wire.connect("127.0.0.1", tonumber(proc:line(20)))
 
             equal(read_to_end(sock, "/"):match "\r\n\r\n(.*)", "bye", stop .. reply)
+            sock:close() -- the server waits for it
             equal(proc:wait(20), 0, proc:errors())
         end
     end

@@ -16,10 +16,10 @@ end
 -- ---- Whole texts, in all formats ----
 
 local numbers = {}
-for i = 1, 60000 do numbers[i] = i * i end
+for i = 1, 15000 do numbers[i] = i * i end
 local long = table.concat(numbers, " ")
 local noise = {}
-for i = 1, 200000 do noise[i] = string.char(math.random(0, 255)) end
+for i = 1, 70000 do noise[i] = string.char(math.random(0, 255)) end
 noise = table.concat(noise)
 
 for _, format in ipairs{ "gzip", "zlib", "raw" } do
