@@ -20,6 +20,10 @@ has_functions() { # an entry for each function that the libraries export
     cat "$work/more"
     [ ! -s "$work/more" ]
 }
+has_versions() { # the version with which each entry came that tools/since-entries.txt lists
+    cat "$site"/reference/lua*.html "$site"/reference/sxe-*.html "$site/reference/metrics.html" | grep -o 'class="about">since [0-9]' | wc -l >"$work/versions"
+    [ "$(cat "$work/versions")" = "$(wc -l <tools/since-entries.txt)" ] && [ "$(cat "$work/versions")" -gt 500 ]
+}
 has_options() { # each option that a program's help names
     for program in httpd http lua pool; do
         build/release/sxe-$program --help | sed -n 's/^  *\(-.,\)\{0,1\} *\(--[a-z0-9.-]*\).*/\2/p' | sort -u | while read -r option; do
@@ -63,6 +67,7 @@ fi
 check "the site is made, and none of its links is dead" make_site
 check "the reference has each exported function" has_functions
 check "it has each option of the programs" has_options
+check "each Lua call, option and metric says with which version it came" has_versions
 check "it has each call of scripts" has_modules
 check "it has the metrics" printed "$site/reference/metrics.html" 'id="http_server_request_duration_seconds"'
 check "an entry of an option has its first sentence, with all words" printed "$site/search-index.js" \

@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: symbols.sh check     print functions that lack a version, and functions that had one and are gone
-#        symbols.sh write     add the present version for the functions that lack one
+# usage: symbols.sh check     print names that lack a version, and names that had one and are gone
+#        symbols.sh write     add the present version for the names that lack one
 #
 # Two files say since which version each public function exists: packaging/debian/libsxe0.symbols has what libsxe.so.0 exports,
 # and tools/since.txt the other libraries' functions, inline functions and macros. The manual and the site show the version.
+# tools/since-entries.txt has the Lua calls, the programs' options and the metrics, whose versions the site shows.
 # A function that a release had stays until libsxe.so.1. packaging/debian/libsxe-lua0.symbols is made of tools/since.txt.
 set -eu
 export LC_ALL=C
 mode=${1:?usage: symbols.sh check|write}
 file=packaging/debian/libsxe0.symbols
 others=tools/since.txt
+entries=tools/since-entries.txt
 version=$(sed -n 's/^.define SXE_VERSION  *"\(.*\)"/\1/p' lib-sxe-log/sxe-util.h)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,14 +35,18 @@ awk -F '\t' '$1 == "function" || $1 == "macro" { print $2 }' "$work/index.tsv" |
 comm -23 "$work/declared" "$work/exported" >"$work/others"
 sed -n 's/^ \(sxe_[a-z0-9_]*\)@.*/\1/p' $file | sort >"$work/promised"
 sed 's/ .*//' $others | sort >"$work/promised-others"
+build/release/sxe-lua tools/site/since.lua | sort >"$work/entries"
+sed 's/ .*//' $entries | sort >"$work/promised-entries"
 case $mode in
 check)
-    { comm -23 "$work/exported" "$work/promised"; comm -23 "$work/others" "$work/promised-others"; } |
+    { comm -23 "$work/exported" "$work/promised"; comm -23 "$work/others" "$work/promised-others"
+        comm -23 "$work/entries" "$work/promised-entries"; } |
         sed 's/$/ has no version: type tools\/symbols.sh write/'
     comm -13 "$work/exported" "$work/promised" | sed 's/$/ was exported, and is no more: programs that use it would not start/'
     lua_symbols | cmp -s - packaging/debian/libsxe-lua0.symbols ||
         echo "packaging/debian/libsxe-lua0.symbols is not what tools/symbols.sh write would write"
     comm -13 "$work/others" "$work/promised-others" | sed "s|\$| of $others is in no public header: programs that use it would not build|"
+    comm -13 "$work/entries" "$work/promised-entries" | sed "s|\$| of $entries is not in the reference: scripts or commands that use it would fail|"
     ;;
 write)
     comm -23 "$work/exported" "$work/promised" | sed "s/.*/ &@SXE_0 $version/" >"$work/new"
@@ -48,6 +54,8 @@ write)
     mv $file.new $file
     comm -23 "$work/others" "$work/promised-others" | sed "s/\$/ $version/" | sort - $others >$others.new
     mv $others.new $others
+    comm -23 "$work/entries" "$work/promised-entries" | sed "s/\$/ $version/" | sort - $entries >$entries.new
+    mv $entries.new $entries
     lua_symbols >packaging/debian/libsxe-lua0.symbols
     ;;
 esac

@@ -13,6 +13,7 @@ local links = require "links"
 local markdown = require "markdown"
 local metrics = require "metrics"
 local programs = require "programs"
+local since = require "since"
 
 local dir = assert(arg[1], "usage: site.lua DIR")
 local pages, by_source, names, index = {}, {}, {}, {}
@@ -131,7 +132,11 @@ local function library_pages()
     return group
 end
 
-local function note_all(page, entries)
+local versions = since.read()
+
+-- Put the entries of a page into the index, and the version of each into the page; `name` is the page in the list of versions.
+local function note_all(page, entries, name)
+    page.body = since.mark(name, page.body, entries, versions)
     for _, entry in ipairs(entries) do
         note(entry[1], entry[2], page.path, entry[3], entry[4])
     end
@@ -143,10 +148,10 @@ local function program_pages()
     for _, source in ipairs(lines_of "ls docs/*.1") do
         local program = programs.read(source)
         group[#group + 1] = note_all(add{title = program.title, path = ("reference/%s.html"):format(program.title), source = source,
-            body = program.body}, program.entries)
+            body = program.body}, program.entries, program.title)
     end
     local body, entries = metrics.page()
-    group[#group + 1] = note_all(add{title = "Metrics", path = "reference/metrics.html", source = "docs/metrics", body = body}, entries)
+    group[#group + 1] = note_all(add{title = "Metrics", path = "reference/metrics.html", source = "docs/metrics", body = body}, entries, "metrics")
     return group
 end
 
@@ -159,7 +164,7 @@ local function module_pages()
             :format(module.name, module.name, table.concat(module.out, "\n"))}
         names[module.name] = path
         names[('require "%s"'):format(module.name)] = path
-        group[#group + 1] = note_all(page, module.entries)
+        group[#group + 1] = note_all(page, module.entries, module.name)
         note(module.name, "Lua module", path, nil, module.text)
         for _, entry in ipairs(module.entries) do
             if entry[2] == "Lua class" or entry[2] == "Lua type" then
