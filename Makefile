@@ -697,7 +697,7 @@ dist: ## write build/dist/libsxe-VERSION.tar.gz, which builds without git
 	@tools/dist.sh $(VERSION) build/dist
 
 # PLATFORM="arm64 musl": only those.
-platforms: ## build and test for arm64, armhf, m32, c2x, lto, clang and musl (PLATFORM=musl: only that): an hour
+platforms: ## build and test for debian13, arm64, armhf, m32, c2x, lto, clang and musl (PLATFORM=musl: only that): an hour
 	@tools/deps.sh install build check static platforms
 	@test/platforms.sh $(PLATFORM)
 
