@@ -42,7 +42,7 @@ say_case(void)
 __attribute__((constructor)) static void
 set_timeout(void)
 {
-    setenv("CK_DEFAULT_TIMEOUT", "1200", 0);
+    setenv("CK_DEFAULT_TIMEOUT", "400", 0);
 }
 
 #if !SXE_HAVE_ASAN /* ASan says more when a case dies */

@@ -10,7 +10,7 @@
  *     // promise: docs/dict.md: A batch can be used again after its commit.       (as a C comment)
  *     START_TEST(a_batch_commits_twice)
  *
- * Limits: a case may take 300 seconds, so that a busy machine fails no test. Wait for events.
+ * Limits: a case may take 400 seconds, so that a busy machine fails no test. Wait for events.
  *
  * Example:
  *
@@ -50,7 +50,7 @@ static inline int
 outside_run(const char *name, const TTest *const *cases)
 {
     /* Check ends a case after four seconds, which a busy machine exceeds: only a hang may. */
-    setenv("CK_DEFAULT_TIMEOUT", "1200", 0);
+    setenv("CK_DEFAULT_TIMEOUT", "400", 0);
 
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
