@@ -107,7 +107,7 @@ __wrap___gcov_dump(void)
 
 /* The memory that processes share, zero at first; MAP_FAILED if there is none. */
 UNCOUNTED static void *
-shared_memory(size_t size)
+counters_memory(size_t size)
 {
 #    ifdef SXE_PROGRAM
     const char *directory = getenv("SXE_COUNTERS");
@@ -131,7 +131,7 @@ shared_memory(size_t size)
 UNCOUNTED __attribute__((constructor)) static void
 share_counters(void)
 {
-    void *memory = shared_memory(each_counter(NULL, 0) * sizeof(*shared) + 1);
+    void *memory = counters_memory(each_counter(NULL, 0) * sizeof(*shared) + 1);
 
     if (memory == MAP_FAILED)
         return;
