@@ -331,10 +331,11 @@ $B/test/libapp-mpi.a: $(patsubst %.c,$B/obj/%.o,$(mpi.sources))
 	@mkdir -p $(@D)
 	@rm -f $@
 	$Q$(AR) rcsD $@ $^
+# Not with -flto: its linker would drop the functions of test/fake, which --wrap refers to only afterwards.
 $B/obj/test/%.o: test/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
-	$Q$(CC) $(test_cflags) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(test_cflags) -fno-lto -MMD -MP -c -o $@ $<
 $B/obj/test/unit/%.o: test/unit/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $(@D)
 	@$(call say,CC,$<)
