@@ -26,6 +26,7 @@ local tointeger, tonumber, tostring, type = math.tointeger, tonumber, tostring, 
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local NEVER <const> = 1e8
+local PATIENCE <const> = 1 -- seconds in line after which garbage is collected
 local CONNECT_TIMEOUT <const> = 5 -- seconds
 local PORTION <const> = 100 -- rows that a loop gets at a time
 local FIRST_PORTION <const> = 10 -- rows that a loop in a transaction gets first
@@ -318,6 +319,38 @@ local function open_link(link, deadline)
   return true
 end
 
+local collect_after = 0
+
+-- Collect garbage, which ends the holders of coroutines that were dropped. At most a tenth of the time is spent on this.
+local function collect_holders()
+  local began = c.now()
+
+  if began < collect_after then return end
+  collectgarbage()
+  collect_after = began + 10 * (c.now() - began)
+end
+
+-- Wait until the holder, which is in line, has a link. A long wait may be for links of coroutines that were dropped.
+local function wait_in_line(holder, deadline)
+  local collect_at = c.now() + PATIENCE
+
+  count "waits"
+  while not holder.link do
+    local due = min(deadline, collect_at)
+    local ok, why = holder.event:wait(left_of(due))
+
+    if not ok and (why ~= "timeout" or due == deadline) then return nil, why end
+    if holder.pool.is_closed then return nil, "closed" end
+    if ok then
+      holder.event:clear()
+    else
+      collect_at = deadline
+      collect_holders()
+    end
+  end
+  return true
+end
+
 -- Get a link for the holder. Returns the link; or nil, why, code.
 local function take(holder, deadline)
   local pool = holder.pool
@@ -326,12 +359,9 @@ local function take(holder, deadline)
   if pool.is_closed then return nil, "closed" end
   ok, why = choose(pool, holder)
   if not ok then return nil, why, "53300" end
-  if not holder.link then count "waits" end
-  while not holder.link do
-    ok, why = holder.event:wait(left_of(deadline))
+  if not holder.link then
+    ok, why = wait_in_line(holder, deadline)
     if not ok then return nil, why end
-    if pool.is_closed then return nil, "closed" end
-    holder.event:clear()
   end
   if holder.event and #pool.spare_events < SPARE_MAX then
     local event = holder.event

@@ -348,6 +348,18 @@ print(one:query "SELECT count(*) n FROM dropped"[1].n)
 ]], "0\n")
 end)
 
+-- promise: docs/postgres.md: A task that has waited for a connection for a second has garbage collected.
+test("a task that waits for the connection of a dropped coroutine gets it", function()
+    equal(run[[
+local one <close> = open{ max = 1, timeout = 20 }
+local step = coroutine.wrap(function() one:transaction(function(tx) tx:query "SELECT 1" coroutine.yield() end) end)
+step()
+step = nil
+collectgarbage "stop"
+print(one:query "SELECT 2 n"[1].n)
+]], "2\n")
+end)
+
 -- promise: docs/postgres.md: More than 10,000 of these nils raise
 test("the nils of a list are counted", function()
     equal(run[[

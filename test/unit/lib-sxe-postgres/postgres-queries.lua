@@ -438,6 +438,20 @@ local function coroutines_may_be_dropped()
   end)
 end
 
+-- A task that waits for the connection of such a coroutine has garbage collected.
+local function waiting_for_a_dropped_coroutine_collects_it()
+  with({ a = one "1" }, { max = 1, timeout = 20 }, function(db)
+    local step = coroutine.wrap(function() db:transaction(function(tx) tx:query "a" coroutine.yield "here" end) end)
+
+    equal(step(), "here")
+    step = nil
+    collectgarbage "stop"
+    equal(db:query("a")[1].a, "1")
+    collectgarbage "restart"
+    db:transaction(function() equal(select(2, db:query{ "a", timeout = 1.5 }), "timeout") end)
+  end)
+end
+
 local function transactions_end()
   local log
   with({ a = one "1", bad = { error = { C = "42601", M = "bad" } } }, {}, function(db, server)
@@ -794,7 +808,7 @@ end
 P.run{ values_have_types, values_are_sent, results_have_names, errors_are_told, limits_are_kept, options_are_checked,
   servers_are_found, connecting_has_an_end, statements_are_kept, stale_statements_are_prepared_again,
   statements_that_ran_are_not_sent_again, queries_may_end_the_transaction, queries_may_begin_another_transaction,
-  coroutines_may_be_dropped, transactions_end,
+  coroutines_may_be_dropped, waiting_for_a_dropped_coroutine_collects_it, transactions_end,
   transactions_fail, tasks_share_connections, resting_connections_end, cancelled_tasks_leave_nothing,
   rows_come_in_portions, data_is_copied_in, a_server_that_does_not_read_copies_nothing_in, data_is_copied_out,
   notifications_are_read, bytes_may_be_cut }
