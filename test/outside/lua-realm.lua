@@ -50,7 +50,7 @@ end)
 -- the fault stay, so close the realm if that matters.
 test("a realm goes on after each kind of fault, with what was changed before it", function()
     equal(run[[
-        local r <close> = assert(realm.new{ memory_max = "128K", time_max_ms = 20, code = [=[
+        local r <close> = assert(realm.new{ memory_max = "128K", time_max_ms = 200, code = [=[
             n = 0
             function time() n = n + 1 while true do pcall(time) end end
             function memory() n = n + 10 local t = {} while true do t = { t } end end
