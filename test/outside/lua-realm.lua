@@ -20,7 +20,7 @@ test("five thousand realms, of which some fail at each call, keep their own stat
     equal(run[[
         local all, kinds = {}, {}
         for i = 1, 5000 do
-            all[i] = assert(realm.new{ memory_max = "64K", time_max_ms = 10, code = [=[
+            all[i] = assert(realm.new{ memory_max = "64K", time_max_ms = 50, code = [=[
                 local sum = 0
                 return {
                     add = function(n) sum = sum + n return sum end,
