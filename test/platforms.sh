@@ -3,15 +3,15 @@
 #
 # usage: platforms.sh [PLATFORM...]     builds libsxe for other platforms, and runs its tests there
 #
-# The platforms: debian13 arm64 armhf m32 c2x lto clang musl. Each has one line: "arm64: built, 160 tests passed, 0 failed, 3
-# skipped". All is made in build/platforms, each platform with a copy of the sources of HEAD; nothing of the system is
+# The platforms: debian13 gcc13 debian11 arm64 armhf m32 c2x lto clang musl. Each has one line: "arm64: built, 160 tests
+# passed, 0 failed, 3 skipped". All is made in build/platforms, each platform with a copy of the sources of HEAD; nothing of the system is
 # changed. It takes an hour on two idle cores, and needs the packages of tools/deps.sh platforms and Debian's mirror in
 # apt's sources. A platform whose compiler is missing is skipped.
 #
 # SXE_PLATFORM_TESTS="test-pool test-log": of the unit tests of arm64, only these.
 set -u
 here=$(pwd)
-all="debian13 arm64 armhf m32 c2x lto clang musl"
+all="debian13 gcc13 debian11 arm64 armhf m32 c2x lto clang musl"
 jobs=${SXE_JOBS:-$(nproc)}
 base=$here/build/platforms
 failures=0
@@ -73,35 +73,39 @@ sysroot() { # sysroot ARCHITECTURE
     touch "$base/root-$1/complete"
 }
 
-# Debian 13 in a chroot: a later compiler, libc, Lua and OpenSSL. It needs root.
-debian13() {
-    [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null || { tell debian13 "skipped: it needs root and mmdebstrap"; return; }
-    root=$base/root-debian13
+# Another release of Debian in a chroot: other compilers, libc, Lua and OpenSSL. It needs root.
+debian() { # debian NAME SUITE COMPILER
+    name=$1
+    [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null || { tell "$name" "skipped: it needs root and mmdebstrap"; return; }
+    root=$base/root-$name
     if [ ! -e "$root/complete" ]; then
         rm -rf --one-file-system "$root"
         mmdebstrap --quiet --variant=apt \
-            --include=gcc,make,pkgconf,git,libc6-dev,libev-dev,liblua5.4-dev,libjansson-dev,zlib1g-dev,libedit-dev,libcrypt-dev \
+            --include="$3",make,pkgconf,git,libc6-dev,libev-dev,liblua5.4-dev,libjansson-dev,zlib1g-dev,libedit-dev,libcrypt-dev \
             --include=libssl-dev,liblmdb-dev,libpq-dev,libpcre2-dev,systemtap-sdt-dev,check,libsubunit-dev,lua-cjson \
-            trixie "$root" "$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -n 1)" ||
-            { tell debian13 "failed: there is no root"; return; }
+            "$2" "$root" "$(sed -n 's/^URIs: //p' /etc/apt/sources.list.d/debian.sources | head -n 1)" ||
+            { tell "$name" "failed: there is no root"; return; }
         touch "$root/complete"
     fi
-    copy debian13
+    copy "$name"
     mkdir -p "$root/src"
     inside() { # inside COMMAND...: in the chroot, in the copy, with /proc and /dev of this machine
         unshare --mount sh -c 'root=$1; shift
             mount --bind "$(pwd)" "$root/src" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/tmp" &&
-                exec chroot "$root" env -C /src LC_ALL=C PATH=/usr/sbin:/usr/bin "$@"' inside "$root" "$@"
+                exec chroot "$root" env -C /src LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' inside "$root" "$@"
     }
     tests=$(core_tests)
-    inside make --no-print-directory -j"$jobs" MODE=release WERROR=-Werror build $(printf 'build/release/test/%s ' $tests) >"$base/debian13.log" 2>&1 ||
-        { grep -m 3 -E 'error:|undefined' "$base/debian13.log"; tell debian13 "not built"; return; }
-    : >"$base/debian13.tests"
+    inside make --no-print-directory -j"$jobs" MODE=release CC="$3" WERROR=-Werror build $(printf 'build/release/test/%s ' $tests) >"$base/$name.log" 2>&1 ||
+        { grep -m 3 -E 'error:|undefined' "$base/$name.log"; tell "$name" "not built"; return; }
+    : >"$base/$name.tests"
     for test in $tests; do
-        SXE_SWEEP=thin ran debian13 "$test" inside "build/release/test/$test"
+        SXE_SWEEP=thin ran "$name" "$test" inside "build/release/test/$test"
     done
-    tell debian13 "built with $(inside gcc --version | sed -n '1s/.* //p'), $(sum debian13)"
+    tell "$name" "built with gcc $(inside "$3" -dumpfullversion), $(sum "$name")"
 }
+debian13() { debian debian13 trixie gcc-14; }
+gcc13() { debian gcc13 trixie gcc-13; }
+debian11() { debian debian11 bullseye gcc-10; } # glibc 2.31, OpenSSL 1.1, Lua 5.4.2
 
 # Tests that qemu-user cannot run, each with the reason.
 not_in_qemu() {

@@ -29,6 +29,15 @@
 #    define NUMBERS_MOST 0
 #endif
 
+/* Calls that older headers lack, such as those of glibc 2.31. New calls have one number on all
+ * processors. */
+#ifndef SYS_pidfd_getfd
+#    define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_mount_setattr
+#    define SYS_mount_setattr 442
+#endif
+
 #define FIELD(member)         offsetof(struct seccomp_data, member)
 #define LOAD(member)          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)FIELD(member))
 #define RETURN(action)        BPF_STMT(BPF_RET | BPF_K, action)
