@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/landlock.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +20,38 @@
 #include "options.h"
 #include "sxe-log.h"
 
-/* Access rights of later versions of Landlock, which older headers do not define. */
-#define FS_REFER     (UINT64_C(1) << 13)
-#define FS_TRUNCATE  (UINT64_C(1) << 14)
-#define FS_IOCTL_DEV (UINT64_C(1) << 15)
+/* The interface of Landlock. Headers of kernels before 5.13 do not have it, and later access rights
+ * are in later headers only. */
+enum { LANDLOCK_VERSION = 1 << 0, LANDLOCK_BENEATH = 1 };
+struct landlock_ruleset {
+    uint64_t handled;
+};
+struct landlock_beneath {
+    uint64_t allowed;
+    int32_t parent_fd;
+} __attribute__((packed));
+#ifndef SYS_landlock_create_ruleset
+#    define SYS_landlock_create_ruleset 444
+#    define SYS_landlock_add_rule       445
+#    define SYS_landlock_restrict_self  446
+#endif
 
-#define FS_READ   (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define FS_WRITE  (LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
-#define FS_MAKE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
-#define FS_REMOVE LANDLOCK_ACCESS_FS_REMOVE_FILE
+#define FS_RIGHT(bit) (UINT64_C(1) << (bit))
+#define FS_WRITE_FILE FS_RIGHT(1)
+#define FS_READ_FILE  FS_RIGHT(2)
+#define FS_READ_DIR   FS_RIGHT(3)
+#define FS_REMOVE     FS_RIGHT(5)
+#define FS_MAKE_REG   FS_RIGHT(8)
+#define FS_MAKE_SOCK  FS_RIGHT(9)
+#define FS_REFER      FS_RIGHT(13)
+#define FS_TRUNCATE   FS_RIGHT(14)
+#define FS_IOCTL_DEV  FS_RIGHT(15)
+
+#define FS_READ  (FS_READ_FILE | FS_READ_DIR)
+#define FS_WRITE (FS_WRITE_FILE | FS_TRUNCATE)
+#define FS_MAKE  (FS_MAKE_REG | FS_MAKE_SOCK)
 /* all access rights of version 1 of Landlock */
-#define FS_FIRST ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
+#define FS_FIRST (FS_RIGHT(13) - 1)
 
 /* ---- The rules ---- */
 
@@ -54,8 +74,7 @@ rights_of_rule(unsigned rights)
 static int
 add_rule(int ruleset, const struct confine_rule *rule, uint64_t known)
 {
-    struct landlock_path_beneath_attr beneath = {.allowed_access =
-                                                     rights_of_rule(rule->rights) & known};
+    struct landlock_beneath beneath = {.allowed = rights_of_rule(rule->rights) & known};
     struct stat status;
     int result = 0;
 
@@ -66,10 +85,9 @@ add_rule(int ruleset, const struct confine_rule *rule, uint64_t known)
         result = -errno;
     } else {
         if (!S_ISDIR(status.st_mode))
-            beneath.allowed_access &=
-                LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE;
-        if (beneath.allowed_access != 0 &&
-            syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
+            beneath.allowed &= FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
+        if (beneath.allowed != 0 &&
+            syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_BENEATH, &beneath, 0) < 0)
             result = -errno;
     }
     close(beneath.parent_fd);
@@ -79,19 +97,19 @@ add_rule(int ruleset, const struct confine_rule *rule, uint64_t known)
 int
 confine_files(const struct confine_rule *rules, unsigned number)
 {
-    struct landlock_ruleset_attr all = {0};
-    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    struct landlock_ruleset all = {0};
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
     int result = 0;
     int ruleset;
 
     if (version < 0)
         return -errno;
-    all.handled_access_fs = rights_of_version(version);
+    all.handled = rights_of_version(version);
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
     if (ruleset < 0)
         return -errno;
     for (unsigned i = 0; i < number && result == 0; i++)
-        result = add_rule(ruleset, &rules[i], all.handled_access_fs);
+        result = add_rule(ruleset, &rules[i], all.handled);
     if (result == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
                         syscall(SYS_landlock_restrict_self, ruleset, 0) < 0))
         result = -errno;
