@@ -49,11 +49,11 @@ crypto   := $(if $(tls),sxe-crypto)
 store      := $(shell echo '$(hash)include <lmdb.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-store)
 STORE_LIBS := $(if $(store),$(or $(shell $(PKG_CONFIG) --libs lmdb 2>/dev/null),-llmdb))
 
-# Libpq, for the module sxe.postgres of scripts: without it lib-sxe-postgres is not built, and scripts have none.
+# Libpq 14, for the module sxe.postgres of scripts: without it lib-sxe-postgres is not built, and scripts have none.
 POSTGRES_CFLAGS := $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null || echo -I/usr/include/postgresql)
 # A header that pkg-config does not know may be that of another machine: then a program must link, too.
 postgres.try  := $(shell $(PKG_CONFIG) --cflags libpq >/dev/null 2>&1 && echo -E -x c - || echo -x c - -o /dev/null -lpq)
-postgres      := $(shell printf '%s\n' '$(hash)include <libpq-fe.h>' 'int main(void) { return 0; }' | \
+postgres      := $(shell printf '%s\n' '$(hash)include <libpq-fe.h>' '$(hash)ifndef LIBPQ_HAS_PIPELINING' '$(hash)error' '$(hash)endif' 'int main(void) { return 0; }' | \
                          $(CC) $(CPPFLAGS) $(POSTGRES_CFLAGS) $(postgres.try) >/dev/null 2>&1 && echo sxe-postgres)
 POSTGRES_LIBS := $(if $(postgres),$(or $(shell $(PKG_CONFIG) --libs libpq 2>/dev/null),-lpq))
 
@@ -284,7 +284,7 @@ programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME) $(if $(filter release,$(MODE)),$B/$(LUA_SONAME) $B/lua/sxe.so)
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
-	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq is not installed (Debian: libpq-dev)")
+	$(if $(postgres),,@echo "lib-sxe-postgres is not built, for libpq 14 is not installed (Debian: libpq-dev)")
 	$(if $(regex),,@echo "lib-sxe-regex is not built, for PCRE2 is not installed (Debian: libpcre2-dev)")
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----

@@ -15,6 +15,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* System calls that glibc before 2.32 does not name. New calls have one number on all processors. */
+#ifndef SYS_openat2
+#    define SYS_openat2 437
+#endif
+
 /* strerrordesc_np(3): the text of an error in English; NULL: there is no such error. strerror has a
  * text for these, too: "Unknown error 4711" in glibc, the text of 0 in musl. */
 static inline const char *

@@ -229,7 +229,8 @@ sxe__drained(SXE *s)
     if (!(s->flags & SXE__LINGER) && s->io->finish != NULL) {
         result = s->io->finish(s);
         s->io_lingers = result > 0;
-        s->flags |= s->io_lingers ? SXE__LINGER : 0;
+        if (s->io_lingers)
+            s->flags |= SXE__LINGER;
     }
     if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
         result = sxe__io_end(s);

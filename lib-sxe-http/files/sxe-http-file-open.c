@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sxe-libc-internal.h"
+
 #define TRIES 8 /* how often to repeat a call that the changes of other processes may disturb */
 #define OPEN  (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 /* after how many seconds a change is settled; some file systems store times in seconds */
