@@ -120,7 +120,7 @@ endif
 gold := $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=gold -x c -o /dev/null - 2>/dev/null && echo -fuse-ld=gold)
 
 ALL_CFLAGS  := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(WERROR) $(harden) $(mode.cflags) $(CPPFLAGS)
-ALL_LDFLAGS := $(if $(filter coverage,$(MODE)),-no-pie,-pie) $(mode.ldflags) $(LDFLAGS)
+ALL_LDFLAGS := $(if $(filter coverage,$(MODE)),-no-pie,-pie) -pthread $(mode.ldflags) $(LDFLAGS)
 SHARED_LDFLAGS = -shared $(filter-out -pie -no-pie,$(ALL_LDFLAGS))
 LIBEV       := -lev
 # Functions of libraries are looked up once, when a test program starts, and not by each process of a case.
@@ -698,7 +698,7 @@ dist: ## write build/dist/libsxe-VERSION.tar.gz, which builds without git
 	@tools/dist.sh $(VERSION) build/dist
 
 # PLATFORM="arm64 musl": only those.
-platforms: ## build and test for debian13, arm64, armhf, m32, c2x, lto, clang and musl (PLATFORM=musl: only that): an hour
+platforms: ## build and test for debian13, gcc13, debian11, arm64, armhf, m32, c2x, lto, clang and musl (PLATFORM=musl: only that): an hour
 	@tools/deps.sh install build check static platforms
 	@test/platforms.sh $(PLATFORM)
 

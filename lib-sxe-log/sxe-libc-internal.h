@@ -15,7 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* System calls that glibc before 2.32 does not name. New calls have one number on all processors. */
+/* System calls that glibc before 2.32 does not name. New calls have one number on all
+ * processors. */
 #ifndef SYS_openat2
 #    define SYS_openat2 437
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the main() of a unit test program, `return sxe_test_main(suite);`.
- * Limits: a case that hangs is ended after 400 seconds (CK_DEFAULT_TIMEOUT); none takes more than 12
- * on an idle machine.
+ * Limits: a case that hangs is ended after 400 seconds (CK_DEFAULT_TIMEOUT); none takes more than
+ * 12 on an idle machine.
  */
 #ifndef TEST_MAIN_H
 #define TEST_MAIN_H

@@ -15,6 +15,10 @@
 #include "fake-os.h"
 #include "test-main.h"
 
+#if !__GLIBC_PREREQ(2, 33)
+#    define mallinfo2 mallinfo
+#endif
+
 #define NOT_INLINED __attribute__((noinline))
 #define INLINED     inline __attribute__((always_inline))
 

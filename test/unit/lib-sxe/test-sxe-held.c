@@ -6,6 +6,7 @@
 #include "sxe-private.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include "fake-os.h"
 #include "fake-time.h"
