@@ -122,7 +122,8 @@ gold := $(shell echo 'int main(void) { return 0; }' | $(CC) -fuse-ld=gold -x c -
 ALL_CFLAGS  := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARN) $(WERROR) $(harden) $(mode.cflags) $(CPPFLAGS)
 ALL_LDFLAGS := $(if $(filter coverage,$(MODE)),-no-pie,-pie) -pthread $(mode.ldflags) $(LDFLAGS)
 SHARED_LDFLAGS = -shared $(filter-out -pie -no-pie,$(ALL_LDFLAGS))
-LIBEV       := -lev
+# glibc before 2.34 has timers in librt; in later ones that library is empty.
+LIBEV       := -lev -lrt
 # Functions of libraries are looked up once, when a test program starts, and not by each process of a case.
 TEST_LDFLAGS = $(gold) $(ALL_LDFLAGS) $(if $(filter coverage,$(MODE)),-Wl$(comma)-z$(comma)now)
 flags       := $(CC) $(ALL_CFLAGS) | $(ALL_LDFLAGS)
