@@ -77,7 +77,7 @@ sysroot() { # sysroot ARCHITECTURE
 debian() { # debian NAME SUITE COMPILER [MAKE-WORD]
     name=$1
     [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null || { tell "$name" "skipped: it needs root and mmdebstrap"; return; }
-    root=$base/root-$name
+    root=$base/$name.root
     if [ ! -e "$root/complete" ]; then
         rm -rf --one-file-system "$root"
         mmdebstrap --quiet --variant=apt \
@@ -89,19 +89,22 @@ debian() { # debian NAME SUITE COMPILER [MAKE-WORD]
     fi
     copy "$name"
     mkdir -p "$root/src"
-    inside() { # inside COMMAND...: in the chroot, in the copy, with /proc and /dev of this machine
-        unshare --mount sh -c 'root=$1; shift
-            mount --bind "$(pwd)" "$root/src" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/tmp" &&
-                exec chroot "$root" env -C /src LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' inside "$root" "$@"
-    }
+    inside=$base/$name.inside # inside COMMAND...: in the chroot, in the copy, with /proc and /dev of this machine
+    cat >"$inside" <<'END'
+#!/bin/sh
+exec unshare --mount sh -c 'root=$1; shift
+    mount --bind "$(pwd)" "$root/src" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/tmp" &&
+        exec chroot "$root" env -C /src LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' inside "${0%.inside}.root" "$@"
+END
+    chmod +x "$inside"
     tests=$(core_tests)
-    inside make --no-print-directory -j"$jobs" MODE=release CC="$3" $4 build $(printf 'build/release/test/%s ' $tests) >"$base/$name.log" 2>&1 ||
+    "$inside" make --no-print-directory -j"$jobs" MODE=release CC="$3" $4 build $(printf 'build/release/test/%s ' $tests) >"$base/$name.log" 2>&1 ||
         { grep -m 3 -E 'error:|undefined' "$base/$name.log"; tell "$name" "not built"; return; }
     : >"$base/$name.tests"
     for test in $tests; do
-        SXE_SWEEP=thin ran "$name" "$test" inside "build/release/test/$test"
+        SXE_SWEEP=thin ran "$name" "$test" "$inside" "build/release/test/$test"
     done
-    tell "$name" "built with gcc $(inside "$3" -dumpfullversion), $(sum "$name")"
+    tell "$name" "built with gcc $("$inside" "$3" -dumpfullversion), $(sum "$name")"
 }
 debian13() { debian debian13 trixie gcc-14 WERROR=-Werror; }
 gcc13() { debian gcc13 trixie gcc-13 WERROR=-Werror; }
